@@ -1,0 +1,66 @@
+"""The exception tree and the exit statuses.
+
+    KwireError
+    ├── DecodeError          bytes that are not what they should be; knows the path and the offset
+    ├── EncodeError          a message that cannot be written; knows the path
+    ├── SchemaError          a definition that cannot be read or merged; knows the file and the line
+    └── UnknownName          no such message, API, field, error code or version; knows the nearest ones
+
+Everything that kwire raises on purpose is a KwireError, and the command line turns each into one line.
+"""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit statuses of every command."""
+
+    OK = 0
+    MALFORMED = 1  # done, but something in the input was malformed or a finding is an error
+    USAGE = 2
+    NOT_KAFKA = 3  # nothing there was Kafka
+    INTERRUPTED = 130
+    CLOSED_PIPE = 141
+
+
+class KwireError(Exception):
+    """The root: anything that kwire raises on purpose."""
+
+
+class DecodeError(KwireError):
+    """Bytes that do not hold what they should.
+
+    message is "FetchResponse v16", path is "Responses[0].Records" ("" is the message itself), offset counts bytes
+    from the start of what was handed in, reason is "needs 4,096 bytes, has 97".
+    """
+
+    def __init__(self, message: str, path: str, offset: int, reason: str) -> None:
+        self.message, self.path, self.offset, self.reason = message, path, offset, reason
+        where = f"{message}: {path}" if path else message
+        super().__init__(f"{where}: {reason}")
+
+
+class EncodeError(KwireError):
+    """A message that does not fit its definition. path is "Topics[0].Name"."""
+
+    def __init__(self, message: str, path: str, reason: str) -> None:
+        self.message, self.path, self.reason = message, path, reason
+        where = f"{message}: {path}" if path else message
+        super().__init__(f"{where}: {reason}")
+
+
+class SchemaError(KwireError):
+    """A definition that cannot be read, or two that cannot be merged."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where, self.reason = where, reason
+        super().__init__(f"{where}: {reason}")
+
+
+class UnknownName(KwireError):
+    """A name that kwire does not know; nearest holds the ones that it could have been."""
+
+    def __init__(self, what: str, name: str, nearest: tuple[str, ...] = ()) -> None:
+        self.what, self.name, self.nearest = what, name, nearest
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        super().__init__(f"no {what} {name}{hint}")

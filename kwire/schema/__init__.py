@@ -1,0 +1,1 @@
+"""What Kafka's messages are: the model, its text form, the registry, error codes, and the importer."""

@@ -1,0 +1,121 @@
+"""Reads Kafka's own message definitions, the JSON files inside its jars, as facts without words.
+
+The files are JSON with // comments and a few commas too many. Descriptions in them are not read at all: kwire has words of its own. Oddities that
+releases contain and that are taken as they are meant: a tagged field without "versions" has them where it is tagged, a
+tag may be a string, "validVersions": "none" marks a message that the release no longer speaks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kwire.errors import SchemaError
+from kwire.schema.model import NONE, Field, Message, Struct, Versions
+
+NOISE = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=\s*[\]}])', re.DOTALL)
+
+
+class Official(NamedTuple):
+    """One official file: the message and what else it says. key: an API key, or a record's type number."""
+
+    message: Message
+    key: int | None
+    listeners: tuple[str, ...]
+    unstable: bool  # the newest version is still in work
+
+
+class Source(NamedTuple):
+    """All definitions of one release; release is "4.4"."""
+
+    release: str
+    found: tuple[Official, ...]
+
+
+def read(path: Path, release: str | None = None) -> Source:
+    """Reads a jar, or a folder of .json files. The release is found in a jar's name unless it is given.
+
+    Raises SchemaError when there is no definition, one cannot be read, or the release cannot be found out.
+    """
+    if not path.exists():
+        raise SchemaError(str(path), "does not exist")
+    try:
+        texts = _jar_texts(path) if path.is_file() else _folder_texts(path)
+    except zipfile.BadZipFile as error:
+        raise SchemaError(str(path), "is neither a folder nor a jar") from error
+    found = []
+    decoder = json.JSONDecoder()  # 2.8 has a file with text behind its object
+    for name, text in sorted(texts.items()):
+        try:
+            raw, _ = decoder.raw_decode(NOISE.sub(lambda match: match.group(1) or "", text).strip())
+            if isinstance(raw, dict) and "validVersions" in raw and "fields" in raw and not _untyped_key(raw):
+                found.append(convert(raw))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SchemaError(name, f"not a message definition: {error}") from error
+    if not found:
+        raise SchemaError(str(path), "holds no message definitions")
+    if release is None:
+        version = re.search(r"-(\d+\.\d+)[.\d]*\.jar$", path.name)
+        if not version:
+            raise SchemaError(str(path), "does not tell its release; say it with --release")
+        release = version.group(1)
+    return Source(release, tuple(found))
+
+
+def _untyped_key(raw: Mapping[str, Any]) -> bool:
+    """A key of 4.0's internal topics: its versions are record types. From 4.1 on the type is in apiKey."""
+    return raw["name"].endswith("Key") and raw["type"] in ("data", "coordinator-key") and "apiKey" not in raw
+
+
+def _jar_texts(path: Path) -> dict[str, str]:
+    with zipfile.ZipFile(path) as jar:
+        names = [name for name in jar.namelist() if name.endswith(".json")]
+        return {name: jar.read(name).decode() for name in names if "message/" in name or "common/metadata/" in name}
+
+
+def _folder_texts(path: Path) -> dict[str, str]:
+    return {file.name: file.read_text("utf-8") for file in path.glob("*.json")}
+
+
+def convert(raw: Mapping[str, Any]) -> Official:
+    """One parsed JSON file."""
+    versions = Versions.parse(raw["validVersions"])
+    structs = tuple(
+        Struct(item["name"], Versions.parse(item["versions"]), _fields(item["fields"]))
+        for item in raw.get("commonStructs", [])
+    )
+    flexible = Versions.parse(raw.get("flexibleVersions"))
+    message = Message(raw["name"], raw["type"], versions, flexible, _fields(raw["fields"]), structs)
+    key = raw.get("apiKey")
+    return Official(message, key, tuple(raw.get("listeners", ())), bool(raw.get("latestVersionUnstable")))
+
+
+def _fields(raw: list[Mapping[str, Any]]) -> tuple[Field, ...]:
+    return tuple(_field(item) for item in raw)
+
+
+def _field(raw: Mapping[str, Any]) -> Field:
+    tagged = Versions.parse(raw.get("taggedVersions"))
+    versions = Versions.parse(raw["versions"]) if "versions" in raw else tagged
+    kind = raw["type"]
+    return Field(
+        name=raw["name"][0].upper() + raw["name"][1:],
+        type=kind,
+        versions=versions,
+        nullable=Versions.parse(raw.get("nullableVersions")).within(versions),
+        tagged=tagged,
+        tag=int(raw["tag"]) if tagged else None,
+        default=None if raw.get("default") is None else _default(raw["default"]),
+        entity=raw.get("entityType", ""),
+        error=kind in ("int16", "[]int16") and bool(re.search(r"ErrorCodes?$", raw["name"])),
+        inflexible="flexibleVersions" in raw and Versions.parse(raw["flexibleVersions"]) == NONE,
+        fields=_fields(raw.get("fields", [])),
+    )
+
+
+def _default(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()

@@ -1,0 +1,353 @@
+"""The text form of a definition: read it, write it.
+
+A file is a page. Blocks start in the first column, what belongs to them is indented; inside fields, two more blanks
+are one level deeper. Facts come from the importer, words are ours, and dump(parse(text)) == text for every file here.
+
+    api 12 Heartbeat                    or: message OffsetCommitValue 1 (its kind stands in the head)
+      area      classic group           head lines: a word, then its value
+      releases  2.3 0-3, 2.4 0-4        from this release on these versions; 4.1 1-10/9: version 10 not yet stable
+    about                               prose; paragraphs are separated by a blank line
+    trips                               what people trip over
+    errors                              NAME, then what it means here
+    versions                            number, then what this version brought
+    request 0-4 flexible 4+             a message; then its fields:
+      Name    []string?1+  0+  tag 3  = null  topicName  error  secret  inflexible  was Old<4.4
+        : a note on the field
+        = 1 READ_COMMITTED  what this value means
+        Inner  int32  0+                a struct's fields
+    struct Cursor 0+                    a struct that the message above refers to by name
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwire.errors import SchemaError
+from kwire.schema.model import (
+    NONE,
+    Definition,
+    Field,
+    Meaning,
+    Message,
+    RelatedError,
+    Release,
+    Renamed,
+    Struct,
+    Versions,
+)
+
+WIDTH = 118
+HEAD = ("area", "kind", "since", "kips", "sender", "listeners", "was", "aka", "releases", "differs")
+MESSAGES = ("request", "response", "fields")
+FLAGS = ("error", "secret", "inflexible")
+
+
+# ---------------------------------------------------------------- reading
+
+
+@dataclass(slots=True)
+class Block:
+    line: int
+    words: list[str]
+    body: list[tuple[int, int, str]]  # line number, indent, text; blank lines have no text
+
+
+def parse(text: str, where: str = "definition") -> Definition:
+    """Reads a file's text. Raises SchemaError with the line that is wrong."""
+    blocks = list(_blocks(text, where))
+    try:
+        return _definition(blocks, where)
+    except SchemaError:
+        raise
+    except (ValueError, IndexError, KeyError) as error:
+        raise SchemaError(where, f"cannot be read: {error}") from error
+
+
+def parse_head(line: str) -> tuple[str, int | None]:
+    """Name and key from a file's first line alone: what an index needs."""
+    words = line.split()
+    if words[0] == "api":
+        return words[2], int(words[1])
+    return words[1], int(words[2]) if len(words) > 2 else None
+
+
+def _blocks(text: str, where: str) -> Iterator[Block]:
+    block: Block | None = None
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.rstrip()
+        body = line.lstrip(" ")
+        indent = len(line) - len(body)
+        if body and indent == 0:
+            if block:
+                yield block
+            block = Block(number, body.split(), [])
+        elif block:
+            if indent % 2:
+                raise SchemaError(f"{where}:{number}", "indented by an odd number of blanks")
+            block.body.append((number, indent // 2, body))
+        elif body:
+            raise SchemaError(f"{where}:{number}", "indented, but under no block")
+    if block:
+        yield block
+
+
+def _definition(blocks: list[Block], where: str) -> Definition:
+    if not blocks or blocks[0].words[0] not in ("api", "message"):
+        raise SchemaError(where, "does not begin with api or message")
+    is_api = blocks[0].words[0] == "api"
+    name, key = parse_head(" ".join(blocks[0].words))
+    head = _head(blocks[0], where)
+    prose: dict[str, str] = {}
+    errors: list[RelatedError] = []
+    changes: list[tuple[int, str]] = []
+    messages: list[Message] = []
+    for block in blocks[1:]:
+        word = block.words[0]
+        if word in ("about", "trips"):
+            prose[word] = _prose(block)
+        elif word == "errors":
+            errors = [RelatedError(first, rest) for first, rest in _entries(block)]
+        elif word == "versions":
+            changes = [(int(first), rest) for first, rest in _entries(block)]
+        elif word in MESSAGES:
+            kind = head.get("kind", ["data"])[0] if word == "fields" else word
+            message_name = name + word.capitalize() if is_api else name
+            flexible = Versions.parse(block.words[3]) if len(block.words) > 3 else NONE
+            messages.append(Message(message_name, kind, Versions.parse(block.words[1]), flexible, _fields(block, where)))
+        elif word == "struct":
+            struct = Struct(block.words[1], Versions.parse(block.words[2]), _fields(block, where))
+            last = messages.pop()
+            messages.append(
+                Message(last.name, last.kind, last.versions, last.flexible, last.fields, (*last.structs, struct))
+            )
+        else:
+            raise SchemaError(f"{where}:{block.line}", f"no block is called {word}")
+    if not messages:
+        raise SchemaError(where, "has no messages")
+
+    def only(word: str) -> str:
+        return " ".join(head.get(word, []))
+
+    return Definition(
+        name=name,
+        key=key,
+        messages=tuple(messages),
+        area=only("area"),
+        since=only("since"),
+        kips=only("kips"),
+        sender=only("sender"),
+        listeners=only("listeners"),
+        was=tuple(Renamed(*item.split("<")) for item in only("was").split()),
+        aka=tuple(only("aka").split()),
+        releases=tuple(_release(item) for item in only("releases").split(", ") if item),
+        differs=tuple(head.get("differs", [])),
+        errors=tuple(errors),
+        about=prose.get("about", ""),
+        trips=prose.get("trips", ""),
+        changes=tuple(changes),
+    )
+
+
+def _head(block: Block, where: str) -> dict[str, list[str]]:
+    head: dict[str, list[str]] = {}
+    word = ""
+    for line, indent, text in block.body:
+        if not text:
+            continue
+        if indent == 1:
+            word, _, value = text.partition(" ")
+            if word not in HEAD:
+                raise SchemaError(f"{where}:{line}", f"no head line is called {word}")
+            head.setdefault(word, []).append(value.strip())
+        else:
+            head[word][-1] += " " + text
+    return head
+
+
+def _release(text: str) -> Release:
+    release, versions, *_ = text.split()
+    shown, _, stable = versions.partition("/")
+    known = Versions.parse(shown)
+    return Release(release, known, int(stable) if stable else known.high)
+
+
+def _prose(block: Block) -> str:
+    paragraphs: list[list[str]] = [[]]
+    for _, _, text in block.body:
+        if text:
+            paragraphs[-1].append(text)
+        elif paragraphs[-1]:
+            paragraphs.append([])
+    return "\n\n".join(" ".join(lines) for lines in paragraphs if lines)
+
+
+def _entries(block: Block) -> list[tuple[str, str]]:
+    """Lines of a word and a text; deeper lines go on with the text."""
+    entries: list[tuple[str, str]] = []
+    for _, indent, text in block.body:
+        if indent == 1:
+            first, _, rest = text.partition(" ")
+            entries.append((first, rest.strip()))
+        elif text:
+            first, rest = entries[-1]
+            entries[-1] = (first, f"{rest} {text}".strip())
+    return entries
+
+
+def _fields(block: Block, where: str) -> tuple[Field, ...]:
+    lines = [entry for entry in block.body if entry[2]]
+    fields, rest = _level(lines, 0, 1, where)
+    if rest < len(lines):
+        raise SchemaError(f"{where}:{lines[rest][0]}", "indented deeper than its parent's fields")
+    return fields
+
+
+def _level(lines: list[tuple[int, int, str]], at: int, depth: int, where: str) -> tuple[tuple[Field, ...], int]:
+    fields: list[Field] = []
+    while at < len(lines) and lines[at][1] == depth:
+        number, _, text = lines[at]
+        at += 1
+        notes: list[str] = []
+        meanings: list[Meaning] = []
+        while at < len(lines) and lines[at][1] == depth + 1 and lines[at][2][:2] in (": ", "= "):
+            mark, body = lines[at][2][0], lines[at][2][2:].strip()
+            if mark == ":":
+                notes.append(body)
+            else:
+                value, name, *note = body.split(None, 2)
+                meanings.append(Meaning(int(value), name, note[0] if note else ""))
+            at += 1
+        inner, at = _level(lines, at, depth + 1, where)
+        try:
+            fields.append(_field(text, " ".join(notes), tuple(meanings), inner))
+        except (ValueError, IndexError, StopIteration) as error:
+            raise SchemaError(f"{where}:{number}", f"not a field: {text} ({error})") from error
+    return tuple(fields), at
+
+
+def _field(text: str, note: str, meanings: tuple[Meaning, ...], inner: tuple[Field, ...]) -> Field:
+    name, kind, versions_text, *words = text.split()
+    versions = Versions.parse(versions_text)
+    kind, mark, nullable_text = kind.partition("?")
+    nullable = (Versions.parse(nullable_text) if nullable_text else versions) if mark else NONE
+    tagged, tag, default, entity = NONE, None, None, ""
+    was: list[Renamed] = []
+    flags: dict[str, bool] = {}
+    rest = iter(words)
+    for word in rest:
+        if word == "tag":
+            number, _, at = next(rest).partition("@")
+            tag, tagged = int(number), Versions.parse(at) if at else versions
+        elif word == "=":
+            default = next(rest)
+            default = "" if default == '""' else default
+        elif word == "was":
+            was.append(Renamed(*next(rest).split("<")))
+        elif word in FLAGS:
+            flags[word] = True
+        else:
+            entity = word
+    return Field(
+        name, kind, versions, nullable, tagged, tag, default, entity,
+        was=tuple(was), note=note, meanings=meanings, fields=inner,
+        error=flags.get("error", False), secret=flags.get("secret", False), inflexible=flags.get("inflexible", False),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- writing
+
+
+def dump(definition: Definition) -> str:
+    """Writes the file's text; parse() gives the definition back."""
+    key = "" if definition.key is None else f" {definition.key}"
+    lines = [f"api{key} {definition.name}" if definition.is_api else f"message {definition.name}{key}"]
+    kind = "" if definition.is_api else definition.messages[0].kind
+    values = {
+        "area": [definition.area],
+        "kind": [kind],
+        "since": [definition.since],
+        "kips": [definition.kips],
+        "sender": [definition.sender],
+        "listeners": [definition.listeners],
+        "was": [" ".join(f"{old.name}<{old.before}" for old in definition.was)],
+        "aka": [" ".join(definition.aka)],
+        "releases": [", ".join(_release_text(release) for release in definition.releases)],
+        "differs": list(definition.differs),
+    }
+    for word in HEAD:
+        for value in values[word]:
+            if value:
+                lines += _wrap(value, f"  {word:<10}", " " * 12)
+    for word, prose in (("about", definition.about), ("trips", definition.trips)):
+        if prose:
+            paragraphs = ["\n".join(_wrap(paragraph, "  ", "  ")) for paragraph in prose.split("\n\n")]
+            lines += ["", word, "\n\n".join(paragraphs)]
+    if definition.errors:
+        wide = max(len(error.name) for error in definition.errors) + 2
+        lines += ["", "errors"]
+        for error in definition.errors:
+            lines += _wrap(error.note, f"  {error.name:<{wide}}", " " * (wide + 2 + wide % 2))
+    if definition.changes:
+        lines += ["", "versions"]
+        for version, note in definition.changes:
+            lines += _wrap(note, f"  {version:<4}", "      ")
+    for message in definition.messages:
+        word = message.kind if definition.is_api else "fields"
+        flexible = f" flexible {message.flexible}" if message.flexible else ""
+        lines += ["", f"{word} {message.versions}{flexible}"]
+        lines += _field_lines(message.fields, 1)
+        for struct in message.structs:
+            lines += ["", f"struct {struct.name} {struct.versions}"]
+            lines += _field_lines(struct.fields, 1)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _wrap(text: str, first: str, rest: str) -> list[str]:
+    """Wraps without ever breaking a word; an empty text still gives its first line."""
+    wrapped = textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return wrapped or [first.rstrip()]
+
+
+def _release_text(release: Release) -> str:
+    stable = "" if release.highest_stable == release.versions.high else f"/{release.highest_stable}"
+    return f"{release.release} {release.versions}{stable}"
+
+
+def _field_lines(fields: tuple[Field, ...], depth: int) -> list[str]:
+    lines: list[str] = []
+    pad = "  " * depth
+    heads = [(field.name, _type_text(field), str(field.versions)) for field in fields]
+    wide = [max((len(head[column]) for head in heads), default=0) for column in range(3)]
+    for field, head in zip(fields, heads, strict=True):
+        cells = "  ".join(f"{cell:<{width}}" for cell, width in zip(head, wide, strict=True))
+        lines.append("  ".join([pad + cells, *_attributes(field)]))
+        if field.note:
+            lines += _wrap(field.note, f"{pad}  : ", f"{pad}  : ")
+        for meaning in field.meanings:
+            lines.append(f"{pad}  = {meaning.value} {meaning.name}  {meaning.note}")
+        lines += _field_lines(field.fields, depth + 1)
+    return lines
+
+
+def _type_text(field: Field) -> str:
+    if not field.nullable:
+        return field.type
+    return f"{field.type}?" if field.nullable == field.versions else f"{field.type}?{field.nullable}"
+
+
+def _attributes(field: Field) -> Iterator[str]:
+    if field.tag is not None:
+        yield f"tag {field.tag}" + ("" if field.tagged == field.versions else f"@{field.tagged}")
+    if field.default is not None:
+        yield f"= {field.default or chr(34) * 2}"
+    if field.entity:
+        yield field.entity
+    for flag in FLAGS:
+        if getattr(field, flag):
+            yield flag
+    for old in field.was:
+        yield f"was {old.name}<{old.before}"
