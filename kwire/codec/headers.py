@@ -1,0 +1,37 @@
+"""Which header stands before a body, and reading it.
+
+Requests: header v0 only before ControlledShutdown v0, v1 before an API's first flexible version, v2 from there on.
+Responses: v1 from the first flexible version on, but ApiVersions always answers with v0, so that a client that knows
+nothing can read it (KIP-511; ApiMessageType.responseHeaderVersion).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kwire.codec.plan import Plan, compile_plan
+from kwire.schema.model import Message
+from kwire.schema.registry import builtin
+
+API_VERSIONS = 18
+CONTROLLED_SHUTDOWN = 7
+
+
+def request_header_version(key: int, version: int, request: Message | None) -> int:
+    """0, 1 or 2. request is None when the API is not known: such a one is new, hence flexible."""
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    return 2 if request is None or version in request.flexible else 1
+
+
+def response_header_version(key: int, version: int, response: Message | None) -> int:
+    """0 or 1."""
+    if key == API_VERSIONS:
+        return 0
+    return 1 if response is None or version in response.flexible else 0
+
+
+@cache
+def header_plan(name: str, version: int) -> Plan:
+    """The plan of RequestHeader or ResponseHeader."""
+    return compile_plan(builtin().message(name), version)

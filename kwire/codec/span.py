@@ -1,0 +1,87 @@
+"""The span tree: named pieces of a frame. Diagram, tree, JSON, hex, SVG and HTML only read it.
+
+A span's children lie in order and without holes up to its end; bytes before the first child are the span's own (an
+array's count, a tag and its size). So leaves and own bytes tile the frame: no byte is unaccounted for, none is twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kwire.codec.plan import Slot
+
+UNDECODED = "undecoded"  # the type of a span that could not be read; its note says why
+TAG = "tag"  # the type of a span around a tagged field's value; its own bytes are the tag and the size
+TAGGED = "tagged"  # the type of a struct's tag section
+
+
+class Span(NamedTuple):
+    """start and end are byte offsets in the frame. An element of an array is named [0], [1], …
+
+    value is what a leaf holds; of an array how many elements it claims (None: null); of a tagged field its tag;
+    of a tag section how many it holds. slot is the field's plan, where there is one.
+    """
+
+    name: str
+    type: str
+    start: int
+    end: int
+    value: object = None
+    children: tuple[Span, ...] = ()
+    note: str | None = None
+    slot: Slot | None = None
+
+    @property
+    def own_end(self) -> int:
+        """Where the span's own bytes end: at its first child, or at its end."""
+        return self.children[0].start if self.children else self.end
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, Span]]:
+        """Every span below this one with its path (Topics[0].Name), parents first. Tag sections add no name."""
+        for child in self.children:
+            if child.type in (TAGGED, "message", "header") or (self.type == TAG and child.name == self.name):
+                here = path
+            elif child.name.startswith("["):
+                here = path + child.name
+            else:
+                here = f"{path}.{child.name}" if path else child.name
+            yield here, child
+            yield from child.walk(here)
+
+    def broken(self) -> tuple[str, Span] | None:
+        """The first span that could not be read, with its path; None when all could."""
+        if self.type == UNDECODED:
+            return "", self
+        return next(((path, span) for path, span in self.walk() if span.type == UNDECODED), None)
+
+
+def plain(span: Span) -> object:
+    """The plain value (kwire.decode's form) that a span stands for; of a broken one, what could be read."""
+    slot = span.slot
+    if slot and slot.array and not span.name.startswith("["):
+        if span.value is None:
+            return None
+        return span.value if isinstance(span.value, list) else [plain(c) for c in span.children if c.type != UNDECODED]
+    if span.type in ("message", "header") or (slot and slot.struct):
+        if slot and slot.nullable and span.value is None:
+            return None
+        return fields(span)
+    return span.value
+
+
+def fields(span: Span) -> dict[str, object]:
+    """The fields of a struct, a message or a header as plain values; what could not be read is absent."""
+    out: dict[str, object] = {}
+    for child in span.children:
+        if child.type == TAGGED:
+            for tag in child.children:
+                if tag.type == TAG and tag.slot is None:
+                    unknown = out.setdefault("_tagged", {})
+                    assert isinstance(unknown, dict)
+                    unknown[tag.value] = tag.children[0].value if tag.children else b""
+                elif tag.type == TAG and tag.children and tag.children[0].type != UNDECODED:
+                    out[tag.name] = plain(tag.children[0])
+        elif child.type != UNDECODED:
+            out[child.name] = plain(child)
+    return out

@@ -1,0 +1,141 @@
+"""Finds definitions by name or by key, each file read when it is first asked for.
+
+A file's name follows from the API's name, so a known name costs one file. Names are compared without case, hyphens and
+underscores. Only a name that is no file's is looked for in all of them: it may be an older one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from kwire.errors import UnknownName
+from kwire.schema import text
+from kwire.schema.model import Definition, Message
+
+HERE = Path(__file__).parent
+
+
+class Found(NamedTuple):
+    """What a name led to: the definition, which of its messages was meant (None: all), and the older name used."""
+
+    definition: Definition
+    message: Message | None
+    was: str | None
+
+
+def fold(name: str) -> str:
+    """A name as it is compared."""
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+class Registry:
+    """The definitions of a folder with apis/ and data/; overlay holds ones that stand in front of the files."""
+
+    def __init__(self, folder: Path = HERE, overlay: Iterable[Definition] = ()) -> None:
+        self.folder = folder
+        self._by_key: dict[int, Path] = {}
+        self._by_name: dict[str, Path] = {}
+        for path in sorted((folder / "apis").iterdir()) if (folder / "apis").is_dir() else []:
+            number, _, name = path.stem.partition("_")
+            if path.suffix == ".txt" and number.isdecimal():
+                self._by_key[int(number)] = path
+                self._by_name[fold(name)] = path
+        self._data = {
+            fold(path.stem): path
+            for path in (sorted((folder / "data").iterdir()) if (folder / "data").is_dir() else [])
+            if path.suffix == ".txt"
+        }
+        self._overlay = {fold(definition.name): definition for definition in overlay}
+        self._overlay_keys = {definition.key: definition for definition in overlay if definition.is_api}
+        self._read: dict[Path, Definition] = {}
+
+    def _load(self, path: Path) -> Definition:
+        known = self._read.get(path)
+        if known is None:
+            known = self._read[path] = text.parse(path.read_text("utf-8"), path.name)
+        return known
+
+    def keys(self) -> list[int]:
+        """Every API key, in order."""
+        return sorted({*self._by_key, *(key for key in self._overlay_keys if key is not None)})
+
+    def api(self, key: int) -> Definition:
+        """The API of a key. Raises UnknownName."""
+        if key in self._overlay_keys:
+            return self._overlay_keys[key]
+        if key not in self._by_key:
+            raise UnknownName("API key", str(key))
+        return self._load(self._by_key[key])
+
+    def apis(self) -> Iterator[Definition]:
+        """Every API, by key."""
+        return (self.api(key) for key in self.keys())
+
+    def data(self) -> Iterator[Definition]:
+        """Every message that is not an API's, by name."""
+        names = {*self._data, *(name for name, d in self._overlay.items() if not d.is_api)}
+        for name in sorted(names):
+            yield self._overlay.get(name) or self._load(self._data[name])
+
+    def find(self, name: str) -> Found:
+        """A definition by an API's or a message's name, old names included. Raises UnknownName with the nearest."""
+        wanted = fold(name)
+        for suffix, index in (("", None), ("request", 0), ("response", 1)):
+            base = wanted.removesuffix(suffix)
+            if suffix and base == wanted:
+                continue
+            definition = self._overlay.get(base) or self._file(base, is_api=bool(suffix))
+            if definition and not (suffix and not definition.is_api):
+                message = definition.messages[index] if index is not None else None
+                return Found(definition, message if definition.is_api else definition.messages[0], None)
+        for suffix, index in (("", None), ("request", 0), ("response", 1)):
+            old = self._old_names.get(wanted.removesuffix(suffix))
+            if old and wanted.endswith(suffix):
+                definition, shown = old
+                message = definition.messages[index] if definition.is_api and index is not None else None
+                return Found(definition, message or (None if definition.is_api else definition.messages[0]), shown)
+        raise UnknownName("message", name, self.nearest(name))
+
+    def message(self, name: str) -> Message:
+        """A message by its name, as FetchResponse. Raises UnknownName; also for an API's name alone."""
+        found = self.find(name)
+        if found.message is None:
+            api = found.definition.name
+            raise UnknownName("message", name, (f"{api}Request", f"{api}Response"))
+        return found.message
+
+    def _file(self, base: str, is_api: bool) -> Definition | None:
+        path = self._by_name.get(base) or (None if is_api else self._data.get(base))
+        return self._load(path) if path else None
+
+    @cached_property
+    def _old_names(self) -> dict[str, tuple[Definition, str]]:
+        names: dict[str, tuple[Definition, str]] = {}
+        for definition in (*self.apis(), *self.data()):
+            for old in (*(was.name for was in definition.was), *definition.aka):
+                names.setdefault(fold(old), (definition, old))
+        return names
+
+    def names(self) -> list[str]:
+        """Every name that find() knows, without the old ones: APIs, their messages, the others. Reads all files."""
+        out = []
+        for definition in self.apis():
+            out += [definition.name, *(message.name for message in definition.messages)]
+        return out + [definition.name for definition in self.data()]
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """The known names that a misspelt one could have been."""
+        names = {fold(known): known for known in self.names()}
+        names |= {old: definition.name for old, (definition, _) in self._old_names.items() if old not in names}
+        close = difflib.get_close_matches(fold(name), names, 3, 0.7)
+        return tuple(dict.fromkeys(names[match] for match in close))
+
+
+@cache
+def builtin() -> Registry:
+    """kwire's own definitions."""
+    return Registry()
