@@ -16,7 +16,7 @@ from kwire.codec.annotate import annotate
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.span import UNDECODED, Span, fields
 from kwire.errors import UnknownName
-from kwire.schema.model import Message
+from kwire.schema.model import Message, snake
 
 MAX_SIZE = 100 * 1024 * 1024  # a size prefix is believed up to here, as socket.request.max.bytes is
 UNSUPPORTED_VERSION = 35
@@ -132,10 +132,10 @@ def _request(raw: bytes, size: bool, library: Library) -> Frame:
     said = fields(header)
     name = message.name.removesuffix("Request") if message else f"ApiKey{key}"
     body = _body(raw, header, message, version, library, name, "Request")
-    client_id = said.get("ClientId")
+    client_id = said.get("client_id")
     return _frame(
         raw, size, header, body, "request", key if len(raw) >= start + 4 else None, name, version, header_version,
-        _int(said.get("CorrelationId")), client_id if isinstance(client_id, str) else None,
+        _int(said.get("correlation_id")), client_id if isinstance(client_id, str) else None,
     )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def _response(raw: bytes, size: bool, library: Library, key: int, message: Messa
             body, version = zero, 0
     said = fields(header)
     frame = _frame(
-        raw, size, header, body, "response", key, name, version, header_version, _int(said.get("CorrelationId")), None
+        raw, size, header, body, "response", key, name, version, header_version, _int(said.get("correlation_id")), None
     )
     if note and frame.note is None:
         return replace(frame, note=note)
@@ -162,7 +162,9 @@ def _response(raw: bytes, size: bool, library: Library, key: int, message: Messa
 
 
 def _named(span: Span, name: str) -> Span:
-    return span._replace(name=name, type="header")
+    """A header's tree: its fields go by the names of the message record, as correlation_id."""
+    children = tuple(child._replace(name=snake(child.name)) for child in span.children)
+    return span._replace(name=name, type="header", children=children)
 
 
 def _int(value: object) -> int | None:

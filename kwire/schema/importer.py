@@ -9,14 +9,13 @@ a wire): of those releases only the range of versions is taken, and only for mes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from kwire.schema import merge, text
-from kwire.schema.model import NONE, Definition, Message, Release, Renamed, release_order
+from kwire.schema.model import NONE, Definition, Message, Release, Renamed, release_order, snake
 from kwire.schema.official import Official, Source
 
 FIRST_TRUSTED = "3.0"
@@ -28,12 +27,6 @@ class Imported(NamedTuple):
 
     made: tuple[Path, ...]
     changed: tuple[Path, ...]
-
-
-def snake(name: str) -> str:
-    """OffsetForLeaderEpoch -> offset_for_leader_epoch; a file's name from a message's."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return spaced.lower()
 
 
 def import_source(source: Source, folder: Path) -> Imported:

@@ -6,6 +6,7 @@ fields for all of its versions at once; codec/plan.py picks those of one version
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,6 +14,12 @@ from typing import NamedTuple
 OPEN = 32767  # "3+" runs to the highest int16
 
 SCALARS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes", "records")
+
+
+def snake(name: str) -> str:
+    """OffsetForLeaderEpoch -> offset_for_leader_epoch: a message's name as a file's, or as a column's."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return spaced.lower()
 
 
 class Versions(NamedTuple):

@@ -71,6 +71,18 @@ class Registry:
             raise UnknownName("API key", str(key))
         return self._load(self._by_key[key])
 
+    def name_of(self, key: int) -> str | None:
+        """An API's name from its key, without reading more than a line; None for an unknown key."""
+        if key in self._overlay_keys:
+            return self._overlay_keys[key].name
+        path = self._by_key.get(key)
+        if path is None:
+            return None
+        if path in self._read:
+            return self._read[path].name
+        with path.open(encoding="utf-8") as file:
+            return text.parse_head(file.readline())[0]
+
     def apis(self) -> Iterator[Definition]:
         """Every API, by key."""
         return (self.api(key) for key in self.keys())

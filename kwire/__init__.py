@@ -1,0 +1,74 @@
+"""kwire shows what Kafka says on the wire. This page is the public Python API; everything else may change.
+
+Names are those of the official messages ("FetchResponse"); older names work too. A message is a dict of the official
+field names, first letter a capital: int, float, bool, str, bytes, uuid.UUID, None, lists and dicts. Of a version's
+fields all are present; a tagged one is present exactly when it is on the wire; unknown tagged fields stand under
+"_tagged" as {tag: bytes}. Whatever is raised on purpose is a KwireError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import DecodeError, EncodeError, KwireError, SchemaError, UnknownName
+
+if TYPE_CHECKING:
+    from kwire.codec.frames import Frame
+    from kwire.codec.span import Span
+    from kwire.render.page import Page
+from kwire.schema.errorcodes import errors
+
+__all__ = [
+    "DecodeError",
+    "EncodeError",
+    "KwireError",
+    "SchemaError",
+    "UnknownName",
+    "annotate",
+    "decode",
+    "decode_frame",
+    "encode",
+    "errors",
+    "explain",
+]
+__version__ = "0.1.0"
+
+Bytes = bytes | bytearray | memoryview
+
+
+def decode(name: str, version: int, data: Bytes) -> dict[str, Any]:
+    """A message's body from its bytes, all of which must be used. Raises DecodeError, UnknownName."""
+    from kwire.codec.library import builtin_library
+
+    return builtin_library().codec(name, version).decode(data)
+
+
+def encode(name: str, version: int, message: dict[str, Any]) -> bytes:
+    """A message's body as bytes; fields that are missing get their defaults. Raises EncodeError, UnknownName."""
+    from kwire.codec.library import builtin_library
+
+    return builtin_library().codec(name, version).encode(message)
+
+
+def annotate(name: str, version: int, data: Bytes) -> Span:
+    """The span tree of a message's body: every byte accounted for. Bad bytes end in an undecoded span, never in an
+    exception. Raises UnknownName."""
+    from kwire.codec.annotate import annotate
+    from kwire.codec.library import builtin_library
+
+    return annotate(builtin_library().plan(name, version), memoryview(data))
+
+
+def decode_frame(data: Bytes, *, api: str | int | None = None, version: int | None = None) -> Frame:
+    """A frame: header and body, with or without its size prefix. Without api it is a request; with api and version,
+    the response to such a request. Raises UnknownName; for bad bytes see the frame's quality and note."""
+    from kwire.codec.frames import decode_frame
+
+    return decode_frame(data, api=api, version=version)
+
+
+def explain(name: str, version: int | None = None) -> Page:
+    """The reference page of a message at a version (None: the newest). Raises UnknownName."""
+    from kwire.render.page import page_of
+
+    return page_of(name, version)

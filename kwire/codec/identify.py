@@ -1,0 +1,153 @@
+"""From bytes that nobody explained to what they are: frames in a row, a request, a response, a body, or not Kafka.
+
+What is certain comes first: another protocol's signature, then frames whose sizes agree, then a request, which names
+itself, then a response to a request that stands before it in the same bytes. Only what is left is inferred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import unpack_from
+
+from kwire.codec import frames
+from kwire.codec.frames import Frame, decode_frame
+from kwire.codec.infer import Reading, as_message, infer
+from kwire.codec.library import Library, builtin_library
+from kwire.codec.span import UNDECODED, Span
+from kwire.codec.verdict import Verdict, judge
+from kwire.schema.model import Definition, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A piece of the input, from start to end, and what it is; span's offsets count from start.
+
+    frame: when it is one whose header was read. readings: how else it could be read, best first; the first is the one
+    shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka.
+    """
+
+    start: int
+    end: int
+    span: Span
+    message: Message | None = None
+    frame: Frame | None = None
+    readings: tuple[Reading, ...] = ()
+    sure: bool = True
+    verdict: Verdict | None = None
+
+    @property
+    def quality(self) -> str:
+        """ok, inferred, opaque (not Kafka), or the frame's quality."""
+        if self.verdict or self.message is None and self.frame is None:
+            return "opaque"
+        if self.frame and self.frame.quality != "ok":
+            return self.frame.quality
+        return "malformed" if self.span.broken() else "ok" if self.sure else "inferred"
+
+
+def identify(data: bytes, library: Library | None = None) -> list[Item]:
+    """What data holds, piece by piece; the pieces cover all of it. Never raises for what is in the bytes."""
+    library = library or builtin_library()
+    verdict = judge(data)
+    if verdict:
+        return [Item(0, len(data), _opaque(data, verdict.what), verdict=verdict)]
+    pieces = frames.split(data)
+    if len(pieces) > 1 or frames.has_size(data):
+        asked: dict[int, Frame] = {}
+        return [_piece(data, start, end, asked, library) for start, end in pieces]
+    return [_single(data, library)]
+
+
+def identify_as(
+    data: bytes, definition: Definition, message: Message | None, version: int | None, library: Library | None = None
+) -> list[Item]:
+    """The same, for bytes that are said to be this message, or either of this API's messages when message is None."""
+    library = library or builtin_library()
+    pieces = frames.split(data)
+    whole = all(end - start >= 4 and frames.has_size(data[start:end]) for start, end in pieces)
+    items = []
+    for start, end in pieces if whole else [(0, len(data))]:
+        found: list[Reading] = []
+        for candidate in (message,) if message else definition.messages:
+            versions = candidate.versions.each() if version is None else [version]
+            found += as_message(data[start:end], candidate, definition, versions, library)
+        found.sort(key=lambda reading: (reading.span.broken() is not None, -reading.score))
+        items.append(_from_readings(data, start, end, found, library, sure=version is not None or len(found) == 1))
+    return items
+
+
+def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: Library) -> Item:
+    """One of several frames in a row; asked holds the requests before it by correlation id."""
+    raw = data[start:end]
+    frame = _as_request(raw, True, library)
+    if frame and frame.quality in ("ok", "trailing", "unsupported"):
+        if frame.correlation_id is not None:
+            asked[frame.correlation_id] = frame
+        return _from_frame(data, start, end, frame, library)
+    if len(raw) >= 8:
+        request = asked.get(unpack_from(">i", raw, 4)[0])
+        if request and request.api_key is not None and request.quality != "unsupported":
+            answer = decode_frame(raw, api=request.api_key, version=request.api_version, size=True, library=library)
+            return _from_frame(data, start, end, answer, library)
+    readings = infer(raw, library) if frames.has_size(raw) else []
+    if readings:
+        return _from_readings(data, start, end, readings, library, sure=False)
+    if frame:
+        return _from_frame(data, start, end, frame, library)
+    return Item(start, end, _opaque(raw, "bytes"))
+
+
+def _single(data: bytes, library: Library) -> Item:
+    """Bytes without an agreeing size in front: an unsized frame, a body, or a frame that was cut."""
+    frame = _as_request(data, False, library)
+    if frame and frame.quality == "ok":
+        return _from_frame(data, 0, len(data), frame, library)
+    cut = _as_request(data, True, library)
+    if cut and cut.quality == "truncated":
+        return _from_frame(data, 0, len(data), cut, library)
+    readings = [reading for reading in infer(data, library) if reading.score > 0]
+    if readings:
+        return _from_readings(data, 0, len(data), readings, library, sure=False)
+    if frame:
+        return _from_frame(data, 0, len(data), frame, library)
+    return Item(0, len(data), _opaque(data, "bytes"))
+
+
+def _as_request(raw: bytes, size: bool, library: Library) -> Frame | None:
+    """The bytes as a request, if their header is one: a known key, a version near the known ones, a readable id."""
+    start = 4 if size else 0
+    if len(raw) < start + 8:
+        return None
+    key, version = unpack_from(">hh", raw, start)
+    message = library.api_message(key, request=True)
+    if message is None or not 0 <= version <= message.versions.high + 8:
+        return None
+    if size and not 8 <= unpack_from(">i", raw)[0] <= frames.MAX_SIZE:
+        return None
+    frame = decode_frame(raw, size=size, library=library)
+    client = frame.client_id
+    readable = client is None or (client.isprintable() and "\udc80" > max(client, default=""))
+    return frame if readable and (frame.correlation_id is not None) else None
+
+
+def _from_frame(data: bytes, start: int, end: int, frame: Frame, library: Library) -> Item:
+    message = None
+    if frame.api_key is not None:
+        message = library.api_message(frame.api_key, frame.kind == "request")
+    return Item(start, end, frame.span, message, frame)
+
+
+def _from_readings(data: bytes, start: int, end: int, found: list[Reading], library: Library, sure: bool) -> Item:
+    best = found[0]
+    frame = None
+    if best.form != "body" and best.definition.is_api:
+        size = best.form == "frame"
+        key = None if best.message.kind == "request" else best.definition.key
+        version = None if key is None else best.versions[0]
+        frame = decode_frame(data[start:end], api=key, version=version, size=size, library=library)
+    return Item(start, end, frame.span if frame else best.span, best.message, frame, tuple(found), sure)
+
+
+def _opaque(data: bytes, name: str) -> Span:
+    child = Span(name, UNDECODED, 0, len(data))
+    return Span(name, "frame", 0, len(data), None, (child,) if data else ())

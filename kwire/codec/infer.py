@@ -1,0 +1,195 @@
+"""What a message could be when nobody says: every message and version is tried, and what fits is ranked.
+
+A reading counts only when it uses all bytes. How much sense it makes is judged leaf by leaf, weighted by the bytes that
+the leaf explains: readable text is strong evidence, error codes that exist (and that this API returns) and numbers of
+the usual size are some, unknown tags, odd varints and random numbers speak against it. Opaque bytes prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kwire.codec.frames import decode_frame, has_size
+from kwire.codec.headers import response_header_version
+from kwire.codec.library import Library, builtin_library
+from kwire.codec.annotate import annotate
+from kwire.codec.span import TAG, UNDECODED, Span
+from kwire.schema.errorcodes import errors
+from kwire.schema.model import Definition, Message
+
+FORMS = ("frame", "unsized frame", "body")
+USUAL = {0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 32, 36, 60, 68}  # what most captures hold
+
+
+class Reading(NamedTuple):
+    """One way to read the bytes. form: frame (size, header, body), unsized frame (header, body), body.
+
+    versions: all that read the bytes alike, newest first. span covers the bytes as far as they could be read.
+    """
+
+    name: str
+    versions: tuple[int, ...]
+    form: str
+    span: Span
+    score: float
+    definition: Definition
+    message: Message
+
+    @property
+    def title(self) -> str:
+        low, high = self.versions[-1], self.versions[0]
+        return f"{self.name} v{low}" + ("" if low == high else f"-{high}")
+
+
+def infer(data: bytes, library: Library | None = None, responses: bool = True, records: bool = True) -> list[Reading]:
+    """Readings that use all of data, the most plausible first; empty when nothing fits.
+
+    responses: as responses of every API, whole or as bodies; requests are tried as bodies only, since a request says
+    what it is. records: also as the messages that travel elsewhere.
+    """
+    library = library or builtin_library()
+    found: list[Reading] = []
+    for definition in library.registry.apis():
+        for message in definition.messages:
+            forms = FORMS if message.kind == "response" else FORMS[2:]
+            if responses:
+                found += _readings(data, definition, message, message.versions.each(), forms, library)
+    if records:
+        for definition in library.registry.data():
+            message = definition.messages[0]
+            if message.kind != "header":
+                found += _readings(data, definition, message, message.versions.each(), FORMS[2:], library)
+    sized = [reading for reading in found if reading.form == "frame"]  # four bytes are not the rest's size by chance
+    return sorted(sized or found, key=lambda reading: -reading.score)
+
+
+def as_message(data: bytes, message: Message, definition: Definition, versions: Iterable[int], library: Library) -> list[Reading]:
+    """Readings of data as this message, the best first: in every form and version that uses all bytes; when none does,
+    the one that comes furthest."""
+    forms = FORMS if definition.is_api else FORMS[2:]
+    found = list(_readings(data, definition, message, versions, forms, library))
+    if found:
+        return sorted(found, key=lambda reading: -reading.score)
+    partial = list(_readings(data, definition, message, versions, forms, library, whole=False))
+    return sorted(partial, key=lambda reading: -reading.score)[:1]
+
+
+def _readings(
+    data: bytes, definition: Definition, message: Message, versions: Iterable[int], forms: Iterable[str],
+    library: Library, whole: bool = True,
+) -> Iterator[Reading]:  # fmt: skip
+    """One reading for each group of versions that read the bytes alike."""
+    for form in forms:
+        if form == "frame" and whole and not has_size(data):
+            continue
+        groups: dict[object, tuple[list[int], Span]] = {}
+        for version in sorted(versions, reverse=True):
+            span = read_as(data, definition, message, version, form, library)
+            if span is not None and not (whole and span.broken()):
+                groups.setdefault(_alike(span), ([], span))[0].append(version)
+        for found, span in groups.values():
+            score = plausibility(span, data, definition) if whole else _reach(span, form)
+            yield Reading(message.name, tuple(found), form, span, score, definition, message)
+
+
+def read_as(data: bytes, definition: Definition, message: Message, version: int, form: str, library: Library) -> Span | None:
+    """The bytes read in one form; None where the form cannot be."""
+    plan = library.plan(message.name, version)
+    if form == "body":
+        return annotate(plan, data)
+    size = form == "frame"
+    if len(data) < plan.root.minimum + 4 * size:
+        return None
+    if message.kind == "request":
+        return decode_frame(data, size=size, library=library).span
+    if definition.key is None or (not size and not _room(data, definition.key, message, version)):
+        return None
+    return decode_frame(data, api=definition.key, version=version, size=size, library=library).span
+
+
+def _room(data: bytes, key: int, message: Message, version: int) -> bool:
+    return len(data) >= 4 + response_header_version(key, version, message)
+
+
+def _alike(span: Span) -> object:
+    """What two readings share when they say the same: names, places and values of all leaves."""
+    return tuple((path, leaf.start, leaf.end) for path, leaf in span.walk() if not leaf.children)
+
+
+def _reach(span: Span, form: str) -> float:
+    broken = span.broken()
+    return (broken[1].start if broken else span.end) + (2 - FORMS.index(form)) / 10
+
+
+def plausibility(span: Span, data: bytes, definition: Definition) -> float:
+    """How much sense a whole reading makes; comparable between readings of the same bytes only."""
+    known = {error.name for error in definition.errors}
+    score = 0.0
+    for _, leaf in span.walk():
+        if leaf.note:
+            score -= 3
+        if leaf.type == TAG and leaf.slot is None:
+            score -= 6
+        elif not leaf.children and leaf.type != UNDECODED:
+            score += _leaf(leaf, known)
+    if definition.is_api:
+        score += 1.5 if definition.key in USUAL else 0.5
+    return score / max(len(data), 1) ** 0.5
+
+
+def _leaf(leaf: Span, known: set[str]) -> float:
+    value, field = leaf.value, leaf.slot.field if leaf.slot else None
+    if field and field.error:
+        codes = value if isinstance(value, list) else [value]
+        return sum(_code(code, known) for code in codes)
+    if isinstance(value, bool):
+        return 0.3
+    if isinstance(value, int):
+        return _number(value, leaf)
+    if isinstance(value, list):
+        return sum(_number(item, leaf) for item in value[:50] if isinstance(item, int)) / 2
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bytes) and value:
+        return -0.02 * len(value)
+    return 0.0
+
+
+def _code(code: object, known: set[str]) -> float:
+    error = errors.get(code) if isinstance(code, int) else None
+    if error is None:
+        return -12
+    return 1.0 if error.code == 0 else 2.5 if error.name in known else -2.0
+
+
+def _number(value: int, leaf: Span) -> float:
+    name = leaf.name
+    size = leaf.end - leaf.start
+    if name == "correlation_id":
+        return 1.0 if 0 <= value < 1 << 24 else 0.0
+    if name.endswith("ThrottleTimeMs"):
+        return 1.0 if value == 0 else 0.3 if 0 < value < 600_000 else -6
+    if name in ("Port",):
+        return 1.5 if 0 < value < 65536 else -6
+    if "Timestamp" in name or name.endswith("TimeMs"):
+        return 1.0 if value == -1 or 0 <= value < 1 << 42 else -4
+    if value in (-1, 0):
+        return 0.5
+    if value in (-(1 << 31), (1 << 31) - 1, (1 << 63) - 1):
+        return 0.2
+    if size <= 1:
+        return 0.2 if 0 < value < 32 else -1.5
+    if 0 < value < 1 << 16:
+        return 0.6 if size <= 4 else 0.3
+    if 0 < value < 1 << 48 and size == 8:
+        return 0.1
+    return -2.5
+
+
+def _text(value: str) -> float:
+    if not value:
+        return 0.0
+    fine = sum(char.isprintable() and not "\udc80" <= char <= "\udcff" for char in value)
+    bad = len(value) - fine
+    return min(fine, 40) * 0.5 - bad * 4

@@ -1,0 +1,141 @@
+"""A span's value and bytes as text for one cell: what the number means stands beside it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from kwire.codec.plan import Slot
+from kwire.codec.secrets import Withheld
+from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
+from kwire.render.lines import Piece, clean, quoted
+from kwire.schema.errorcodes import errors
+from kwire.schema.registry import builtin
+from kwire.wire import uuids
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+PREVIEW = 48
+
+
+def value_cell(span: Span) -> Piece:
+    """What the span holds, and the style for it."""
+    value, slot = span.value, span.slot
+    if isinstance(value, Withheld):
+        return str(value), "note"
+    if span.type == UNDECODED:
+        return "", "error"
+    if span.type == TAGGED:
+        return ("none" if not value else f"{value} field{'s' if value != 1 else ''}"), "dim"
+    if span.type == TAG:
+        return f"{count_bytes(span.end - span.own_end)}", "dim"
+    if value is None:
+        return "null", "dim"
+    if slot and slot.array and not span.name.startswith("["):
+        return _array(span, slot)
+    if slot and slot.struct:
+        return f"{count_bytes(span.end - span.start)}", "dim"
+    return scalar(value, slot)
+
+
+def _array(span: Span, slot: Slot) -> Piece:
+    if isinstance(span.value, list):
+        if not span.value:
+            return "empty", "dim"
+        texts = [scalar(item, slot)[0] for item in span.value]
+        return "[" + ", ".join(texts) + "]", "value"
+    count = span.value if isinstance(span.value, int) else 0
+    return (f"{count:,} element{'s' if count != 1 else ''}" if count else "empty"), "dim"
+
+
+def scalar(value: object, slot: Slot | None) -> Piece:
+    """One value with its meaning: an error's name, an enumerated value's, a time, a duration."""
+    if isinstance(value, bool):
+        return ("true" if value else "false"), "value"
+    if isinstance(value, int):
+        return _number(value, slot)
+    if isinstance(value, str):
+        return quoted(value), "value"
+    if isinstance(value, UUID):
+        return (uuids.to_text(value) if value.int else "zero uuid"), "value" if value.int else "dim"
+    if isinstance(value, bytes):
+        return _bytes(value), "value"
+    if isinstance(value, float):
+        return repr(value), "value"
+    return clean(str(value)), "value"
+
+
+def _number(value: int, slot: Slot | None) -> Piece:
+    if slot is None:
+        return str(value), "value"
+    field = slot.field
+    if field.error:
+        return errors.label(value), "error" if value else "dim"
+    if field.name in ("RequestApiKey", "ApiKey") and slot.type == "int16":
+        name = builtin().name_of(value)
+        return (f"{value} {name}" if name else str(value)), "value"
+    for meaning in field.meanings:
+        if meaning.value == value:
+            return f"{value} {meaning.name}", "value"
+    if slot.type == "int64" and ("Timestamp" in field.name or field.name.endswith("TimeMs")) and value > 10**10:
+        return f"{value} · {moment(value)}", "value"
+    if field.name.endswith("Ms") and 1000 <= value < 1 << 40:
+        return f"{value} · {duration(value)}", "value"
+    return str(value), "value"
+
+
+def moment(ms: int) -> str:
+    """Milliseconds since the epoch as UTC, to the millisecond."""
+    try:
+        text = (EPOCH + timedelta(milliseconds=ms)).isoformat(" ", "milliseconds")
+    except OverflowError:
+        return "no date"
+    return text.replace("+00:00", "Z")
+
+
+def duration(ms: int) -> str:
+    """Milliseconds in the unit that reads best: 30 s, 4.5 min, 7 d."""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if ms >= size * (1 if unit == "s" else 2):
+            return f"{round(ms / size, 2):g} {unit}"
+    return f"{ms} ms"
+
+
+def _bytes(value: bytes) -> str:
+    if not value:
+        return "empty"
+    shown = count_bytes(len(value))
+    text = value[:PREVIEW].decode("ascii", "replace")
+    if text.isprintable() and "\ufffd" not in text:
+        return f"{shown} {quoted(text)}" + ("…" if len(value) > PREVIEW else "")
+    return shown
+
+
+def count_bytes(count: int) -> str:
+    """1 byte, 4,096 bytes."""
+    return "1 byte" if count == 1 else f"{count:,} bytes"
+
+
+def type_cell(span: Span) -> str:
+    """The type with its size: int32 · 4B, string (compact), tagged · 1B."""
+    if span.type == TAGGED:
+        return f"var · {span.own_end - span.start}B"
+    if span.type == UNDECODED:
+        return f"undecoded · {span.end - span.start}B"
+    slot = span.slot
+    if slot is None:
+        fixed = span.type == "int32"
+        return f"{span.type} · {span.end - span.start}B" if fixed or span.type == "bytes" else span.type
+    return slot_type(slot, element=span.name.startswith("["))
+
+
+def slot_type(slot: Slot, element: bool = False) -> str:
+    """The type of a field, as pages and diagrams show it."""
+    if element:
+        compact = " (compact)" if slot.compact and slot.type in ("string", "bytes", "records") else ""
+        return slot.type + compact
+    return f"{slot.label} · {slot.size}B" if slot.size is not None else slot.label
+
+
+def hex_bytes(data: bytes, start: int, end: int, hidden: bool = False) -> str:
+    """Bytes as pairs; of hidden ones only that they are there."""
+    return " ".join(["··"] * (end - start)) if hidden else data[start:end].hex(" ")

@@ -1,0 +1,120 @@
+"""Values as JSON and back: bytes as base64, uuids in Kafka's 22 characters, 64-bit integers as numbers.
+
+Reading follows the plan, so a wrong type, a number out of range or a field that the version lacks is named by its path.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+from uuid import UUID
+
+from kwire.codec.encode_checks import no_such_field, scalar_reason
+from kwire.codec.plan import Plan, Slot, StructPlan
+from kwire.codec.secrets import Withheld
+from kwire.errors import EncodeError
+from kwire.wire import uuids
+
+
+def to_jsonable(value: Any) -> Any:
+    """A plain value (kwire.decode's form) as what json.dumps takes."""
+    if isinstance(value, dict):
+        return {str(key): to_jsonable(inner) for key, inner in value.items()}
+    if isinstance(value, Withheld):
+        return str(value)
+    if isinstance(value, list):
+        return [to_jsonable(inner) for inner in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode()
+    if isinstance(value, UUID):
+        return uuids.to_text(value)
+    return value
+
+
+def dumps(value: Any, indent: int | None = 2) -> str:
+    """JSON text; characters beyond ASCII as they are, except escapes of bytes that are no UTF-8."""
+    text = json.dumps(to_jsonable(value), indent=indent, ensure_ascii=False)
+    return text if text.isprintable() else _visible(text)
+
+
+def _visible(text: str) -> str:
+    return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    return json.dumps(char)[1:-1]
+
+
+def from_json(plan: Plan, text: str) -> dict[str, Any]:
+    """Reads a message's JSON. Raises EncodeError with the path of what does not fit."""
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise EncodeError(plan.title, "", f"not JSON: {error}") from error
+    message = _struct(plan.root, raw, "", plan.title)
+    assert isinstance(message, dict)
+    return message
+
+
+def _struct(plan: StructPlan, raw: Any, path: str, title: str) -> Any:
+    if not isinstance(raw, dict):
+        reason = f"needs an object with fields, has {json.dumps(raw)[:60]}"
+        raise EncodeError(title, path, reason)
+    known = {slot.name: slot for slot in (*plan.slots, *plan.tagged.values())}
+    out: dict[str, Any] = {}
+    for name, value in raw.items():
+        here = f"{path}.{name}" if path else name
+        if name == "_tagged" and plan.flexible and isinstance(value, dict):
+            out[name] = {_tag(title, here, tag): _bytes(title, f"{here}[{tag}]", raw) for tag, raw in value.items()}
+        elif name not in known:
+            raise EncodeError(title, here, no_such_field(name, list(known), path or title))
+        else:
+            out[name] = _field(known[name], value, here, title)
+    return out
+
+
+def _tag(title: str, path: str, tag: str) -> int:
+    if not tag.isdecimal() or int(tag) >= 1 << 32:
+        raise EncodeError(title, path, f"{tag} is not a tag number")
+    return int(tag)
+
+
+def _field(slot: Slot, value: Any, path: str, title: str) -> Any:
+    if value is None:
+        if not slot.nullable:
+            raise EncodeError(title, path, "is null, and this field must not be")
+        return None
+    if not slot.array:
+        return _single(slot, value, path, title)
+    if not isinstance(value, list):
+        raise EncodeError(title, path, f"needs a list, has {json.dumps(value)[:60]}")
+    return [_single(slot, element, f"{path}[{index}]", title) for index, element in enumerate(value)]
+
+
+def _single(slot: Slot, value: Any, path: str, title: str) -> Any:
+    if slot.struct:
+        return _struct(slot.struct, value, path, title)
+    if slot.type in ("bytes", "records"):
+        return _bytes(title, path, value)
+    if slot.type == "uuid" and isinstance(value, str):
+        try:
+            return uuids.from_text(value)
+        except ValueError as error:
+            raise EncodeError(title, path, f"needs a uuid of 22 characters, has {value[:60]!r}") from error
+    reason = scalar_reason(slot, value)
+    if reason:
+        raise EncodeError(title, path, reason)
+    return value
+
+
+def _bytes(title: str, path: str, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise EncodeError(title, path, f"needs base64 text, has {json.dumps(value)[:60]}")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise EncodeError(title, path, f"not base64: {error}") from error
+
+

@@ -1,0 +1,97 @@
+"""Lines of styled pieces: what every view makes, and what a terminal, a pipe, an SVG or an HTML page is fed with.
+
+Styles are words of our own (STYLES maps them to colors); no markup is ever read, so text from the wire can be shown
+as it is once clean() has made its control characters visible.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+Piece = tuple[str, str]
+Line = list[Piece]
+
+STYLES = {
+    "": "",
+    "title": "bold",
+    "section": "bold cyan",
+    "head": "dim",
+    "offset": "dim",
+    "name": "",
+    "type": "green",
+    "value": "yellow",
+    "dim": "dim",
+    "bytes": "blue",
+    "note": "magenta",
+    "error": "bold red",
+    "good": "green",
+    "link": "cyan",
+    "c0": "cyan",
+    "c1": "yellow",
+    "c2": "magenta",
+    "c3": "green",
+    "c4": "blue",
+    "c5": "red",
+}
+
+
+def clean(text: str) -> str:
+    """Text from the wire, made safe to show: what is not printable (controls, escapes, bidirectional marks) is spelled."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _spelled(char) for char in text)
+
+
+def _spelled(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, kept by surrogateescape
+        return f"\\x{code - 0xDC00:02x}"
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char)
+    return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
+
+
+def quoted(text: str) -> str:
+    """Text from the wire in quotes."""
+    return '"' + clean(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def plain(line: Line) -> str:
+    """A line without its styles."""
+    return "".join(text for text, _ in line).rstrip()
+
+
+def paragraph(text: str, width: int, indent: str = "", style: str = "", hang: str | None = None) -> list[Line]:
+    """Prose, wrapped; a blank line stands between paragraphs."""
+    lines: list[Line] = []
+    for index, part in enumerate(text.split("\n\n")):
+        if index:
+            lines.append([])
+        wrapped = textwrap.wrap(
+            part, width, initial_indent=indent, subsequent_indent=indent if hang is None else hang,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        lines += [[(line, style)] for line in wrapped]
+    return lines
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Piece]], width: int, right: frozenset[int] = frozenset()) -> list[Line]:
+    """Columns under a head; the last column takes what is left and wraps. right: columns aligned to the right."""
+    heads = list(head)
+    cells = [list(row) for row in rows]
+    last = len(heads) - 1
+    wide = [max([len(heads[c]), *(len(row[c][0]) for row in cells)]) for c in range(last)]
+    used = sum(wide) + 2 * last
+    room = max(20, width - used)
+    lines: list[Line] = []
+    for row in [[(text, "head") for text in heads], *cells]:
+        parts = textwrap.wrap(row[last][0], room, break_on_hyphens=False) or [""]
+        for number, part in enumerate(parts):
+            line: Line = []
+            for column in range(last):
+                text, style = row[column] if number == 0 else ("", "")
+                line.append((text.rjust(wide[column]) if column in right else text.ljust(wide[column]), style))
+                line.append(("  ", ""))
+            line.append((part, row[last][1]))
+            lines.append(line)
+    return lines
