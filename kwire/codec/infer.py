@@ -49,19 +49,20 @@ def infer(data: bytes, library: Library | None = None, responses: bool = True, r
     what it is. records: also as the messages that travel elsewhere.
     """
     library = library or builtin_library()
-    found: list[Reading] = []
-    for definition in library.registry.apis():
-        for message in definition.messages:
-            forms = FORMS if message.kind == "response" else FORMS[2:]
-            if responses:
-                found += _readings(data, definition, message, message.versions.each(), forms, library)
-    if records:
-        for definition in library.registry.data():
+    # four bytes are not the size of the rest by chance: a whole frame that fits needs no rival
+    for forms in (FORMS[:1], FORMS[1:]):
+        found: list[Reading] = []
+        for definition in library.registry.apis() if responses else ():
+            for message in definition.messages:
+                fitting = forms if message.kind == "response" else forms[1:]
+                found += _readings(data, definition, message, message.versions.each(), fitting, library)
+        for definition in library.registry.data() if records and forms != FORMS[:1] else ():
             message = definition.messages[0]
             if message.kind != "header":
                 found += _readings(data, definition, message, message.versions.each(), FORMS[2:], library)
-    sized = [reading for reading in found if reading.form == "frame"]  # four bytes are not the rest's size by chance
-    return sorted(sized or found, key=lambda reading: -reading.score)
+        if found:
+            return sorted(found, key=lambda reading: -reading.score)
+    return []
 
 
 def as_message(data: bytes, message: Message, definition: Definition, versions: Iterable[int], library: Library) -> list[Reading]:
@@ -114,7 +115,7 @@ def _room(data: bytes, key: int, message: Message, version: int) -> bool:
 
 def _alike(span: Span) -> object:
     """What two readings share when they say the same: names, places and values of all leaves."""
-    return tuple((path, leaf.start, leaf.end) for path, leaf in span.walk() if not leaf.children)
+    return tuple((leaf.name, leaf.start, leaf.end) for leaf in span.below() if not leaf.children)
 
 
 def _reach(span: Span, form: str) -> float:
@@ -126,7 +127,7 @@ def plausibility(span: Span, data: bytes, definition: Definition) -> float:
     """How much sense a whole reading makes; comparable between readings of the same bytes only."""
     known = {error.name for error in definition.errors}
     score = 0.0
-    for _, leaf in span.walk():
+    for leaf in span.below():
         if leaf.note:
             score -= 3
         if leaf.type == TAG and leaf.slot is None:

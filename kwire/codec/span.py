@@ -49,11 +49,20 @@ class Span(NamedTuple):
             yield here, child
             yield from child.walk(here)
 
+    def below(self) -> Iterator[Span]:
+        """Every span below this one, parents first, without its path."""
+        for child in self.children:
+            yield child
+            if child.children:
+                yield from child.below()
+
     def broken(self) -> tuple[str, Span] | None:
         """The first span that could not be read, with its path; None when all could."""
         if self.type == UNDECODED:
             return "", self
-        return next(((path, span) for path, span in self.walk() if span.type == UNDECODED), None)
+        if not any(span.type == UNDECODED for span in self.below()):
+            return None
+        return next((path, span) for path, span in self.walk() if span.type == UNDECODED)
 
 
 def plain(span: Span) -> object:

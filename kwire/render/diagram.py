@@ -17,6 +17,7 @@ from kwire.render.cells import hex_bytes, type_cell, value_cell
 from kwire.render.lines import Line, clean, quoted
 from kwire.schema.errorcodes import errors
 
+LINES = 4  # a value takes at most so many, unless all is asked for
 HEADS = ("off", "field", "type", "value", "bytes")
 
 
@@ -31,12 +32,13 @@ class Options(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One span's line; depth indents the name. own_end ends the bytes that the row shows."""
+    """One span's line: the bytes from its start to end, and notes beneath. behind is added to the type."""
 
     span: Span
     name: str
     end: int
     notes: tuple[tuple[str, str], ...]
+    behind: str = ""
 
 
 class Section(NamedTuple):
@@ -133,11 +135,11 @@ def _elided(span: Span, shown: tuple[Span, ...], left: int) -> Row:
 
 
 def _tag_row(span: Span, options: Options) -> Row:
-    """A tagged field: one row for a scalar, tag and size included; else the row of the tag, size and own bytes."""
+    """A tagged field in one row: tag and size first, then a scalar's bytes, or an array's or struct's own."""
     value = span.children[0] if span.children else span
-    row = _row_of(value, span.name, options)
-    notes = ((f"tag {span.value}, its size and the value", "dim"),) + tuple(((span.note or ""), "note") for _ in [0] if span.note)
-    return Row(value._replace(start=span.start), span.name, value.own_end, notes + row.notes)
+    row = _row_of(value, "  " + span.name, options)
+    notes = ((clean(span.note), "note"), *row.notes) if span.note else row.notes
+    return Row(value._replace(start=span.start), row.name, value.own_end, notes, f" · tag {span.value}")
 
 
 def _row_of(span: Span, name: str, options: Options) -> Row:
@@ -209,13 +211,11 @@ def _head(layout: _Layout) -> Line:
 def _row(row: Row, data: bytes, layout: _Layout, options: Options) -> Iterator[Line]:
     span = row.span
     value, style = value_cell(span)
-    name, kind = _fit(row.name, layout.name), _fit(type_cell(span), layout.type)
+    name, kind = _fit(row.name, layout.name), _fit(type_cell(span) + row.behind, layout.type)
     hidden = isinstance(span.value, Withheld)
-    values = textwrap.wrap(value, layout.value, break_on_hyphens=False, drop_whitespace=False)[: 0 if options.full else 4]
-    if options.full:
-        values = textwrap.wrap(value, layout.value, break_on_hyphens=False, drop_whitespace=False)
-    elif len(value) > 4 * layout.value:
-        values[-1] = values[-1][: layout.value - 1] + "…"
+    values = [part.strip() for part in textwrap.wrap(value, layout.value, break_on_hyphens=False)]
+    if len(values) > LINES and not options.full:
+        values = [*values[: LINES - 1], values[LINES - 1][: layout.value - 1] + "…"]
     raws = [] if span.type == "" else list(_raws(data, span.start, row.end, hidden, layout.pairs, options.full))
     broken = span.type == UNDECODED
     for number in range(max(1, len(values), len(raws))):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kwire.schema import merge, text
 from kwire.schema.model import NONE, Definition, Message, Release, Renamed, release_order, snake
 from kwire.schema.official import Official, Source
+from kwire.schema.registry import Registry
 
 FIRST_TRUSTED = "3.0"
 DATA_KINDS = ("header", "data", "metadata", "coordinator-key", "coordinator-value")
@@ -52,7 +53,8 @@ def import_source(source: Source, folder: Path) -> Imported:
         for path, definition in known.items():
             if definition.is_api and path not in results:
                 results[path] = replace(definition, releases=_gone(definition.releases, source.release))
-    made, changed = [], []
+    made: list[Path] = []
+    changed: list[Path] = []
     for path, definition in results.items():
         page = text.dump(definition)
         target = path.with_name(f"{definition.key:02}_{snake(definition.name)}.txt") if definition.is_api else path
@@ -64,6 +66,21 @@ def import_source(source: Source, folder: Path) -> Imported:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(page, "utf-8")
     return Imported(tuple(made), tuple(changed))
+
+
+def overlay(source: Source, registry: Registry) -> list[Definition]:
+    """A release's definitions as they stand in front of a registry's: merged where it knows them, written nowhere.
+
+    The source leads: it is what the user asked for.
+    """
+    known = {definition.key: definition for definition in registry.apis()}
+    names = {definition.name: definition for definition in registry.data()}
+    speaks = [official for official in source.found if official.message.versions]
+    out = [_merge(known.get(key), _api(key, pair, source.release), source.release) for key, pair in _apis(speaks).items()]
+    for official in speaks:
+        if official.message.kind in DATA_KINDS:
+            out.append(_merge(names.get(official.message.name), _data(official, source.release), source.release))
+    return out
 
 
 def load_folder(folder: Path) -> dict[Path, Definition]:

@@ -1,0 +1,53 @@
+"""kwire apis: all APIs in a table."""
+
+from __future__ import annotations
+
+import click
+
+from kwire.cli.tables import FORMATS, Row, print_table
+from kwire.errors import Exit
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
+def command(words: tuple[str, ...], form: str) -> int:
+    """All APIs: key, name, versions, which of them Kafka 4.x takes, and what they belong to.
+
+    WORDS keep the rows that hold each of them: kwire apis share group
+    """
+    from kwire.render.page import accepted
+    from kwire.schema.registry import builtin
+
+    rows: list[Row] = []
+    for definition in builtin().apis():
+        request, response = definition.messages
+        about = definition.about.split(". ")[0].rstrip(".") + "."
+        row: Row = {
+            "key": definition.key,
+            "api": definition.name,
+            "versions": str(request.versions),
+            "flexible": str(request.flexible),
+            "since": definition.since,
+            "area": definition.area,
+            "what it does": about,
+            "brokers": accepted(definition),
+            "kips": definition.kips,
+            "sender": definition.sender,
+            "listeners": definition.listeners,
+            "was": " ".join([*(old.name for old in definition.was), *definition.aka]),
+        }
+        text = " ".join(str(value) for value in row.values()).lower()
+        if all(word.lower() in text for word in words):
+            rows.append(row)
+    columns = ("key", "api", "versions", "flexible", "since", "area", "what it does")
+    styles = {"key": "dim", "api": "name", "versions": "value", "area": "type"}
+    print_table(rows, columns if form != "text" else _fitting(columns), form, styles, ("key",))
+    return Exit.OK if rows else Exit.MALFORMED
+
+
+def _fitting(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """On a narrow terminal, the area alone says what an API is."""
+    from kwire.cli.output import width
+
+    return columns if width() >= 130 else tuple(c for c in columns if c not in ("what it does", "flexible"))

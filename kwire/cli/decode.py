@@ -1,0 +1,134 @@
+"""kwire decode: bytes in, a diagram out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.literals import NAMES
+from kwire.cli.options import Name, Version, library, schema_option
+from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.codec.identify import Item
+    from kwire.codec.library import Library
+    from kwire.codec.span import Span
+    from kwire.render.lines import Line
+
+FORMATS = ("text", "tree", "json", "spans", "hex", "svg", "html")
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--as", "as_name", type=Name(), metavar="NAME", help="What the bytes are: FetchResponse, or another name.")
+@click.option("-v", "--version", type=Version(), help="The API version, with --as.")
+@click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The form of the input; detected otherwise.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--field", "paths", multiple=True, metavar="PATH", help="Print this field alone: Topics[0].Name")
+@click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
+@click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
+@click.option("--elements", type=click.IntRange(0), default=0, metavar="N", help="At most N elements of each array.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, which are withheld otherwise.")
+@schema_option
+def command(
+    file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
+    notes: bool, elements: int, show_secrets: bool, schema: Path | None,
+) -> int:  # fmt: skip
+    """Names every byte of FILE (stdin without it), whatever it holds.
+
+    Frames with or without their size prefix, several in a row, bodies alone; as raw bytes, hex, base64, a byte array of
+    a programming language, or the text of xxd, hexdump, Wireshark or tcpdump. A request says itself what it is; of a
+    response kwire finds out what it could be, unless --as and -v say it.
+    """
+    from kwire.cli.literals import to_bytes
+    from kwire.codec.identify import identify, identify_as
+
+    if version is not None and as_name is None:
+        raise click.UsageError("-v says the version of what --as names")
+    if file.isatty():
+        print("kwire: reading bytes from the terminal; end with Ctrl-D", file=sys.stderr)
+    given = file.read()
+    data, _ = to_bytes(given, form)
+    if not data:
+        print("kwire: no bytes", file=sys.stderr)
+        return Exit.NOT_KAFKA
+    chosen = library(schema)
+    if as_name is None:
+        items = identify(data, chosen)
+    else:
+        found = chosen.registry.find(as_name)
+        message = found.message
+        if version is not None:
+            chosen.plan((message or found.definition.messages[0]).name, version)
+        items = identify_as(data, found.definition, message, version, chosen)
+    shown = [(item, item.span if show_secrets else _conceal(item, chosen)) for item in items]
+    if paths:
+        return _fields(shown, data, paths)
+    _show(shown, data, output, full, notes, elements)
+    return _status(items)
+
+
+def _conceal(item: Item, chosen: Library) -> Span:
+    from kwire.codec.secrets import conceal
+
+    return conceal(item.span, item.message)
+
+
+def _status(items: list[Item]) -> Exit:
+    if all(item.quality == "opaque" for item in items):
+        return Exit.NOT_KAFKA
+    return Exit.OK if all(item.quality in ("ok", "inferred") for item in items) else Exit.MALFORMED
+
+
+def _show(shown: list[tuple[Item, Span]], data: bytes, output: str, full: bool, notes: bool, elements: int) -> None:
+    from kwire.cli.output import export, show, width
+    from kwire.render.decoded import item_lines, record
+
+    if output == "json":
+        from kwire.render.jsonform import dumps
+
+        rows = [record(item, span) for item, span in shown]
+        print(dumps(rows[0] if len(rows) == 1 else rows))
+        return
+    if output == "spans":
+        from kwire.render.decoded import span_rows
+
+        for row in (row for item, span in shown for row in span_rows(item, span)):
+            print(json.dumps(row, ensure_ascii=True))
+        return
+    wide = width() if output not in ("svg", "html") else 120
+    lines: list[Line] = []
+    for item, span in shown:
+        if lines:
+            lines.append([])
+        lines += item_lines(item, span, data[item.start : item.end], output, wide, full, notes, elements)
+    if output in ("svg", "html"):
+        print(export(lines, output, shown[0][1].name))
+    else:
+        show(lines)
+
+
+def _fields(shown: list[tuple[Item, Span]], data: bytes, paths: tuple[str, ...]) -> int:
+    """Each path's value, a line each: text as it is, the rest as JSON; bytes raw when they are the only thing asked."""
+    from kwire.codec.span import plain
+    from kwire.render.decoded import find
+    from kwire.render.jsonform import dumps
+
+    for path in paths:
+        span = find([span for _, span in shown], path)
+        value = plain(span)
+        if isinstance(value, bytes) and len(paths) == 1 and not sys.stdout.isatty():
+            sys.stdout.buffer.write(value)
+        elif isinstance(value, str):
+            from kwire.render.lines import clean
+
+            print(clean(value))
+        else:
+            print(dumps(value, indent=None))
+    return Exit.OK
+
+

@@ -1,0 +1,38 @@
+"""kwire errors: all error codes in a table."""
+
+from __future__ import annotations
+
+import click
+
+from kwire.cli.tables import FORMATS, Row, print_table
+from kwire.errors import Exit
+
+
+@click.command(name="errors")
+@click.argument("words", nargs=-1)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
+def command(words: tuple[str, ...], form: str) -> int:
+    """All error codes: number, name, whether a client may retry, and what to do in a line.
+
+    WORDS keep the rows that hold each of them: kwire errors group epoch
+    """
+    from kwire.schema.errorcodes import errors
+
+    rows: list[Row] = []
+    for error in errors:
+        row: Row = {
+            "code": error.code,
+            "name": error.name,
+            "retriable": error.retriable,
+            "in short": error.short,
+            "means": error.means,
+            "cause": error.cause,
+            "cure": error.cure,
+            "was": " ".join(error.was),
+        }
+        text = " ".join(str(value) for value in row.values()).lower()
+        if all(word.lower() in text for word in words):
+            rows.append(row)
+    styles = {"code": "dim", "name": "name", "retriable": "dim"}
+    print_table(rows, ("code", "name", "retriable", "in short"), form, styles, ("code",))
+    return Exit.OK if rows else Exit.MALFORMED

@@ -1,0 +1,112 @@
+"""The kwire command: its subcommands, each in its own file and imported when it is called; errors become one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from kwire import __version__
+from kwire.errors import Exit, KwireError
+
+COMMANDS = {  # name: (module, what it does)
+    "explain": ("explain", "The reference: a message, an API key, an error, a field, a type."),
+    "apis": ("apis", "All APIs in a table."),
+    "errors": ("errors_table", "All error codes in a table."),
+    "decode": ("decode", "Bytes to a diagram: a file or stdin, in whatever form they were pasted."),
+    "encode": ("encode", "A message's JSON to bytes."),
+    "schema": ("schema", "The protocol definitions: import a new release's."),
+}
+
+
+class Commands(click.Group):
+    """Finds subcommands by name without importing the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"kwire.cli.{COMMANDS[cmd_name][0]}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, 2, 0.6)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"no command {args[0]}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="kwire", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Shows what Kafka says on the wire: every byte named, sized, valued and explained.
+
+    \b
+    kwire decode < bytes.bin              name every byte of a frame
+    kwire explain FetchResponse -v 16     the reference page, in the same layout
+    kwire explain 27                      what an error code means, and what to do
+    """
+
+
+def main() -> None:
+    """Runs the command line and exits with a status of kwire.errors.Exit."""
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        _leave(int(status) if isinstance(status, int) else Exit.OK)
+    except click.exceptions.Abort:
+        _leave(Exit.INTERRUPTED)
+    except KeyboardInterrupt:
+        _leave(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        _close_stdout()
+        _leave(Exit.CLOSED_PIPE)
+    except click.UsageError as error:
+        error.show()
+        _leave(Exit.USAGE)
+    except click.ClickException as error:
+        _complain(error.format_message())
+        _leave(Exit.USAGE)
+    except KwireError as error:
+        _complain(str(error))
+        _leave(getattr(error, "status", Exit.USAGE))
+    except OSError as error:
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _leave(Exit.USAGE)
+
+
+def _complain(text: str) -> None:
+    from kwire.render.lines import clean
+
+    sys.stdout.flush()
+    print(f"kwire: {clean(text)}", file=sys.stderr)
+
+
+def _close_stdout() -> None:
+    """Nobody reads any more: what is still buffered must not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _leave(status: int) -> Any:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_stdout()
+        status = Exit.CLOSED_PIPE
+    sys.exit(int(status))

@@ -1,0 +1,69 @@
+"""Options and arguments that several commands share: names with completion, the schema overlay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from kwire.codec.library import Library
+
+
+class Name(click.ParamType):
+    """A message's or API's name; completes names, and old ones once they are begun."""
+
+    name = "name"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from kwire.schema.errorcodes import errors
+        from kwire.schema.registry import builtin
+
+        names = builtin().names() + ([error.name for error in errors] if ctx.command.name == "explain" else [])
+        return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+class Version(click.ParamType):
+    """A version; completes those of the message that stands before it."""
+
+    name = "version"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).removeprefix("v")
+        if not text.isdecimal():
+            self.fail(f"{value} is not a version", param, ctx)
+        return int(text)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from kwire.errors import UnknownName
+        from kwire.schema.registry import builtin
+
+        try:
+            found = builtin().find(str(ctx.params.get("name") or ctx.params.get("as_name")))
+        except UnknownName:
+            return []
+        versions = (found.message or found.definition.messages[0]).versions
+        return [CompletionItem(str(version)) for version in versions.each() if str(version).startswith(incomplete)]
+
+
+schema_option = click.option(
+    "--schema",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="DIR|JAR",
+    help="Definitions of another Kafka, in front of kwire's own: a jar, or a folder of its .json files.",
+)
+
+
+def library(schema: Path | None) -> Library:
+    """Plans from kwire's definitions, or with those of schema in front of them."""
+    from kwire.codec.library import Library, builtin_library
+
+    if schema is None:
+        return builtin_library()
+    from kwire.schema.importer import overlay
+    from kwire.schema.official import read
+    from kwire.schema.registry import HERE, Registry, builtin
+
+    return Library(Registry(HERE, overlay(read(schema, "999.0"), builtin())))

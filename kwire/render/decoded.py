@@ -1,0 +1,147 @@
+"""What decode shows of an item: a title, what had to be guessed, what is wrong, and the view that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kwire.codec.identify import Item
+from kwire.codec.span import Span, fields
+from kwire.errors import UnknownName
+from kwire.render.cells import count_bytes
+from kwire.render.diagram import Options, diagram
+from kwire.render.hexdump import hexdump
+from kwire.render.jsonform import to_jsonable
+from kwire.render.lines import Line, clean, paragraph, quoted
+from kwire.render.tree import tree
+
+OTHERS = 6
+
+
+def item_lines(
+    item: Item, span: Span, data: bytes, view: str, width: int, full: bool, notes: bool, elements: int
+) -> list[Line]:
+    """Title, remarks and the view: text (the diagram), tree, hex; svg and html show the diagram."""
+    lines = [_title(item, span, data)]
+    lines += list(_remarks(item, width))
+    if item.verdict:
+        return lines
+    lines.append([])
+    if view == "tree":
+        lines += tree(span, width)
+    elif view == "hex":
+        lines += hexdump(span, data, width)
+    else:
+        lines += diagram(span, data, Options(width, full, notes, elements))
+    return lines
+
+
+def _title(item: Item, span: Span, data: bytes) -> Line:
+    parts = [count_bytes(len(data))]
+    if item.verdict:
+        return [(f"not Kafka: {item.verdict.what}", "error"), (f" · {parts[0]}", "dim")]
+    if item.frame:
+        if item.frame.correlation_id is not None:
+            parts.append(f"correlation id {item.frame.correlation_id}")
+        if item.frame.client_id is not None:
+            parts.append(f"client id {clean(item.frame.client_id) or quoted('')}")
+    if item.start:
+        parts.append(f"from byte {item.start:,}")
+    name = "not recognized" if item.message is None and item.frame is None else span.name
+    return [(name, "title"), (" · " + " · ".join(parts), "dim")]
+
+
+def _remarks(item: Item, width: int) -> Iterator[Line]:
+    verdict = item.verdict
+    if verdict:
+        if verdict.detail:
+            yield [(f"  {clean(verdict.detail)}", "value")]
+        yield from paragraph(verdict.advice, width, "  ")
+        if verdict.logged:
+            yield from paragraph(f"A broker that is sent this logs: {verdict.logged}", width, "  ", "note")
+        return
+    if item.readings:
+        best, others = item.readings[0], item.readings[1:]
+        if not item.sure:
+            low, high = best.versions[-1], best.versions[0]
+            alike = f" v{low} to v{high} read the same." if low != high else ""
+            missing = {"frame": "", "unsized frame": " No size prefix.", "body": " A body alone, without a header."}
+            yield from paragraph(f"inferred: nothing in the bytes names the message.{missing[best.form]}{alike}", width, "  ", "note")
+        if others and not item.sure:
+            names = ", ".join(other.title for other in others[:OTHERS])
+            more = f" and {len(others) - OTHERS} more" if len(others) > OTHERS else ""
+            yield from paragraph(f"also fits: {names}{more} (--as NAME -v N)", width, "  ", "dim")
+        elif best.form != "frame" and item.sure:
+            missing = {"unsized frame": "no size prefix", "body": "a body alone, without a header"}
+            if best.definition.is_api:
+                yield [(f"  {missing[best.form]}", "dim")]
+    if item.frame and item.frame.note:
+        style = "note" if item.frame.quality == "ok" else "error"
+        yield from paragraph(f"{item.quality}: {clean(item.frame.note)}", width, "  ", style)
+    elif item.message is not None and not item.frame:
+        broken = item.span.broken()
+        if broken:
+            path, span = broken
+            where = f"{item.span.name}: {path}" if path and path != "trailing" else item.span.name
+            yield from paragraph(f"malformed: {clean(where)}: {clean(span.note or '')}", width, "  ", "error")
+    elif item.message is None and item.frame is None:
+        yield from paragraph(
+            "No message of any version uses these bytes whole, and no request header begins them. A response that was "
+            "cut cannot be told apart: say what it is with --as NAME -v N.", width, "  ", "error",
+        )  # fmt: skip
+
+
+def record(item: Item, span: Span) -> dict[str, Any]:
+    """An item as plain data: what it is, its quality, header and body; of a broken one, what could be read."""
+    frame = item.frame
+    row: dict[str, Any] = {"start": item.start, "size": item.end - item.start}
+    if item.verdict:
+        verdict = item.verdict
+        said = {"not_kafka": verdict.what, "detail": verdict.detail, "broker_logs": verdict.logged}
+        return row | {"quality": "opaque", **said}
+    best = item.readings[0] if item.readings else None
+    if frame:
+        row |= {"kind": frame.kind, "api_key": frame.api_key, "api": frame.api, "api_version": frame.api_version}
+        row |= {"header_version": frame.header_version, "correlation_id": frame.correlation_id}
+        row |= {"client_id": frame.client_id}
+    elif best:
+        row |= {"message": best.name, "version": best.versions[0]}
+    row["quality"] = item.quality
+    broken = span.broken()
+    row["note"] = frame.note if frame and frame.note else broken[1].note if broken else None
+    if not item.sure:
+        row["readings"] = [reading.title for reading in item.readings]
+    body = span if span.type == "message" else next((c for c in span.children if c.type == "message"), None)
+    row["body"] = fields(body) if body else None
+    return row
+
+
+def span_rows(item: Item, span: Span) -> Iterator[dict[str, Any]]:
+    """A row a span: path, type, where, value of leaves, note. Offsets count from the item's start."""
+    for path, part in span.walk():
+        row: dict[str, Any] = {"item": item.start, "path": path, "type": part.type, "start": part.start, "end": part.end}
+        if not part.children:
+            row["value"] = to_jsonable(part.value)
+        if part.note:
+            row["note"] = part.note
+        yield row
+
+
+def find(spans: list[Span], path: str) -> Span:
+    """The first span with that path, header fields included. Raises UnknownName with the nearest paths."""
+    known: dict[str, Span] = {}
+    for span in spans:
+        for here, part in span.walk():
+            if part.type not in ("tag", "tagged", "header", "message"):
+                known.setdefault(here, part)
+    if path in known:
+        return known[path]
+    import difflib
+
+    folded = {here.lower(): here for here in known}
+    if path.lower() in folded:
+        return known[folded[path.lower()]]
+    near = difflib.get_close_matches(path, known, 3, 0.5)
+    raise UnknownName("field", path, tuple(near))
+
+
