@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kwire.codec.library import Library
 
 
-class Name(click.ParamType):
+class Name(click.ParamType[str]):
     """A message's or API's name; completes names, and old ones once they are begun."""
 
     name = "name"
@@ -25,7 +25,7 @@ class Name(click.ParamType):
         return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
-class Version(click.ParamType):
+class Version(click.ParamType[int]):
     """A version; completes those of the message that stands before it."""
 
     name = "version"

@@ -7,7 +7,6 @@ reader uses the same checks field by field.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
@@ -62,6 +61,8 @@ def _struct(plan: StructPlan, value: Any, path: str, title: str) -> Iterator[tup
 
 def no_such_field(name: str, known: list[str], owner: str) -> str:
     """The sentence for a field that is not there."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, 2) or [k for k in known if k.lower() == name.lower()]
     return f"no such field in {owner}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 

@@ -112,7 +112,7 @@ def _cut_size(raw: bytes) -> bool:
     if not len(raw) - 4 < size <= MAX_SIZE or len(raw) < 8:
         return False
     key, version = unpack_from(">hh", raw, 4)
-    return 0 <= key < 128 and 0 <= version < 32
+    return bool(0 <= key < 128 and 0 <= version < 32)
 
 
 def _response_message(library: Library, name: str) -> Message:

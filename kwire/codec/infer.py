@@ -7,13 +7,14 @@ the usual size are some, unknown tags, odd varints and random numbers speak agai
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from kwire.codec.annotate import annotate
 from kwire.codec.frames import decode_frame, has_size
 from kwire.codec.headers import response_header_version
 from kwire.codec.library import Library, builtin_library
-from kwire.codec.annotate import annotate
 from kwire.codec.span import TAG, UNDECODED, Span
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, Message
@@ -85,10 +86,19 @@ def _readings(
         if form == "frame" and whole and not has_size(data):
             continue
         groups: dict[object, tuple[list[int], Span]] = {}
+        key: object = None
+        root: object = None
         for version in sorted(versions, reverse=True):
+            plan = library.plan(message.name, version)
+            if plan.root is root:  # the same layout reads the same
+                if key is not None:
+                    groups[key][0].append(version)
+                continue
+            root, key = plan.root, None
             span = read_as(data, definition, message, version, form, library)
             if span is not None and not (whole and span.broken()):
-                groups.setdefault(_alike(span), ([], span))[0].append(version)
+                key = _alike(span)
+                groups.setdefault(key, ([], span))[0].append(version)
         for found, span in groups.values():
             score = plausibility(span, data, definition) if whole else _reach(span, form)
             yield Reading(message.name, tuple(found), form, span, score, definition, message)
@@ -136,7 +146,7 @@ def plausibility(span: Span, data: bytes, definition: Definition) -> float:
             score += _leaf(leaf, known)
     if definition.is_api:
         score += 1.5 if definition.key in USUAL else 0.5
-    return score / max(len(data), 1) ** 0.5
+    return score / math.sqrt(max(len(data), 1))
 
 
 def _leaf(leaf: Span, known: set[str]) -> float:

@@ -117,9 +117,24 @@ class Plan:
 
 def compile_plan(message: Message, version: int) -> Plan:
     """Builds the plan. Raises UnknownName for a version that the message does not have."""
+    require_version(message, version)
+    return Plan(message, version, _struct(message, message.name, message.fields, version, version in message.flexible))
+
+
+def require_version(message: Message, version: int) -> None:
+    """Raises UnknownName when the message does not have the version."""
     if version not in message.versions:
         raise UnknownName("version", f"{version} of {message.name} (it has {message.versions})")
-    return Plan(message, version, _struct(message, message.name, message.fields, version, version in message.flexible))
+
+
+def layout_starts(message: Message) -> list[int]:
+    """The versions that begin a layout: from one of them up to the next, all versions have the same fields."""
+    starts = {message.versions.low, message.flexible.low}
+    for _, field in message.walk():
+        for versions in (field.versions, field.nullable, field.tagged):
+            if versions:
+                starts |= {versions.low, versions.high + 1}
+    return sorted(start for start in starts if start in message.versions)
 
 
 def _struct(message: Message, name: str, fields: tuple[Field, ...], version: int, flexible: bool) -> StructPlan:

@@ -18,7 +18,6 @@ from typing import Any
 
 from kwire.codec import annotate, encode_checks
 from kwire.codec.plan import Plan, Slot, StructPlan
-from kwire.errors import DecodeError
 from kwire.wire import uuids
 from kwire.wire.fixed import CODES
 from kwire.wire.varint import read_uvarint, write_uvarint

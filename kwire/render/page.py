@@ -16,7 +16,6 @@ from kwire.codec.example import example
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.values import Codec
-from kwire.errors import UnknownName
 from kwire.render.cells import slot_type
 from kwire.render.diagram import Options, diagram
 from kwire.render.jsonform import dumps
@@ -24,7 +23,6 @@ from kwire.render.lines import Line, Piece, paragraph, plain, table
 from kwire.schema import model
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, Message, Release, Versions
-
 
 FOUR = (4, 0)
 

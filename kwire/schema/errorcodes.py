@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +51,8 @@ class ErrorCodes:
             return found
         if isinstance(key, int):
             raise UnknownName("error code", str(key))
+        import difflib
+
         raise UnknownName("error", key, tuple(difflib.get_close_matches(_fold(key), self._by_name, 2, 0.7)))
 
     def get(self, key: int | str) -> ErrorCode | None:

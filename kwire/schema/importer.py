@@ -35,6 +35,7 @@ def import_source(source: Source, folder: Path) -> Imported:
     known = load_folder(folder)
     by_key = {definition.key: path for path, definition in known.items() if definition.is_api}
     by_name = {definition.name: path for path, definition in known.items() if not definition.is_api}
+    leads = release_order(source.release) >= _newest(known.values())
     results: dict[Path, Definition] = {}
     draft = release_order(source.release) < release_order(FIRST_TRUSTED)
     speaks = [official for official in source.found if official.message.versions]
@@ -43,12 +44,12 @@ def import_source(source: Source, folder: Path) -> Imported:
         if draft and key not in by_key:
             continue
         path = by_key.get(key) or folder / "apis" / f"{key:02}_{snake(fresh.name)}.txt"
-        results[path] = _merge(known.get(path), fresh, source.release)
+        results[path] = _merge(known.get(path), fresh, source.release, leads)
     for official in speaks:
         if official.message.kind in DATA_KINDS and (official.message.name in by_name or not draft):
             fresh = _data(official, source.release)
             path = by_name.get(fresh.name) or folder / "data" / f"{snake(fresh.name)}.txt"
-            results[path] = _merge(known.get(path), fresh, source.release)
+            results[path] = _merge(known.get(path), fresh, source.release, leads)
     if _apis(speaks):
         for path, definition in known.items():
             if definition.is_api and path not in results:
@@ -117,22 +118,26 @@ def _release(official: Official, release: str) -> Release:
     return Release(release, versions, versions.high - 1 if official.unstable else versions.high)
 
 
-def _merge(known: Definition | None, fresh: Definition, release: str) -> Definition:
+def _newest(known: Iterable[Definition]) -> tuple[int, ...]:
+    """The newest release that left a trace in any definition: each names only those that changed its versions."""
+    return max((release.order for definition in known for release in definition.releases), default=())
+
+
+def _merge(known: Definition | None, fresh: Definition, release: str, leads: bool = True) -> Definition:
+    """leads: nothing newer than this release is known."""
     if known is None:
         return fresh
     if release_order(release) < release_order(FIRST_TRUSTED):
         return replace(known, releases=compress((*known.releases, *fresh.releases)))
-    newest = max((r.order for r in known.releases if r.versions), default=(0,))
-    fresh_leads = release_order(release) >= newest
-    leading, trailing = (fresh, known) if fresh_leads else (known, fresh)
+    leading, trailing = (fresh, known) if leads else (known, fresh)
     messages: list[Message] = []
     differs = known.differs
     for new, old in zip(leading.messages, trailing.messages, strict=True):
-        merged = merge.merge(new, old, release if fresh_leads else "")
+        merged = merge.merge(new, old, release if leads else "")
         messages.append(merged.message)
         differs += merged.differs
     was = known.was
-    if fresh_leads and known.name != fresh.name:
+    if leads and known.name != fresh.name:
         was = (*was, Renamed(known.name, release))
     return replace(
         known,

@@ -2,8 +2,8 @@
 
 The newer release leads: wherever both have a version, its layout and its names win, and what the older one said is
 kept as a fact (an older name; a layout that differed). Versions that only the older one has keep the older layout.
-Words (notes, meanings of values) and marks set by hand (secret) stay with their fields. After a merge every version
-is compared with the side it came from; a difference is a SchemaError, never a silent change of bytes.
+Words (notes, meanings of values) and marks set by hand (secret, an entity) stay with their fields. After a merge every
+version is compared with the side it came from; a difference is a SchemaError, never a silent change of bytes.
 """
 
 from __future__ import annotations
@@ -197,6 +197,7 @@ def _join(
         nullable=field.nullable.join(twin.nullable.within(extra)),
         tagged=tagged,
         tag=field.tag if field.tag is not None else twin.tag if tagged else None,
+        entity=field.entity or twin.entity,
         error=field.error or twin.error,
         secret=field.secret or twin.secret,
         was=tuple(was.values()),

@@ -6,7 +6,6 @@ underscores. Only a name that is no file's is looked for in all of them: it may 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
@@ -143,6 +142,8 @@ class Registry:
         """The known names that a misspelt one could have been."""
         names = {fold(known): known for known in self.names()}
         names |= {old: definition.name for old, (definition, _) in self._old_names.items() if old not in names}
+        import difflib
+
         close = difflib.get_close_matches(fold(name), names, 3, 0.7)
         return tuple(dict.fromkeys(names[match] for match in close))
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from kwire.errors import SchemaError
 from kwire.schema.model import (
@@ -75,20 +76,22 @@ def parse_head(line: str) -> tuple[str, int | None]:
 
 def _blocks(text: str, where: str) -> Iterator[Block]:
     block: Block | None = None
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.rstrip()
-        body = line.lstrip(" ")
-        indent = len(line) - len(body)
-        if body and indent == 0:
+    for number, line in enumerate(text.split("\n"), 1):
+        body = line.strip()
+        if not body:
+            if block:
+                block.body.append((number, 0, ""))
+        elif line[0] != " ":
             if block:
                 yield block
             block = Block(number, body.split(), [])
-        elif block:
+        elif block is None:
+            raise SchemaError(f"{where}:{number}", "indented, but under no block")
+        else:
+            indent = len(line) - len(line.lstrip(" "))
             if indent % 2:
                 raise SchemaError(f"{where}:{number}", "indented by an odd number of blanks")
             block.body.append((number, indent // 2, body))
-        elif body:
-            raise SchemaError(f"{where}:{number}", "indented, but under no block")
     if block:
         yield block
 
@@ -229,9 +232,11 @@ def _level(lines: list[tuple[int, int, str]], at: int, depth: int, where: str) -
 
 def _field(text: str, note: str, meanings: tuple[Meaning, ...], inner: tuple[Field, ...]) -> Field:
     name, kind, versions_text, *words = text.split()
-    versions = Versions.parse(versions_text)
+    versions = _versions(versions_text)
     kind, mark, nullable_text = kind.partition("?")
-    nullable = (Versions.parse(nullable_text) if nullable_text else versions) if mark else NONE
+    nullable = (_versions(nullable_text) if nullable_text else versions) if mark else NONE
+    if not words:
+        return Field(name, kind, versions, nullable, note=note, meanings=meanings, fields=inner)
     tagged, tag, default, entity = NONE, None, None, ""
     was: list[Renamed] = []
     flags: dict[str, bool] = {}
@@ -239,7 +244,7 @@ def _field(text: str, note: str, meanings: tuple[Meaning, ...], inner: tuple[Fie
     for word in rest:
         if word == "tag":
             number, _, at = next(rest).partition("@")
-            tag, tagged = int(number), Versions.parse(at) if at else versions
+            tag, tagged = int(number), _versions(at) if at else versions
         elif word == "=":
             default = next(rest)
             default = "" if default == '""' else default
@@ -251,9 +256,11 @@ def _field(text: str, note: str, meanings: tuple[Meaning, ...], inner: tuple[Fie
             entity = word
     return Field(
         name, kind, versions, nullable, tagged, tag, default, entity,
-        was=tuple(was), note=note, meanings=meanings, fields=inner,
-        error=flags.get("error", False), secret=flags.get("secret", False), inflexible=flags.get("inflexible", False),
+        was=tuple(was), note=note, meanings=meanings, fields=inner, **flags,
     )  # fmt: skip
+
+
+_versions = cache(Versions.parse)
 
 
 # ---------------------------------------------------------------- writing
