@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kwire.render.lines import Line
 
 FORMATS = ("text", "tree", "json", "spans", "hex", "svg", "html")
+DOCUMENT_WIDTH = 130  # a member id fits its column
 
 
 @click.command()
@@ -100,7 +101,7 @@ def _show(shown: list[tuple[Item, Span]], data: bytes, output: str, full: bool, 
         for row in (row for item, span in shown for row in span_rows(item, span)):
             print(json.dumps(row, ensure_ascii=True))
         return
-    wide = width() if output not in ("svg", "html") else 120
+    wide = width() if output not in ("svg", "html") else DOCUMENT_WIDTH
     lines: list[Line] = []
     for item, span in shown:
         if lines:

@@ -1,7 +1,8 @@
 """From what people paste to bytes: raw bytes, hex, base64, literals of programming languages, dumps of other tools.
 
-Each form is a pattern for the whole text and a way to read it; detection takes the first that fits, from the most
-telling to the least. Text that looks like none is raw bytes.
+Each form is a reader that gives None for text that is not of the form; detection takes the first that fits, from the
+most telling to the least. Text that looks like none is raw bytes. Where two forms fit, digits are read as hex before
+base64, and as hex before a list of decimal numbers, unless the list stands in brackets.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kwire.cli.dumps import dump
 from kwire.errors import KwireError
 
 MAX_TEXT = 64 * 1024 * 1024  # longer input is not looked at as text
@@ -25,131 +27,151 @@ class Form(NamedTuple):
     read: Callable[[str], bytes | None]
 
 
-# offset, then bytes in groups: xxd, hexdump -C, hexdump, od -tx1, Wireshark ("0000   16 03"), tcpdump -x ("0x0000:  4500")
-DUMP_LINE = re.compile(r"^\s*(?:0x)?([0-9a-fA-F]{4,16}):?\s+((?:[0-9a-fA-F]{2,8} {1,3})*[0-9a-fA-F]{2,8})(?:\s{2,}.*|\s*\|.*)?\s*$")
-DUMP_END = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s*$")
+# ---------------------------------------------------------------- hex and base64
 
-
-def _dump(text: str) -> bytes | None:
-    out = bytearray()
-    lines = [line for line in text.splitlines() if line.strip()]
-    rows = [(line, DUMP_LINE.match(line)) for line in lines]
-    found = [match for _, match in rows if match]
-    if not found or len(found) < len(lines) / 2:
-        return None
-    for line, match in rows:
-        if line.strip() == "*":
-            return None  # hexdump -C leaves out repeated lines: bytes are missing
-        if match is None:
-            continue  # tcpdump's summary lines, and a closing offset
-        offset = int(match.group(1), 16)
-        groups = re.sub(r"\s+", " ", match.group(2)).split()
-        raw = bytes.fromhex("".join(group for group in groups if len(group) % 2 == 0))
-        if offset == 0 and out and len(found) > 1:
-            pass  # a further packet of the same dump
-        out += raw
-    return bytes(out)
+QUOTED = re.compile(r"""[xXhH]?(["'`])([^"'`]*)\1;?""")  # also X'00' of SQL and h'00' of CBOR
+BUFFER = re.compile(r"<Buffer ([0-9a-f ]*)>")  # what Node prints
+SEPARATORS = re.compile(r"[\s,;:_|-]+")
 
 
 def _hex(text: str) -> bytes | None:
-    bare = re.sub(r"[\s:,_-]|0x", "", text)
-    if not re.fullmatch(r"(?:[0-9a-fA-F]{2})+", bare) or re.search(r"\b0x[0-9a-fA-F]\b", text):
+    """Digits in any grouping: 0000001f, 00 00 00 1f, 00:00-00_1f, 0x00,0x1f; also PostgreSQL's \\x0000001f."""
+    tokens = _tokens(text)
+    if tokens is None or any(len(token) % 2 for token in tokens):
         return None
-    return bytes.fromhex(bare)
+    return bytes.fromhex("".join(tokens))
 
 
-ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([0-7]{1,3})|\\(.)|([^\\])", re.DOTALL)
-SIMPLE = {"n": 10, "r": 13, "t": 9, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11}
+def _tokens(text: str) -> list[str] | None:
+    """The runs of hex digits that text consists of; None when there is anything else in it."""
+    bare = _bare(text)
+    if re.search(r"(?:^|[\s,])-", bare):
+        return None  # negative numbers
+    bare = re.sub(r"\b0[xX]", " ", re.sub(r"^\\x(?=[0-9a-fA-F]{4,}$)", "", bare))
+    tokens = [token for token in SEPARATORS.split(bare) if token]
+    return tokens if tokens and all(re.fullmatch(r"[0-9a-fA-F]+", token) for token in tokens) else None
 
 
-def _escapes(text: str) -> bytes | None:
-    """\\x00 literals of C, Python, Go and the shell, in quotes or bare; adjacent ones are joined."""
-    if not re.search(r"\\x[0-9a-fA-F]{2}", text):
-        return None
-    quoted = re.findall(r"""\$?b?(?P<q>["'])((?:\\.|(?!(?P=q))[^\\])*)(?P=q)""", text, re.DOTALL)
-    body = "".join(inner for _, inner in quoted) if quoted else re.sub(r"\s+", "", text)
-    out = bytearray()
-    for match in ESCAPE.finditer(body):
-        pair, octal, simple, char = match.groups()
-        if pair is not None:
-            out.append(int(pair, 16))
-        elif octal is not None:
-            out.append(int(octal, 8) & 0xFF)
-        elif simple is not None:
-            if simple not in SIMPLE:
-                return None
-            out.append(SIMPLE[simple])
-        elif ord(char) > 255:
-            return None
-        else:
-            out += char.encode("latin-1")
-    return bytes(out)
-
-
-NUMBER = re.compile(r"(?:\(byte\)\s*)?(-?(?:0x[0-9a-fA-F]{1,2}|\d{1,3}))")
-ARRAY = re.compile(
-    r"^[^\[{(]*?(?:\[\]\s*byte|byte\s*\[\]|\[\d*\]\s*u?int8|\w*)?\s*[\[{(]\s*((?:(?:\(byte\)\s*)?-?\w+\s*,?\s*)+)[\]})]+[;)]*\s*$",
-    re.DOTALL,
-)
-
-
-def _array(text: str) -> bytes | None:
-    """Byte arrays of Java, Go, C, Rust, JavaScript and Python: 0x00, 16, (byte) 0xff or -1, between brackets or bare."""
-    body = re.sub(r"\[\]\s*byte|byte\s*\[\]|\[\d+\]\s*(?:byte|u8|uint8)|new\s+|Uint8Array|bytes|bytearray|byte\s+\w+\s*=", " ", text)
-    inner = re.search(r"[\[{]([^\[\]{}]*)[\]}]", body)
-    if inner is None and not re.fullmatch(r"[\s,;0-9a-fA-Fx()byte-]+", body):
-        return None
-    parts = [part.strip() for part in (inner.group(1) if inner else body).strip(" ;,\n").split(",") if part.strip()]
-    if len(parts) < 2 and inner is None:
-        return None
-    out = bytearray()
-    for part in parts:
-        match = NUMBER.fullmatch(re.sub(r"\(byte\)|\bbyte\b", "", part).strip("() "))
-        if match is None:
-            return None
-        value = int(match.group(1), 0) if "x" in match.group(1) else int(match.group(1))
-        if not -128 <= value <= 255:
-            return None
-        out.append(value & 0xFF)
-    return bytes(out) if out else None
+def _bare(text: str) -> str:
+    """The text without the quotes around it."""
+    stripped = text.strip()
+    match = QUOTED.fullmatch(stripped) or BUFFER.fullmatch(stripped)
+    return match.group(match.lastindex or 0) if match else stripped
 
 
 def _base64(text: str) -> bytes | None:
-    bare = re.sub(r"\s", "", text)
-    if len(bare) < 8 or not re.fullmatch(r"[A-Za-z0-9+/_-]+={0,2}", bare):
+    """Base64 and base64url, padded or not, in lines or not."""
+    bare = re.sub(r"\s*\n\s*", "", _bare(text)).rstrip("=")
+    if len(bare) < 8 or len(bare) % 4 == 1 or not re.fullmatch(r"[A-Za-z0-9+/]+|[A-Za-z0-9_-]+", bare):
         return None
-    padded = bare.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        return base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
+        return base64.b64decode(bare.replace("-", "+").replace("_", "/") + "=" * (-len(bare) % 4), validate=True)
     except binascii.Error:
         return None
 
 
+# ---------------------------------------------------------------- literals
+
+STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\])*)\1""", re.DOTALL)
+ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u00([0-9a-fA-F]{2})|\\([0-7]{1,3})|\\(\r?\n)|\\(.)|([^\\])", re.DOTALL)
+SIMPLE = {"n": 10, "r": 13, "t": 9, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
+ESCAPED = re.compile(r"\\x[0-9a-fA-F]{2}|\\[0-7]{1,3}|\\u00[0-9a-fA-F]{2}")
+
+
+def _escapes(text: str) -> bytes | None:
+    r"""\x00 literals of C, Python, Go, Rust, JavaScript and the shell, in quotes or bare; adjacent ones are joined."""
+    strings = [match.group(2) for match in STRING.finditer(text)]
+    if not ESCAPED.search(text) and not re.match(r"""[bB](["']).*\1$""", text.strip(), re.DOTALL):
+        return None
+    body = "".join(strings) if strings else re.sub(r"\s*\\?\r?\n\s*", "", text.strip())
+    if not strings and re.fullmatch(r"(?:\\x[0-9a-fA-F]{2}|[\s,])+", body):
+        body = re.sub(r"[\s,]", "", body)
+    out = bytearray()
+    for match in ESCAPE.finditer(body):
+        pair, point, octal, newline, simple, char = match.groups()
+        if pair or point:
+            out.append(int(pair or point, 16))
+        elif octal:
+            out.append(int(octal, 8) & 0xFF)
+        elif simple:
+            if simple not in SIMPLE:
+                return None
+            out.append(SIMPLE[simple])
+        elif not newline:
+            out += char.encode("utf-8")
+    return bytes(out)
+
+
+NUMBER = r"-?(?:0[xX][0-9a-fA-F]{1,2}|\d{1,3})(?:_?u8|_?i8|[uUlL]|\.toByte\(\))?"
+CAST = re.compile(r"\((?:byte|char|u?int8(?:_t)?|unsigned char|sbyte)\)\s*|\bbyte\s*\(\s*([^()]*)\)")
+LIST = re.compile(rf"[\[({{<]\s*({NUMBER}(?:[\s,;]+{NUMBER})*)[\s,;]*[\])}}>]")
+BARE_LIST = re.compile(rf"\s*{NUMBER}(?:[\s,;]+{NUMBER})+[\s,;]*")
+PAIRS_LIST = re.compile(r"\[\s*([0-9a-fA-F]{2}(?:[\s,]+[0-9a-fA-F]{2})*)\s*\]")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|#[^\n]*", re.DOTALL)
+
+
+def _array(text: str) -> bytes | None:
+    """Byte arrays of Java, Kotlin, Go, C, C#, Rust, JavaScript, Python, Erlang and JSON: the longest list of numbers."""
+    plain = CAST.sub(lambda match: match.group(1) or "", COMMENT.sub("", text))
+    pairs = PAIRS_LIST.search(plain)
+    if pairs and re.search(r"\b0\d|[a-fA-F]", pairs.group(1)):
+        return bytes.fromhex("".join(pairs.group(1).replace(",", " ").split()))  # [00 1f], as Go prints with %x
+    lists = [re.sub(r"[,;]", " ", match.group(1)) for match in LIST.finditer(plain)]
+    bare = BARE_LIST.fullmatch(plain)
+    if not lists and not bare:
+        return None
+    best = max(reversed(lists), key=lambda found: len(found.split())) if lists else plain
+    values = [_number(number) for number in re.findall(NUMBER, best)]
+    return bytes(value & 0xFF for value in values) if all(-128 <= value <= 255 for value in values) else None
+
+
+def _number(text: str) -> int:
+    digits = re.match(r"(-?)(0[xX])?([0-9a-fA-F]+?)(?=_?[ui]8$|[uUlL]$|\.|$)", text)
+    assert digits
+    sign, base, number = digits.groups()
+    return int(sign + number, 16 if base else 10)
+
+
+# ---------------------------------------------------------------- detection
+
 FORMS = (
-    Form("dump", "xxd, hexdump -C, Wireshark or tcpdump -x text", _dump),
-    Form("escapes", r"\x literals of C, Python, Go or a shell", _escapes),
+    Form("dump", "xxd, hexdump, od, Wireshark or tcpdump -x text", dump),
     Form("hex", "hex digits", _hex),
-    Form("array", "a byte array of Java, Go, C, Rust or Python", _array),
+    Form("escapes", r"\x literals of C, Python, Go or a shell", _escapes),
+    Form("array", "a byte array of Java, Go, C, Rust, JavaScript or Python", _array),
     Form("base64", "base64", _base64),
 )
 NAMES = ("auto", "raw", *(form.name for form in FORMS))
 
 
 def to_bytes(given: bytes, form: str = "auto") -> tuple[bytes, str]:
-    """The bytes that are meant, and the name of the form. Raises KwireError when they are not of the form that is said."""
-    if form == "raw" or not given:
+    """The bytes that are meant, and the name of the form. Raises KwireError when they are not of the form that is said,
+    and for hex digits of which one is missing."""
+    text = _text(given) if form != "raw" else ""
+    for candidate in FORMS if text.strip() else ():
+        if form in ("auto", candidate.name):
+            read = candidate.read(text)
+            if read:
+                return read, candidate.name
+            if candidate.name == "hex":
+                _complain(text)
+    if form in ("auto", "raw") or not given:
         return given, "raw"
-    wanted = [candidate for candidate in FORMS if form in ("auto", candidate.name)]
-    if len(given) <= MAX_TEXT:
-        try:
-            text = given.decode("ascii" if form == "auto" else "utf-8").strip("\ufeff")
-        except UnicodeDecodeError:
-            text = ""
-        if text.strip() and "\0" not in text:
-            for candidate in wanted:
-                read = candidate.read(text)
-                if read:
-                    return read, candidate.name
-    if form == "auto":
-        return given, "raw"
-    raise KwireError(f"the input is not {wanted[0].what}")
+    raise KwireError(f"the input is not {next(known.what for known in FORMS if known.name == form)}")
+
+
+def _text(given: bytes) -> str:
+    """The input as text, also as PowerShell writes it; empty when it is none."""
+    utf16 = given[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if len(given) > MAX_TEXT or (b"\0" in given and not utf16):
+        return ""
+    try:
+        return given.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _complain(text: str) -> None:
+    tokens = _tokens(text)
+    if tokens and len(tokens) == 1 and len(tokens[0]) >= 8:
+        raise KwireError(f"hex digits come in pairs, and the input has {len(tokens[0]):,} of them")

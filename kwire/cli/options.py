@@ -62,8 +62,8 @@ def library(schema: Path | None) -> Library:
 
     if schema is None:
         return builtin_library()
-    from kwire.schema.importer import overlay
+    from kwire.schema.importer import FIRST_TRUSTED, overlay
     from kwire.schema.official import read
     from kwire.schema.registry import HERE, Registry, builtin
 
-    return Library(Registry(HERE, overlay(read(schema, "999.0"), builtin())))
+    return Library(Registry(HERE, overlay(read(schema, otherwise=FIRST_TRUSTED), builtin())))

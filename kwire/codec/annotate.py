@@ -70,7 +70,7 @@ class Cursor:
     def _need(self, count: int, what: str = "") -> None:
         have = self.end - self.pos
         if count > have:
-            raise _Stop(f"needs {_bytes(count)}{what} at offset {self.pos}, has {have:,}")
+            raise _Stop(f"needs {count_bytes(count)}{what} at offset {self.pos}, has {have:,}")
 
     def _uvarint(self, what: str) -> tuple[int, str | None]:
         start = self.pos
@@ -78,10 +78,10 @@ class Cursor:
             value, self.pos = read_uvarint(self.data, start, self.end)
         except VarintError as error:
             if error.short:
-                raise _Stop(f"needs {what} at offset {start}, and {_bytes(self.end - start)} hold none") from None
+                raise _Stop(f"needs {what} at offset {start}, and {count_bytes(self.end - start)} hold none") from None
             raise _Stop(f"{what} at offset {start}: {error}") from None
         spare = self.pos - start - canonical_size(value)
-        return value, f"{what} is {_bytes(spare)} longer than needed" if spare else None
+        return value, f"{what} is {count_bytes(spare)} longer than needed" if spare else None
 
     def _int(self, kind: str, what: str) -> int:
         self._need(SIZES[kind], f" ({what})")
@@ -219,7 +219,7 @@ class Cursor:
         outer, self.end = self.end, end
         children = [self.field(slot, slot.name)]
         if self.pos < end and not self.broken:
-            left = f"tag {tag} says {_bytes(size)}, the field takes {self.pos - children[0].start:,}"
+            left = f"tag {tag} says {count_bytes(size)}, the field takes {self.pos - children[0].start:,}"
             children.append(Span(slot.name, UNDECODED, self.pos, end, None, (), left, slot))
         self.pos, self.end, self.broken = end, outer, self.spans > MAX_SPANS
         return Span(slot.name, TAG, start, end, tag, tuple(children), note, slot)
@@ -234,7 +234,7 @@ def annotate(plan: Plan, data: bytes | memoryview, pos: int = 0, end: int | None
     cursor = Cursor(data, pos, end)
     children = cursor.struct(plan.root)
     if whole and cursor.pos < cursor.end:
-        note = f"{_bytes(cursor.end - cursor.pos)} left over behind the message"
+        note = f"{count_bytes(cursor.end - cursor.pos)} left over behind the message"
         children += (Span("trailing", UNDECODED, cursor.pos, cursor.end, None, (), note),)
         cursor.pos = cursor.end
     return Span(plan.title, "message", pos, cursor.pos, None, children)
@@ -249,7 +249,8 @@ def decode_error(plan: Plan, data: bytes | memoryview, pos: int = 0) -> DecodeEr
     return DecodeError(plan.title, path, span.start, span.note or "could not be read")
 
 
-def _bytes(count: int) -> str:
+def count_bytes(count: int) -> str:
+    """1 byte, 4,096 bytes."""
     return "1 byte" if count == 1 else f"{count:,} bytes"
 
 

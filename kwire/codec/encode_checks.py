@@ -34,12 +34,11 @@ def _completed(plan: StructPlan, value: Any) -> Any:
         return value
     out = {slot.name: slot.default() for slot in plan.slots if slot.name not in value} | value
     for slot in (*plan.slots, *plan.tagged.values()):
-        if slot.struct and out.get(slot.name) is not None:
-            inner, struct = out[slot.name], slot.struct
-            if slot.array and isinstance(inner, list | tuple):
-                out[slot.name] = [_completed(struct, element) for element in inner]
-            else:
-                out[slot.name] = _completed(struct, inner)
+        inner, struct = out.get(slot.name), slot.struct
+        if slot.array and isinstance(inner, list | tuple):  # a subclass, too, becomes a list
+            out[slot.name] = [_completed(struct, element) for element in inner] if struct else list(inner)
+        elif struct and inner is not None:
+            out[slot.name] = _completed(struct, inner)
     return out
 
 

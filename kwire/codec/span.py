@@ -20,7 +20,9 @@ class Span(NamedTuple):
     """start and end are byte offsets in the frame. An element of an array is named [0], [1], …
 
     value is what a leaf holds; of an array how many elements it claims (None: null); of a tagged field its tag;
-    of a tag section how many it holds. slot is the field's plan, where there is one.
+    of a tag section how many it holds. slot is the field's plan, where there is one; text says what the value means
+    where no plan does. secret: not to be shown unless asked for. buffer: what the span's bytes decompress to; the
+    children's offsets, and all below them, then count in it and no longer in the frame.
     """
 
     name: str
@@ -31,11 +33,14 @@ class Span(NamedTuple):
     children: tuple[Span, ...] = ()
     note: str | None = None
     slot: Slot | None = None
+    text: str | None = None
+    secret: bool = False
+    buffer: bytes | None = None
 
     @property
     def own_end(self) -> int:
-        """Where the span's own bytes end: at its first child, or at its end."""
-        return self.children[0].start if self.children else self.end
+        """Where the span's own bytes end: at its first child, or at its end; children in a buffer take none of them."""
+        return self.children[0].start if self.children and self.buffer is None else self.end
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Span]]:
         """Every span below this one with its path (Topics[0].Name), parents first. Tag sections add no name."""

@@ -357,7 +357,12 @@ class _EncodeWriter(_Writer):
     """Writes encode(m) -> bytes: m is the message, w appends a piece, s is a string's bytes, n a length."""
 
     def write(self, plan: StructPlan) -> _EncodeWriter:
-        self.scope |= {"uvarint": write_uvarint, "small": [bytes((n,)) for n in range(128)], "join": b"".join}
+        self.scope |= {
+            "uvarint": write_uvarint,
+            "small": [bytes((n,)) for n in range(128)],
+            "join": b"".join,
+            "truth": {False: False, True: True},
+        }
         with self.block("def encode(m):"):
             self.put("o = []; w = o.append")
             self.struct(plan, "m")
@@ -374,9 +379,7 @@ class _EncodeWriter(_Writer):
             self.put(f"{source}{f', {tags}' if tags else ''} = {complete}({source})")
         for run in _runs(plan.slots):
             if run[0].size is not None:
-                parts = [
-                    f"{source}[{slot.name!r}]" + (".bytes" if slot.type == "uuid" else "") for slot in run
-                ]
+                parts = [self.packable(slot, f"{source}[{slot.name!r}]") for slot in run]
                 self.put(f"w({self.bind(_pack(run).pack)}({', '.join(parts)}))")
             else:
                 value = self.name()
@@ -440,8 +443,7 @@ class _EncodeWriter(_Writer):
 
     def scalar(self, slot: Slot, value: str, nullable: bool) -> None:
         if slot.type in CODES or slot.type == "uuid":
-            suffix = ".bytes" if slot.type == "uuid" else ""
-            self.put(f"w({self.bind(_pack([slot]).pack)}({value}{suffix}))")
+            self.put(f"w({self.bind(_pack([slot]).pack)}({self.packable(slot, value)}))")
             return
         code = "h" if slot.type == "string" else "i"
         self.null(slot, code, value, nullable)
@@ -454,8 +456,15 @@ class _EncodeWriter(_Writer):
             self.length(slot, code, "len(s)")
             self.put("w(s)")
 
+    def packable(self, slot: Slot, expression: str) -> str:
+        """What pack() takes for a value of fixed size. As a bool it would take anything, hence the look-up."""
+        if slot.type == "uuid":
+            return f"{expression}.bytes"
+        return f"truth[{expression}]" if slot.type == "bool" else expression
+
     def array(self, slot: Slot, value: str) -> None:
-        if slot.type in CODES and not slot.struct:
+        self.put(f"if type({value}) is not list and type({value}) is not tuple: bad()")
+        if slot.type in CODES and slot.type != "bool":
             packs = self.bind([packed.pack for packed in _short("B" if slot.compact else "i", CODES[slot.type])])
             self.put(f"n = len({value})")
             with self.block(f"if n < {SHORT}:"):
@@ -464,7 +473,6 @@ class _EncodeWriter(_Writer):
                 self.length(slot, "i", "n")
                 self.put(f"w({self.bind(_pack_array(CODES[slot.type]))}({value}))")
             return
-        self.put(f"if type({value}) is not list and type({value}) is not tuple: bad()")
         self.length(slot, "i", f"len({value})")
         element = self.name()
         with self.block(f"for {element} in {value}:"):
@@ -485,7 +493,7 @@ class _Completer:
     """Fills in what a struct's dict lacks and takes its tagged fields out: (fields, {tag: value} or 0).
 
     Of a struct without known tagged fields, the tag section comes back as bytes. A name that the struct does not have
-    is an exception.
+    is an exception, and so is a tag under "_tagged" that is a field's, or too large.
     """
 
     def __init__(self, plan: StructPlan) -> None:
@@ -500,6 +508,8 @@ class _Completer:
                 raise KeyError
             return fields
         tags = {int(tag): raw for tag, raw in given.get("_tagged", {}).items()}
+        if any(tag in self.plan.tagged or tag > encode_checks.MAX_UVARINT for tag in tags):
+            raise KeyError
         for name in given.keys() - self.names - {"_tagged"}:
             tags[self.tags[name]] = given[name]
         if self.plan.tagged:

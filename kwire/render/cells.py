@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from kwire.codec.annotate import count_bytes
 from kwire.codec.plan import Slot
 from kwire.codec.secrets import Withheld
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
@@ -12,8 +12,8 @@ from kwire.render.lines import Piece, clean, quoted
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 from kwire.wire import uuids
+from kwire.wire.times import moment
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PREVIEW = 48
 
 
@@ -83,15 +83,6 @@ def _number(value: int, slot: Slot | None) -> Piece:
     return str(value), "value"
 
 
-def moment(ms: int) -> str:
-    """Milliseconds since the epoch as UTC, to the millisecond."""
-    try:
-        text = (EPOCH + timedelta(milliseconds=ms)).isoformat(" ", "milliseconds")
-    except OverflowError:
-        return "no date"
-    return text.replace("+00:00", "Z")
-
-
 def duration(ms: int) -> str:
     """Milliseconds in the unit that reads best: 30 s, 4.5 min, 7 d."""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
@@ -108,11 +99,6 @@ def _bytes(value: bytes) -> str:
     if text.isprintable() and "\ufffd" not in text:
         return f"{shown} {quoted(text)}" + ("…" if len(value) > PREVIEW else "")
     return shown
-
-
-def count_bytes(count: int) -> str:
-    """1 byte, 4,096 bytes."""
-    return "1 byte" if count == 1 else f"{count:,} bytes"
 
 
 def type_cell(span: Span) -> str:

@@ -5,41 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kwire.codec.annotate import count_bytes
 from kwire.codec.identify import Item
 from kwire.codec.span import Span, fields
 from kwire.errors import UnknownName
-from kwire.render.cells import count_bytes
 from kwire.render.diagram import Options, diagram
 from kwire.render.hexdump import hexdump
 from kwire.render.jsonform import to_jsonable
 from kwire.render.lines import Line, clean, paragraph, quoted
 from kwire.render.tree import tree
 
-OTHERS = 6
+OTHERS = 6  # readings that also fit, at most
+OPAQUE = 256  # bytes shown of what is not recognized
 
 
 def item_lines(
     item: Item, span: Span, data: bytes, view: str, width: int, full: bool, notes: bool, elements: int
 ) -> list[Line]:
     """Title, remarks and the view: text (the diagram), tree, hex; svg and html show the diagram."""
-    lines = [_title(item, span, data)]
+    lines = _title(item, span, data, width)
     lines += list(_remarks(item, width))
     if item.verdict:
         return lines
     lines.append([])
     if view == "tree":
         lines += tree(span, width)
-    elif view == "hex":
-        lines += hexdump(span, data, width)
+    elif view == "hex" or item.quality == "opaque":
+        shown = data if full or view == "hex" else data[:OPAQUE]
+        lines += hexdump(span, shown, width)
+        if len(data) > len(shown):
+            lines.append([(f"      … {count_bytes(len(data) - len(shown))} more (--full)", "dim")])
     else:
         lines += diagram(span, data, Options(width, full, notes, elements))
     return lines
 
 
-def _title(item: Item, span: Span, data: bytes) -> Line:
-    parts = [count_bytes(len(data))]
+def _title(item: Item, span: Span, data: bytes, width: int) -> list[Line]:
+    """The name and what the header says; what does not fit goes on beneath."""
+    size = count_bytes(len(data))
     if item.verdict:
-        return [(f"not Kafka: {item.verdict.what}", "error"), (f" · {parts[0]}", "dim")]
+        return [[(f"not Kafka: {item.verdict.what}", "error"), (f" · {size}", "dim")]]
+    parts = [size]
     if item.frame:
         if item.frame.correlation_id is not None:
             parts.append(f"correlation id {item.frame.correlation_id}")
@@ -48,7 +54,16 @@ def _title(item: Item, span: Span, data: bytes) -> Line:
     if item.start:
         parts.append(f"from byte {item.start:,}")
     name = "not recognized" if item.message is None and item.frame is None else span.name
-    return [(name, "title"), (" · " + " · ".join(parts), "dim")]
+    lines: list[Line] = [[(name, "title")]]
+    used = len(name)
+    for part in parts:
+        if used + 3 + len(part) > width:
+            lines.append([("  " + part, "dim")])
+            used = 2 + len(part)
+        else:
+            lines[-1].append((f" · {part}", "dim"))
+            used += 3 + len(part)
+    return lines
 
 
 def _remarks(item: Item, width: int) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 A message is a section, its header is one, and so is every struct inside, under its path: the sections stand in the
 order of their structs' offsets, and each ends with its tagged row. A row is one line; value and bytes that do not fit
-go on beneath, bytes only when full is asked for.
+go on beneath, bytes only when full is asked for: then over the whole width.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import NamedTuple
 from kwire.codec.secrets import Withheld
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
 from kwire.render.cells import hex_bytes, type_cell, value_cell
-from kwire.render.lines import Line, clean, quoted
+from kwire.render.lines import Line, Piece, clean, quoted
 from kwire.schema.errorcodes import errors
 
 LINES = 4  # a value takes at most so many, unless all is asked for
+LONG = 16  # pairs a line where bytes stand beneath their row
+SHORT = 40  # characters of a section's label
+ELIDED = ""  # the type of the row that stands for elements left out
 HEADS = ("off", "field", "type", "value", "bytes")
 
 
@@ -130,7 +133,7 @@ def _nested(span: Span, path: str, rows: list[Row], inner: list[tuple[str, Span]
 
 def _elided(span: Span, shown: tuple[Span, ...], left: int) -> Row:
     start = shown[-1].end
-    mark = Span("…", "", start, span.end, None, (), None)
+    mark = Span("…", ELIDED, start, span.end)
     return Row(mark, f"  … {left:,} more", start, ())
 
 
@@ -170,7 +173,7 @@ def _label(struct: Span) -> str:
     """What tells an element from its siblings: its first short text or id."""
     for child in struct.children[:3]:
         if isinstance(child.value, str) and child.value and not isinstance(child.value, Withheld):
-            return quoted(child.value[:40])
+            return quoted(child.value if len(child.value) <= SHORT else child.value[: SHORT - 1] + "…")
         if child.name in ("PartitionIndex", "Partition", "NodeId", "BrokerId", "ApiKey") and isinstance(child.value, int):
             return f"{child.name} {child.value}"
     return ""
@@ -180,7 +183,7 @@ def _label(struct: Span) -> str:
 
 
 class _Layout(NamedTuple):
-    """Widths of the columns; room for bytes in pairs."""
+    """Widths of the columns; room for bytes in pairs, 0 for no such column."""
 
     offset: int
     name: int
@@ -188,61 +191,91 @@ class _Layout(NamedTuple):
     value: int
     pairs: int
 
+    @property
+    def behind(self) -> int:
+        """Columns from the value on: a value that cannot be broken may take them all."""
+        return self.value + (3 * self.pairs + 1 if self.pairs else 0)
+
 
 def _layout(rows: list[Row], width: int) -> _Layout:
-    offset = max(5, *(len(str(row.span.start)) for row in rows), 5) if rows else 5
-    name = min(max([14, *(len(row.name) for row in rows)]), max(14, width // 4))
+    """The values get 19 columns if they need them, then types and names get what they need, then values and bytes."""
+    offset = max([5, *(len(str(row.span.start)) for row in rows)])
+    needed = max([24, *(len(value_cell(row.span)[0]) for row in rows)])
+    left = width - offset - 6 - 13 - 19
     kind = min(max([12, *(len(type_cell(row.span)) for row in rows)]), 22)
-    pairs = 16 if width >= 140 else 8
-    value = width - offset - name - kind - (3 * pairs - 1) - 8
-    if value < 14:
-        pairs = 4
-        value = max(14, width - offset - name - kind - (3 * pairs - 1) - 8)
-    needed = max([5, *(len(value_cell(row.span)[0]) for row in rows)])
-    return _Layout(offset, name, kind, min(value, max(needed, 24)), pairs)
+    name = min(max([14, *(len(row.name) for row in rows)]), max(14, left - kind))
+    for pairs, least in ((16, 40), (8, 24), (4, 14), (0, 0)):
+        value = width - offset - name - kind - 6 - (3 * pairs + 1 if pairs else 0)
+        if value >= least:
+            break
+    return _Layout(offset, name, kind, min(max(14, value), needed), pairs)
 
 
 def _head(layout: _Layout) -> Line:
     off, field, kind, value, raw = HEADS
-    text = f"{off:>{layout.offset}}  {field:<{layout.name}}  {kind:<{layout.type}}  {value:<{layout.value}}  {raw}"
-    return [(text, "head")]
+    text = f"{off:>{layout.offset}}  {field:<{layout.name}}  {kind:<{layout.type}}  {value:<{layout.value}}  "
+    return [(text + raw if layout.pairs else text, "head")]
 
 
 def _row(row: Row, data: bytes, layout: _Layout, options: Options) -> Iterator[Line]:
-    span = row.span
-    value, style = value_cell(span)
-    name, kind = _fit(row.name, layout.name), _fit(type_cell(span) + row.behind, layout.type)
+    span, kind = row.span, type_cell(row.span) + row.behind
+    name_style, kind_style = ("error", "error") if span.type == UNDECODED else ("name", "type")
+    value, style = ("", "") if span.type == ELIDED else value_cell(span)
     hidden = isinstance(span.value, Withheld)
-    values = [part.strip() for part in textwrap.wrap(value, layout.value, break_on_hyphens=False)]
-    if len(values) > LINES and not options.full:
-        values = [*values[: LINES - 1], values[LINES - 1][: layout.value - 1] + "…"]
-    raws = [] if span.type == "" else list(_raws(data, span.start, row.end, hidden, layout.pairs, options.full))
-    broken = span.type == UNDECODED
-    for number in range(max(1, len(values), len(raws))):
-        first = number == 0
-        raw = raws[number] if number < len(raws) else ""
+    room = options.width - layout.offset - 2
+    long = options.full and row.end - span.start > layout.pairs  # then all bytes stand beneath, over the whole width
+    values, beneath = _values(value, layout, room, options.full)
+    shown = layout.pairs and not long and span.type != ELIDED
+    raws = [_raw(data, span.start, row.end, hidden, layout.pairs)] if shown else []
+    if len(values[0]) > layout.value:
+        raws.insert(0, "")
+    left: Line = [(f"{span.start:>{layout.offset}}  ", "offset")]
+    name_room, kind_room = _shared(row.name, kind, layout)
+    name = row.name
+    if name_room + kind_room > layout.name + layout.type:
+        yield [*left, (name, name_style)]
+        left, name = [(" " * (layout.offset + 2), "")], ""
+        name_room, kind_room = _shared("", kind, layout)
+    left += [(f"{name:<{name_room}}  ", name_style), (f"{kind:<{kind_room}}  ", kind_style)]
+    for number in range(max(len(values), len(raws))):
         text = values[number] if number < len(values) else ""
-        yield [
-            (f"{span.start if first else '':>{layout.offset}}  ", "offset"),
-            (f"{name if first else '':<{layout.name}}  ", "error" if broken else "name"),
-            (f"{kind if first else '':<{layout.type}}  ", "error" if broken else "type"),
-            (f"{text:<{layout.value}}  ", style),
-            (raw, "bytes"),
-        ]
+        raw = raws[number] if number < len(raws) else ""
+        yield [*left, (f"{text:<{layout.value}}  ", style), (raw, "bytes")]
+        left = [(" " * (layout.offset + 2 + layout.name + 2 + layout.type + 2), "")]
     indent = " " * (layout.offset + 2)
+    yield from ([(indent, ""), (text, style)] for text in beneath)
+    if long:
+        for at in range(span.start, row.end, LONG):
+            yield [(indent, ""), (hex_bytes(data, at, min(at + LONG, row.end), hidden), "bytes")]
     for note, note_style in row.notes:
-        wrapped = textwrap.wrap(note, max(20, options.width - len(indent) - 2), break_on_hyphens=False)
+        wrapped = textwrap.wrap(note, max(20, room - 2), break_on_hyphens=False)
         for number, part in enumerate(wrapped):
             yield [(indent + ("╰ " if number == 0 else "  ") + part, note_style)]
 
 
-def _raws(data: bytes, start: int, end: int, hidden: bool, pairs: int, full: bool) -> Iterator[str]:
-    if not full and end - start > pairs:
-        yield hex_bytes(data, start, start + pairs - 1, hidden) + " …"
-        return
-    for at in range(start, end, pairs):
-        yield hex_bytes(data, at, min(at + pairs, end), hidden)
+def _shared(name: str, kind: str, layout: _Layout) -> tuple[int, int]:
+    """The room for name and type: a long one takes from the other's, and both together more only if they must."""
+    both = layout.name + layout.type
+    name_room = max(len(name), min(layout.name, both - len(kind)))
+    return name_room, max(len(kind), both - name_room)
 
 
-def _fit(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _values(value: str, layout: _Layout, room: int, full: bool) -> tuple[list[str], list[str]]:
+    """A value's lines in its column, and those beneath the row, over the whole width: a value stands in its column if
+    it takes two lines at most and no word is cut; over the bytes if it fits there; else beneath."""
+    words = max(len(word) for word in value.split(" "))
+    lines = [part.strip() for part in textwrap.wrap(value, layout.value, break_on_hyphens=False)] or [""]
+    if len(lines) <= 2 and words <= layout.value:
+        return lines, []
+    if len(value) <= layout.behind:
+        return [value], []
+    lines = [part.strip() for part in textwrap.wrap(value, room, break_on_hyphens=False)]
+    if len(lines) > LINES and not full:
+        lines = [*lines[: LINES - 1], lines[LINES - 1][: room - 1] + "…"]
+    return [""], lines
+
+
+def _raw(data: bytes, start: int, end: int, hidden: bool, pairs: int) -> str:
+    if end - start > pairs:
+        return hex_bytes(data, start, start + pairs - 1, hidden) + " …"
+    return hex_bytes(data, start, end, hidden)

@@ -1,4 +1,4 @@
-"""Sixteen bytes a line, each field in a color of its own; beside them the text and the fields that begin in the line."""
+"""Sixteen bytes a line (eight where it is narrow), each field in a color of its own; beside them the text and the fields that begin in the line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kwire.codec.span import UNDECODED, Span
 from kwire.render.lines import Line, clean
 
 COLORS = ("c0", "c1", "c2", "c3", "c4")
-ROW = 16
+NARROW = 100  # below it, the fields' names need the room of eight bytes
 
 
 def hexdump(span: Span, data: bytes, width: int = 100) -> Iterator[Line]:
@@ -19,24 +19,25 @@ def hexdump(span: Span, data: bytes, width: int = 100) -> Iterator[Line]:
     for start, end in withheld(span):
         hidden[start:end] = [True] * (end - start)
     digits = max(4, len(f"{len(data):x}"))
-    room = max(16, width - digits - 2 - 3 * ROW - 2 - ROW - 4)
+    size = 16 if width >= NARROW else 8
+    room = width - digits - 2 - 4 * size - 3
     colors: list[str] = [""] * len(data)
     begins: dict[int, list[tuple[str, str]]] = {}
     for number, (start, end, name, kind) in enumerate(pieces):
         color = "error" if kind == UNDECODED else COLORS[number % len(COLORS)]
         colors[start:end] = [color] * (end - start)
         if end > start:
-            begins.setdefault(start // ROW, []).append((name, color))
-    for at in range(0, len(data), ROW):
+            begins.setdefault(start // size, []).append((name, color))
+    for at in range(0, len(data), size):
         line: Line = [(f"{at:0{digits}x}  ", "offset")]
-        row = range(at, min(at + ROW, len(data)))
+        row = range(at, min(at + size, len(data)))
         for index in row:
             line.append((f"{'··' if hidden[index] else f'{data[index]:02x}'} ", colors[index]))
-        line.append(("   " * (ROW - len(row)) + " ", ""))
+        line.append(("   " * (size - len(row)) + " ", ""))
         for index in row:
             line.append((_char(data[index], hidden[index]), colors[index]))
-        line.append((" " * (ROW - len(row)) + "  ", ""))
-        yield from _legend(line, begins.get(at // ROW, []), digits + 2 + 3 * ROW + 1 + ROW + 2, room)
+        line.append((" " * (size - len(row)) + "  ", ""))
+        yield from _legend(line, begins.get(at // size, []), width - room, room)
 
 
 def _char(byte: int, hidden: bool) -> str:

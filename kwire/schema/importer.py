@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from kwire.errors import SchemaError
 from kwire.schema import merge, text
 from kwire.schema.model import NONE, Definition, Message, Release, Renamed, release_order, snake
 from kwire.schema.official import Official, Source
@@ -70,18 +71,41 @@ def import_source(source: Source, folder: Path) -> Imported:
 
 
 def overlay(source: Source, registry: Registry) -> list[Definition]:
-    """A release's definitions as they stand in front of a registry's: merged where it knows them, written nowhere.
+    """A release's definitions as they stand in front of a registry's, with its words; those that agree are left out.
 
-    The source leads: it is what the user asked for.
+    The source leads: it is what the user asked for. Versions that only the registry knows stay readable, unless they
+    do not fit beside the source's layouts. Nothing is written. Raises SchemaError for a release of drafts.
     """
+    if release_order(source.release) < release_order(FIRST_TRUSTED):
+        raise SchemaError(f"Kafka {source.release}", f"its definitions are drafts; only those of {FIRST_TRUSTED}+ hold")
+    speaks = [official for official in source.found if official.message.versions]
     known = {definition.key: definition for definition in registry.apis()}
     names = {definition.name: definition for definition in registry.data()}
-    speaks = [official for official in source.found if official.message.versions]
-    out = [_merge(known.get(key), _api(key, pair, source.release), source.release) for key, pair in _apis(speaks).items()]
-    for official in speaks:
-        if official.message.kind in DATA_KINDS:
-            out.append(_merge(names.get(official.message.name), _data(official, source.release), source.release))
+    pairs = [(_api(key, pair, source.release), known.get(key)) for key, pair in _apis(speaks).items()]
+    data = [_data(official, source.release) for official in speaks if official.message.kind in DATA_KINDS]
+    out: list[Definition] = []
+    for fresh, old in (*pairs, *((one, names.get(one.name)) for one in data)):
+        base = old or replace(fresh, releases=())
+        olds = old.messages if old else fresh.messages
+        messages = tuple(_in_front(new, two) for new, two in zip(fresh.messages, olds, strict=True))
+        if messages != (old and old.messages):
+            was = tuple(one for one in base.was if one.name != fresh.name)
+            listeners = fresh.listeners or base.listeners
+            out.append(replace(base, name=fresh.name, messages=messages, was=was, listeners=listeners))
     return out
+
+
+def _in_front(new: Message, old: Message) -> Message:
+    """old if it has every version of new just so; else new's layouts with old's words, and old's other versions."""
+    shared = new.versions.within(old.versions)
+    if new.name == old.name and all(
+        version in shared and merge.shape(new, version) == merge.shape(old, version) for version in new.versions.each()
+    ):
+        return old
+    try:
+        return merge.merge(new, old, "").message
+    except SchemaError:  # the two do not fit into one message
+        return merge.merge(new, replace(old, versions=shared), "").message
 
 
 def load_folder(folder: Path) -> dict[Path, Definition]:
@@ -123,7 +147,7 @@ def _newest(known: Iterable[Definition]) -> tuple[int, ...]:
     return max((release.order for definition in known for release in definition.releases), default=())
 
 
-def _merge(known: Definition | None, fresh: Definition, release: str, leads: bool = True) -> Definition:
+def _merge(known: Definition | None, fresh: Definition, release: str, leads: bool) -> Definition:
     """leads: nothing newer than this release is known."""
     if known is None:
         return fresh

@@ -223,4 +223,4 @@ def _struct(
 
 
 def _uses(fields: tuple[Field, ...], name: str) -> bool:
-    return any(field.element == name and not field.fields or _uses(field.fields, name) for field in fields)
+    return any((field.element == name and not field.fields) or _uses(field.fields, name) for field in fields)

@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 OPEN = 32767  # "3+" runs to the highest int16
 
-SCALARS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes", "records")
+SCALARS = (
+    *("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64"),
+    *("uuid", "string", "bytes", "records"),
+)
 
 
 def snake(name: str) -> str:

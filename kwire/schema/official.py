@@ -1,8 +1,9 @@
 """Reads Kafka's own message definitions, the JSON files inside its jars, as facts without words.
 
-The files are JSON with // comments and a few commas too many. Descriptions in them are not read at all: kwire has words of its own. Oddities that
-releases contain and that are taken as they are meant: a tagged field without "versions" has them where it is tagged, a
-tag may be a string, "validVersions": "none" marks a message that the release no longer speaks.
+The files are JSON with // comments and a few commas too many. Descriptions in them are not read at all: kwire has
+words of its own. Oddities that releases contain and that are taken as they are meant: a tagged field without "versions"
+has them where it is tagged, a tag may be a string, "validVersions": "none" marks a message that the release no longer
+speaks.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ from kwire.errors import SchemaError
 from kwire.schema.model import NONE, Field, Message, Struct, Versions
 
 NOISE = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=\s*[\]}])', re.DOTALL)
+RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+)*")
 
 
 class Official(NamedTuple):
@@ -36,8 +39,8 @@ class Source(NamedTuple):
     found: tuple[Official, ...]
 
 
-def read(path: Path, release: str | None = None) -> Source:
-    """Reads a jar, or a folder of .json files. The release is found in a jar's name unless it is given.
+def read(path: Path, release: str | None = None, otherwise: str | None = None) -> Source:
+    """Reads a jar, or a folder of .json files. The release is the one given, else that in a jar's name, else otherwise.
 
     Raises SchemaError when there is no definition, one cannot be read, or the release cannot be found out.
     """
@@ -45,25 +48,30 @@ def read(path: Path, release: str | None = None) -> Source:
         raise SchemaError(str(path), "does not exist")
     try:
         texts = _jar_texts(path) if path.is_file() else _folder_texts(path)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # RuntimeError: a member with a password
         raise SchemaError(str(path), "is neither a folder nor a jar") from error
     found = []
     decoder = json.JSONDecoder()  # 2.8 has a file with text behind its object
     for name, text in sorted(texts.items()):
         try:
-            raw, _ = decoder.raw_decode(NOISE.sub(lambda match: match.group(1) or "", text).strip())
+            raw, _ = decoder.raw_decode(NOISE.sub(lambda match: match.group(1) or "", text.decode()).strip())
             if isinstance(raw, dict) and "validVersions" in raw and "fields" in raw and not _untyped_key(raw):
                 found.append(convert(raw))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except KeyError as error:
+            raise SchemaError(name, f"not a message definition: {error.args[0]} is missing") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise SchemaError(name, f"not a message definition: {error}") from error
     if not found:
         raise SchemaError(str(path), "holds no message definitions")
     if release is None:
-        version = re.search(r"-(\d+\.\d+)[.\d]*\.jar$", path.name)
-        if not version:
-            raise SchemaError(str(path), "does not tell its release; say it with --release")
-        release = version.group(1)
-    return Source(release, tuple(found))
+        tail = re.search(r"-([.\d]+)\.jar$", path.name)
+        release = tail.group(1) if tail else otherwise
+    if release is None:
+        raise SchemaError(str(path), "does not tell its release; say it with --release")
+    version = RELEASE.fullmatch(release)
+    if not version:
+        raise SchemaError(release, "is not a release such as 4.4")
+    return Source(version.group(1), tuple(found))
 
 
 def _untyped_key(raw: Mapping[str, Any]) -> bool:
@@ -71,26 +79,31 @@ def _untyped_key(raw: Mapping[str, Any]) -> bool:
     return raw["name"].endswith("Key") and raw["type"] in ("data", "coordinator-key") and "apiKey" not in raw
 
 
-def _jar_texts(path: Path) -> dict[str, str]:
+def _jar_texts(path: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(path) as jar:
         names = [name for name in jar.namelist() if name.endswith(".json")]
-        return {name: jar.read(name).decode() for name in names if "message/" in name or "common/metadata/" in name}
+        return {name: jar.read(name) for name in names if "message/" in name or "common/metadata/" in name}
 
 
-def _folder_texts(path: Path) -> dict[str, str]:
-    return {file.name: file.read_text("utf-8") for file in path.glob("*.json")}
+def _folder_texts(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.glob("*.json")}
 
 
 def convert(raw: Mapping[str, Any]) -> Official:
-    """One parsed JSON file."""
+    """One parsed JSON file. Raises ValueError, KeyError, TypeError or AttributeError for what is not one."""
     versions = Versions.parse(raw["validVersions"])
     structs = tuple(
         Struct(item["name"], Versions.parse(item["versions"]), _fields(item["fields"]))
         for item in raw.get("commonStructs", [])
     )
     flexible = Versions.parse(raw.get("flexibleVersions"))
-    message = Message(raw["name"], raw["type"], versions, flexible, _fields(raw["fields"]), structs)
+    message = Message(_name(raw["name"]), raw["type"], versions, flexible, _fields(raw["fields"]), structs)
+    for path, field in message.walk():
+        if field.is_struct and not message.fields_of(field):
+            raise ValueError(f"{path}: nothing says what a {field.element} is")
     key = raw.get("apiKey")
+    if not isinstance(key, int | None):
+        raise ValueError(f"apiKey {key!r} is not a number")
     return Official(message, key, tuple(raw.get("listeners", ())), bool(raw.get("latestVersionUnstable")))
 
 
@@ -103,8 +116,8 @@ def _field(raw: Mapping[str, Any]) -> Field:
     versions = Versions.parse(raw["versions"]) if "versions" in raw else tagged
     kind = raw["type"]
     return Field(
-        name=raw["name"][0].upper() + raw["name"][1:],
-        type=kind,
+        name=_name(raw["name"])[0].upper() + raw["name"][1:],
+        type="[]" * kind.startswith("[]") + _name(kind.removeprefix("[]")),
         versions=versions,
         nullable=Versions.parse(raw.get("nullableVersions")).within(versions),
         tagged=tagged,
@@ -115,6 +128,13 @@ def _field(raw: Mapping[str, Any]) -> Field:
         inflexible="flexibleVersions" in raw and Versions.parse(raw["flexibleVersions"]) == NONE,
         fields=_fields(raw.get("fields", [])),
     )
+
+
+def _name(text: str) -> str:
+    """A name as it may stand in a text file and, in snake case, as a file's name. Raises ValueError."""
+    if not text.isidentifier():
+        raise ValueError(f"{text!r} is not a name")
+    return text
 
 
 def _default(value: object) -> str:

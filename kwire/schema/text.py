@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 
 from kwire.errors import SchemaError
@@ -56,14 +57,18 @@ class Block:
 
 
 def parse(text: str, where: str = "definition") -> Definition:
-    """Reads a file's text. Raises SchemaError with the line that is wrong."""
-    blocks = list(_blocks(text, where))
+    """Reads a file's text. Raises SchemaError with the line that is wrong, or that begins the block that is."""
+    return _definition(list(_blocks(text, where)), where)
+
+
+@contextmanager
+def _reading(where: str, line: int) -> Iterator[None]:
+    """Whatever goes wrong inside is a SchemaError that names the line."""
     try:
-        return _definition(blocks, where)
-    except SchemaError:
-        raise
-    except (ValueError, IndexError, KeyError) as error:
-        raise SchemaError(where, f"cannot be read: {error}") from error
+        yield
+    except (ValueError, IndexError, TypeError) as error:
+        reason = "a word is missing" if isinstance(error, IndexError) else error
+        raise SchemaError(f"{where}:{line}", f"cannot be read: {reason}") from error
 
 
 def parse_head(line: str) -> tuple[str, int | None]:
@@ -100,33 +105,35 @@ def _definition(blocks: list[Block], where: str) -> Definition:
     if not blocks or blocks[0].words[0] not in ("api", "message"):
         raise SchemaError(where, "does not begin with api or message")
     is_api = blocks[0].words[0] == "api"
-    name, key = parse_head(" ".join(blocks[0].words))
-    head = _head(blocks[0], where)
+    with _reading(where, blocks[0].line):
+        name, key = parse_head(" ".join(blocks[0].words))
+        head = _head(blocks[0], where)
+        was = tuple(Renamed(*item.split("<")) for line in head.get("was", []) for item in line.split())
+        releases = tuple(_release(item) for line in head.get("releases", []) for item in line.split(", ") if item)
     prose: dict[str, str] = {}
     errors: list[RelatedError] = []
     changes: list[tuple[int, str]] = []
     messages: list[Message] = []
     for block in blocks[1:]:
         word = block.words[0]
-        if word in ("about", "trips"):
-            prose[word] = _prose(block)
-        elif word == "errors":
-            errors = [RelatedError(first, rest) for first, rest in _entries(block)]
-        elif word == "versions":
-            changes = [(int(first), rest) for first, rest in _entries(block)]
-        elif word in MESSAGES:
-            kind = head.get("kind", ["data"])[0] if word == "fields" else word
-            message_name = name + word.capitalize() if is_api else name
-            flexible = Versions.parse(block.words[3]) if len(block.words) > 3 else NONE
-            messages.append(Message(message_name, kind, Versions.parse(block.words[1]), flexible, _fields(block, where)))
-        elif word == "struct":
-            struct = Struct(block.words[1], Versions.parse(block.words[2]), _fields(block, where))
-            last = messages.pop()
-            messages.append(
-                Message(last.name, last.kind, last.versions, last.flexible, last.fields, (*last.structs, struct))
-            )
-        else:
-            raise SchemaError(f"{where}:{block.line}", f"no block is called {word}")
+        with _reading(where, block.line):
+            if word in ("about", "trips"):
+                prose[word] = _prose(block)
+            elif word == "errors":
+                errors = [RelatedError(first, rest) for first, rest in _entries(block)]
+            elif word == "versions":
+                changes = [(int(first), rest) for first, rest in _entries(block)]
+            elif word in MESSAGES:
+                kind = head.get("kind", ["data"])[0] if word == "fields" else word
+                message_name = name + word.capitalize() if is_api else name
+                versions = Versions.parse(block.words[1])
+                flexible = Versions.parse(block.words[3]) if len(block.words) > 3 else NONE
+                messages.append(Message(message_name, kind, versions, flexible, _fields(block, where)))
+            elif word == "struct":
+                struct = Struct(block.words[1], Versions.parse(block.words[2]), _fields(block, where))
+                messages[-1] = replace(messages[-1], structs=(*messages[-1].structs, struct))
+            else:
+                raise SchemaError(f"{where}:{block.line}", f"no block is called {word}")
     if not messages:
         raise SchemaError(where, "has no messages")
 
@@ -142,9 +149,9 @@ def _definition(blocks: list[Block], where: str) -> Definition:
         kips=only("kips"),
         sender=only("sender"),
         listeners=only("listeners"),
-        was=tuple(Renamed(*item.split("<")) for item in only("was").split()),
+        was=was,
         aka=tuple(only("aka").split()),
-        releases=tuple(_release(item) for item in only("releases").split(", ") if item),
+        releases=releases,
         differs=tuple(head.get("differs", [])),
         errors=tuple(errors),
         about=prose.get("about", ""),
@@ -164,6 +171,8 @@ def _head(block: Block, where: str) -> dict[str, list[str]]:
             if word not in HEAD:
                 raise SchemaError(f"{where}:{line}", f"no head line is called {word}")
             head.setdefault(word, []).append(value.strip())
+        elif not word:
+            raise SchemaError(f"{where}:{line}", "goes on with a head line, but there is none")
         else:
             head[word][-1] += " " + text
     return head
@@ -219,13 +228,14 @@ def _level(lines: list[tuple[int, int, str]], at: int, depth: int, where: str) -
             if mark == ":":
                 notes.append(body)
             else:
-                value, name, *note = body.split(None, 2)
-                meanings.append(Meaning(int(value), name, note[0] if note else ""))
+                with _reading(where, lines[at][0]):
+                    value, name, *note = body.split(None, 2)
+                    meanings.append(Meaning(int(value), name, note[0] if note else ""))
             at += 1
         inner, at = _level(lines, at, depth + 1, where)
         try:
             fields.append(_field(text, " ".join(notes), tuple(meanings), inner))
-        except (ValueError, IndexError, StopIteration) as error:
+        except (ValueError, TypeError, StopIteration) as error:
             raise SchemaError(f"{where}:{number}", f"not a field: {text} ({error})") from error
     return tuple(fields), at
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from uuid import UUID, SafeUUID
 
 ZERO = UUID(int=0)
@@ -26,7 +25,10 @@ def from_text(text: str) -> UUID:
     """Reads Kafka's form, or the usual one with hyphens. Raises ValueError."""
     if len(text) == 22:
         try:
-            return from_bytes(base64.b64decode(text + "==", altchars=b"-_", validate=True))
-        except binascii.Error as error:
+            raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+        except ValueError as error:
             raise ValueError(f"not a uuid: {text}") from error
+        if len(raw) != 16:  # text that brings padding of its own
+            raise ValueError(f"not a uuid: {text}")
+        return from_bytes(raw)
     return UUID(text)

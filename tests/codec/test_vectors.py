@@ -12,6 +12,7 @@ import json
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from kwire.codec.frames import Frame, decode_frame
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.codec.span import Span, plain
+from kwire.errors import DecodeError
 from kwire.render.jsonform import from_json
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import snake
@@ -100,6 +102,12 @@ def test_encoding_the_official_json_gives_the_official_bytes(vectors: list[Row])
 
 
 @messages
+def test_what_is_not_given_is_the_official_default(vectors: list[Row]) -> None:
+    for row in [row for row in vectors if row["style"] == "default"]:
+        assert builtin_library().codec(row["name"], row["version"]).encode({}).hex() == row["hex"], row["version"]
+
+
+@messages
 def test_the_span_tree_holds_what_decoding_gives(vectors: list[Row]) -> None:
     for row in vectors:
         codec = builtin_library().codec(row["name"], row["version"])
@@ -108,6 +116,30 @@ def test_the_span_tree_holds_what_decoding_gives(vectors: list[Row]) -> None:
         assert tree.broken() is None
         assert (tree.start, tree.end) == (0, len(data))
         assert plain(tree) == codec.decode(data), (row["version"], row["style"])
+
+
+def damaged(data: bytes, rng: Random) -> bytes:
+    """The bytes with one of them changed, left out, put in, or the rest cut off."""
+    at = rng.randrange(len(data))
+    odd = bytes([rng.choice((0, 1, 2, 127, 128, 255))])
+    return data[:at] + rng.choice((odd + data[at + 1 :], data[at + 1 :], odd + data[at:], b""))
+
+
+@messages
+def test_damage_is_refused_in_the_words_of_the_span_tree_or_read_as_it_reads_it(vectors: list[Row]) -> None:
+    rng = Random(vectors[0]["name"])
+    for row in [row for row in vectors if row["hex"]][-9:]:
+        codec = builtin_library().codec(row["name"], row["version"])
+        for data in [damaged(bytes.fromhex(row["hex"]), rng) for _ in range(10)]:
+            tree = annotate(codec.plan, data)
+            broken = tree.broken()
+            if broken is None:
+                assert repr(codec.decode(data)) == repr(plain(tree))
+                continue
+            with pytest.raises(DecodeError) as caught:
+                codec.decode(data)
+            error = caught.value
+            assert (error.path, error.offset, error.reason) == (broken[0], broken[1].start, broken[1].note), data.hex()
 
 
 def test_fields_come_in_the_order_of_the_wire() -> None:

@@ -1,0 +1,129 @@
+"""SASL tokens: PLAIN (RFC 4616), SCRAM (RFC 5802), OAUTHBEARER (RFC 7628), and by its first bytes GSSAPI.
+
+The field is secret as a whole; opened, only the pieces are that are one: passwords, proofs, signatures. What cannot be
+told apart stays one secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kwire.codec.span import Span
+
+SCRAM = re.compile(rb"(?:[ny](?:,[^,]*){1},|p=[^,]*,[^,]*,)?(?:[a-z]=[^,]*)(?:,[a-z]=[^,]*)*")
+SCRAM_WORDS = {
+    "n": ("username", False), "r": ("nonce", False), "s": ("salt", False), "i": ("iterations", False),
+    "c": ("channel_binding", False), "p": ("proof", True), "v": ("server_signature", True), "e": ("error", False),
+    "a": ("authorization_id", False), "m": ("extension", False), "t": ("extension", False),
+}  # fmt: skip
+
+
+def client(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+    """What a client sends."""
+    raw = span.value
+    assert isinstance(raw, bytes)
+    start = span.end - len(raw)
+    if raw.startswith(b"n,") and b"auth=Bearer " in raw:
+        return _opened(span, "OAUTHBEARER, client's message", _bearer(raw, start))
+    if _is_scram(raw):
+        step = "final" if b",p=" in raw else "first"
+        return _opened(span, f"SCRAM, client's {step} message", _scram(raw, start))
+    if raw.count(b"\0") == 2:
+        return _opened(span, "PLAIN", _plain(raw, start))
+    if raw.startswith((b"\x60", b"\x05\x04")):
+        return span._replace(text="GSSAPI token")
+    return span
+
+
+def server(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+    """What a broker answers."""
+    raw = span.value
+    assert isinstance(raw, bytes)
+    start = span.end - len(raw)
+    if raw.startswith((b"v=", b"e=")) and _is_scram(raw):
+        return _opened(span, "SCRAM, server's final message", _scram(raw, start))
+    if raw.startswith(b"r=") and _is_scram(raw):
+        return _opened(span, "SCRAM, server's first message", _scram(raw, start))
+    if raw.startswith((b"\x60", b"\x05\x04")):
+        return span._replace(text="GSSAPI token")
+    return span
+
+
+def _opened(span: Span, text: str, children: list[Span]) -> Span:
+    return span._replace(children=tuple(children), text=text)
+
+
+def _is_scram(raw: bytes) -> bool:
+    return len(raw) < 4096 and SCRAM.fullmatch(raw) is not None and b"r=" in raw or raw.startswith((b"v=", b"e="))
+
+
+def _plain(raw: bytes, start: int) -> list[Span]:
+    authorization, username, password = raw.split(b"\0")
+    spans, pos = [], start
+    for name, part, secret in (
+        ("authorization_id", authorization, False),
+        ("username", username, False),
+        ("password", password, True),
+    ):
+        end = pos + len(part) + (0 if secret else 1)  # the NUL belongs to what it ends
+        spans.append(_text(name, pos, end, part, secret))
+        pos = end
+    return spans
+
+
+def _scram(raw: bytes, start: int) -> list[Span]:
+    """The comma-separated attributes; the gs2 header in front of a client's first message is one piece."""
+    spans, pos = [], start
+    for index, part in enumerate(raw.split(b",")):
+        end = min(pos + len(part) + 1, start + len(raw))
+        letter = part[:1].decode("latin-1")
+        if part[1:2] == b"=" and letter in SCRAM_WORDS and not (index == 0 and letter == "p"):
+            name, secret = SCRAM_WORDS[letter]
+            spans.append(_text(name, pos, end, part[2:], secret))
+        else:
+            spans.append(_text("gs2_header", pos, end, part, False))
+        pos = end
+    return spans
+
+
+def _bearer(raw: bytes, start: int) -> list[Span]:
+    """gs2 header, then key=value pairs between 0x01; of a JWT, header and claims are shown, the signature is not."""
+    spans, pos = [], start
+    for part in raw.split(b"\x01"):
+        end = min(pos + len(part) + 1, start + len(raw))
+        if part.startswith(b"auth=Bearer "):
+            spans += _token(part, pos, end)
+        elif end > pos:
+            name = "gs2_header" if pos == start else "extension" if part else "end"
+            spans.append(_text(name, pos, end, part, False))
+        pos = end
+    return spans
+
+
+def _token(part: bytes, pos: int, end: int) -> list[Span]:
+    token = part.removeprefix(b"auth=Bearer ")
+    pieces = token.split(b".")
+    scheme = _text("scheme", pos, pos + 12, b"auth=Bearer", False)
+    if len(pieces) != 3:
+        return [scheme, _text("token", pos + 12, end, token, True)]
+    spans, at = [scheme], pos + 12
+    for name, piece in zip(("jwt_header", "jwt_claims"), pieces, strict=False):
+        spans.append(_text(name, at, at + len(piece) + 1, _decoded(piece), False))
+        at += len(piece) + 1
+    spans.append(_text("jwt_signature", at, end, pieces[2], True))
+    return spans
+
+
+def _decoded(piece: bytes) -> bytes:
+    import base64
+    import binascii
+
+    try:
+        return base64.urlsafe_b64decode(piece + b"=" * (-len(piece) % 4))
+    except binascii.Error:
+        return piece
+
+
+def _text(name: str, start: int, end: int, raw: bytes, secret: bool) -> Span:
+    return Span(name, "text", start, end, raw.decode("utf-8", "surrogateescape"), secret=secret)

@@ -1,0 +1,101 @@
+"""The header of a record batch of magic 2, and the checksums of all magics (KIP-98; Kafka's DefaultRecordBatch).
+
+     0 BaseOffset int64          23 LastOffsetDelta int32     51 ProducerEpoch int16
+     8 BatchLength int32         27 BaseTimestamp int64       53 BaseSequence int32
+    12 PartitionLeaderEpoch      35 MaxTimestamp int64        57 RecordCount int32
+    16 Magic int8                43 ProducerId int64          61 records
+    17 Crc uint32, over 21 to the end: the base offset and the leader epoch are not covered, brokers set them
+    21 Attributes int16: bits 0-2 compression, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
+"""
+
+from __future__ import annotations
+
+import zlib
+from struct import Struct
+from typing import NamedTuple
+
+from kwire.records.compression import name_of
+
+HEADER = Struct(">qiibIhiqqqhii")
+SIZE = HEADER.size  # 61
+LOG_OVERHEAD = 12  # base offset and length, which BatchLength does not count
+CRC_START = 21
+MAGIC_AT = 16  # the same place in every magic
+
+
+class Header(NamedTuple):
+    """The fields as they are in the bytes."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def compression(self) -> str:
+        """none, gzip, snappy, lz4 or zstd."""
+        return name_of(self.attributes)
+
+    @property
+    def log_append_time(self) -> bool:
+        """The broker's time counts for all records, not theirs."""
+        return bool(self.attributes & 8)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Written inside a transaction."""
+        return bool(self.attributes & 16)
+
+    @property
+    def is_control(self) -> bool:
+        """Holds a marker, not data."""
+        return bool(self.attributes & 32)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """base_timestamp is when tombstones and markers may go (KIP-534)."""
+        return bool(self.attributes & 64)
+
+
+def read_header(data: bytes | memoryview, pos: int) -> Header:
+    """The header at pos; the caller has seen that there are 61 bytes."""
+    return Header(*HEADER.unpack_from(data, pos))
+
+
+def crc32c(data: bytes | memoryview) -> int:
+    """CRC-32C (Castagnoli), the checksum of magic 2."""
+    import google_crc32c
+
+    return int(google_crc32c.value(bytes(data)))
+
+
+def crc32(data: bytes | memoryview) -> int:
+    """CRC-32 (zlib's), the checksum of magic 0 and 1."""
+    return zlib.crc32(data)
+
+
+def sequence_after(base: int, delta: int) -> int:
+    """Sequences wrap to 0 after 2147483647; -1 is none (DefaultRecordBatch.incrementSequence)."""
+    if base < 0:
+        return -1
+    return base + delta if base + delta <= 0x7FFFFFFF else base + delta - 0x80000000
+
+
+def attribute_words(attributes: int, magic: int) -> str:
+    """The flags of a batch (or a legacy message) spelled out: "gzip, create time, transactional"."""
+    words = [name_of(attributes) if attributes & 7 else "not compressed"]
+    if magic > 0:
+        words.append("log append time" if attributes & 8 else "create time")
+    if magic > 1:
+        words += [word for bit, word in ((16, "transactional"), (32, "control"), (64, "delete horizon")) if attributes & bit]
+    unused = attributes & (~0x7F if magic > 1 else ~0x0F if magic == 1 else ~0x07) & 0xFFFF
+    return ", ".join(words) + (f", unused bits {unused:#x}" if unused else "")

@@ -1,0 +1,157 @@
+"""A batch's records as numpy columns, without a Python object per record.
+
+The strategy: where each record starts follows from the lengths before it, so a tight loop walks them, in strides over
+runs of records of one size. After that everything is vectorised: the i-th varint of all records is read together, an
+overlapping view giving any byte of the buffer by index. Keys and values stay where they are; columns hold their places.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.errors import DecodeError
+from kwire.records import batch as v2
+from kwire.records.compression import LIMIT, decompress
+from kwire.wire.varint import VarintError, read_uvarint
+
+Ints = NDArray[np.int64]
+RUN = 16  # records of one size in a row from which strides pay
+WALK = 128  # records walked one by one before a run is looked for again
+
+
+class Columns(NamedTuple):
+    """n records in columns of length n. Starts count in buffer; a length of -1 is null.
+
+    offsets are absolute, timestamps ms since the epoch; header_counts tell how many headers each record has.
+    """
+
+    buffer: bytes
+    offsets: Ints
+    timestamps: Ints
+    key_starts: Ints
+    key_lengths: Ints
+    value_starts: Ints
+    value_lengths: Ints
+    header_counts: Ints
+    header_starts: Ints
+
+
+def columns(data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT) -> Columns:
+    """The records of the batch of magic 2 that lies in data from start to end. Raises DecodeError, CompressionError."""
+    stop = len(data) if end is None else end
+    if stop - start < v2.SIZE:
+        raise DecodeError("records", "", start, f"needs {v2.SIZE} bytes at offset {start}, has {stop - start}")
+    header = v2.read_header(data, start)
+    if header.magic != 2:
+        raise DecodeError("records", "Magic", start + v2.MAGIC_AT, f"columns are of magic 2, this is {header.magic}")
+    buffer, first = data, start + v2.SIZE
+    if header.compression != "none":
+        buffer, first = decompress(header.compression, data[first:stop], limit), 0
+        stop = len(buffer)
+    try:
+        return of_payload(buffer, first, stop, header)
+    except (IndexError, VarintError) as error:
+        raise DecodeError("records", "", start, f"{header.record_count:,} records do not lie in the batch") from error
+
+
+def of_payload(buffer: bytes, pos: int, end: int, header: v2.Header) -> Columns:
+    """The records that fill buffer from pos to end, decompressed if they were. Raises IndexError or VarintError when
+    they do not."""
+    return _columns(buffer, _starts(buffer, pos, end, header.record_count), end, header)
+
+
+def _starts(buffer: bytes, pos: int, end: int, count: int) -> Ints:
+    """Where each record begins, at its length. Raises IndexError when count records do not fill pos to end."""
+    if not 0 <= count <= end - pos:
+        raise IndexError
+    data = np.frombuffer(buffer, dtype=np.uint8)
+    pieces: list[Ints] = []
+    left = count
+    while left:
+        run, stride = _run(buffer, data, pos, end, left) if left > RUN else (0, 0)
+        if run > RUN:
+            pieces.append(pos + stride * np.arange(run, dtype=np.int64))
+            pos += stride * run
+            left -= run
+            continue
+        walked: list[int] = []
+        append = walked.append
+        for _ in range(min(left, WALK)):
+            append(pos)
+            size = buffer[pos]
+            if size < 128:
+                pos += 1 + (size >> 1)
+            elif buffer[pos + 1] < 128:
+                pos += 2 + ((size & 127 | buffer[pos + 1] << 7) >> 1)
+            else:
+                size, pos = read_uvarint(buffer, pos, end)
+                pos += size >> 1
+        left -= len(walked)
+        pieces.append(np.array(walked, dtype=np.int64))
+    if pos != end:
+        raise IndexError
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+
+
+def _run(buffer: bytes, data: NDArray[np.uint8], pos: int, end: int, left: int) -> tuple[int, int]:
+    """How many records from pos on have the very length bytes of the first, and how many bytes each takes."""
+    size, body = read_uvarint(buffer, pos, end)
+    head = body - pos
+    stride = head + (size >> 1)
+    fit = min(left, (end - pos) // stride)
+    for tried in (min(fit, RUN + 1), fit):  # a look at a few before the look at all
+        run = tried
+        for index in range(head if tried else 0):
+            column = data[pos + index : pos + index + stride * (tried - 1) + 1 : stride]
+            other = column != column[0]
+            first = int(other.argmax())
+            run = min(run, first) if other[first] else run
+        if run < tried:
+            break
+    return run, stride
+
+
+def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> Columns:
+    data = np.frombuffer(buffer, dtype=np.uint8)
+    sizes, pos = _varints(data, starts, 32)
+    ends = pos + sizes
+    pos = pos + 1  # behind the attributes
+    times, pos = _varints(data, pos, 64)
+    deltas, pos = _varints(data, pos, 32)
+    key_lengths, pos = _varints(data, pos, 32)
+    key_starts = pos
+    value_lengths, pos = _varints(data, pos + np.maximum(key_lengths, 0), 32)
+    value_starts = pos
+    header_counts, pos = _varints(data, pos + np.maximum(value_lengths, 0), 32)
+    if len(pos) and (bool((pos > ends).any()) or min(key_lengths.min(), value_lengths.min()) < -1 or int(ends[-1]) != end):
+        raise IndexError
+    if bool((pos[header_counts == 0] != ends[header_counts == 0]).any()) or bool((header_counts < 0).any()):
+        raise IndexError
+    if header.log_append_time:
+        timestamps = np.full(len(starts), header.max_timestamp, dtype=np.int64)
+    else:
+        timestamps = times + header.base_timestamp
+    offsets = deltas + header.base_offset
+    return Columns(buffer, offsets, timestamps, key_starts, key_lengths, value_starts, value_lengths, header_counts, pos)
+
+
+def _varints(data: NDArray[np.uint8], pos: Ints, bits: int) -> tuple[Ints, Ints]:
+    """The zigzag varints at pos, and the positions behind them. Raises IndexError beyond the buffer or too long."""
+    first = data[pos]
+    pos = pos + 1
+    raw = first.astype(np.int64) & 0x7F
+    more = np.flatnonzero(first > 127)
+    shift = 7
+    while len(more):
+        if shift >= bits:
+            raise IndexError
+        byte = data[pos[more]]
+        pos[more] += 1
+        raw[more] |= (byte.astype(np.int64) & 0x7F) << shift
+        more = more[byte > 127]
+        shift += 7
+    unsigned = raw.view(np.uint64)
+    return (unsigned >> np.uint64(1)).view(np.int64) ^ -(raw & 1), pos

@@ -1,0 +1,149 @@
+"""The codecs of record batches, bounded: a few bytes may claim gigabytes, and get no more than the limit.
+
+Snappy comes in Xerial's framing (the Java client) or raw (librdkafka and others); both are read, Xerial's is written.
+LZ4 is the frame format; in magic 0 Kafka wrote a wrong header checksum (KAFKA-3160), so there the blocks are read one
+by one, without it. gzip and zstd may be several members or frames in a row.
+"""
+
+from __future__ import annotations
+
+from struct import error as StructError
+from struct import pack, unpack_from
+from typing import Any
+
+from kwire.errors import KwireError
+
+NAMES = ("none", "gzip", "snappy", "lz4", "zstd")  # by the low three bits of a batch's attributes
+LIMIT = 64 * 1024 * 1024  # what a batch may decompress to, in bytes
+XERIAL = b"\x82SNAPPY\x00"
+XERIAL_BLOCK = 32 * 1024
+LZ4_MAGIC = 0x184D2204
+
+
+class CompressionError(KwireError):
+    """The bytes do not decompress, or to more than the limit."""
+
+
+def name_of(attributes: int) -> str:
+    """The codec of a batch, by its attributes."""
+    code = attributes & 7
+    return NAMES[code] if code < len(NAMES) else f"codec {code}"
+
+
+def decompress(codec: str, data: bytes | memoryview, limit: int = LIMIT, magic: int = 2) -> bytes:
+    """The plain bytes. Raises CompressionError."""
+    import cramjam
+
+    raw = bytes(data)
+    if codec == "none":
+        return raw
+    if not raw:
+        return b""
+    try:
+        if codec == "gzip":
+            return _grow(cramjam.gzip.decompress_into, raw, limit)
+        if codec == "zstd":
+            return _grow(cramjam.zstd.decompress_into, raw, limit)
+        if codec == "snappy":
+            return _xerial(raw, limit) if raw.startswith(XERIAL) else _snappy(raw, limit)
+        if codec == "lz4":
+            return _lz4_blocks(raw, limit) if magic == 0 else _grow(cramjam.lz4.decompress_into, raw, limit)
+    except CompressionError:
+        raise
+    except (cramjam.DecompressionError, StructError, ValueError, IndexError, OverflowError) as error:
+        raise CompressionError(f"does not decompress as {codec}: {error}") from error
+    raise CompressionError(f"unknown compression {codec}")
+
+
+def _too_large(limit: int) -> CompressionError:
+    return CompressionError(f"decompresses to more than {limit:,} bytes, the limit")
+
+
+def _grow(into: Any, data: bytes, limit: int) -> bytes:
+    """Decompresses into buffers of growing size, the last as large as the limit."""
+    size = min(limit, max(4096, 4 * len(data)))
+    while True:
+        out = bytearray(size)
+        try:
+            return bytes(memoryview(out)[: into(data, out)])
+        except Exception as error:
+            if "whole buffer" not in str(error):
+                raise
+            if size >= limit:
+                raise _too_large(limit) from error
+            size = min(limit, 8 * size)
+
+
+def _snappy(data: bytes, limit: int) -> bytes:
+    import cramjam
+
+    size = cramjam.snappy.decompress_raw_len(data)
+    if size > limit:
+        raise _too_large(limit)
+    out = bytearray(size)
+    return bytes(memoryview(out)[: cramjam.snappy.decompress_raw_into(data, out)])
+
+
+def _xerial(data: bytes, limit: int) -> bytes:
+    """Xerial's stream: a header of 16 bytes, then blocks of raw snappy with their sizes in front."""
+    out, pos = bytearray(), 16
+    while pos < len(data):
+        (size,) = unpack_from(">i", data, pos)
+        pos += 4
+        if size < 0 or pos + size > len(data):
+            raise CompressionError(f"a snappy block claims {size:,} bytes, {len(data) - pos:,} are left")
+        out += _snappy(data[pos : pos + size], limit - len(out))
+        pos += size
+    return bytes(out)
+
+
+def _lz4_blocks(data: bytes, limit: int) -> bytes:
+    """An LZ4 frame of independent blocks, its checksums unread (lz4_Frame_format.md, "Frame Descriptor")."""
+    import cramjam
+
+    magic, flags, descriptor = unpack_from("<IBB", data)
+    if magic != LZ4_MAGIC:
+        raise CompressionError("not an LZ4 frame")
+    block_size = 1 << 8 + 2 * (descriptor >> 4 & 7)
+    pos = 7 + (8 if flags & 8 else 0)
+    out = bytearray()
+    while pos < len(data):
+        (size,) = unpack_from("<I", data, pos)
+        pos += 4
+        if size == 0:
+            break
+        plain, size = size >> 31, size & 0x7FFFFFFF
+        block = data[pos : pos + size]
+        if len(block) < size:
+            raise CompressionError(f"an LZ4 block claims {size:,} bytes, {len(block):,} are left")
+        if plain:
+            out += block
+        else:
+            room = bytearray(block_size)
+            out += memoryview(room)[: cramjam.lz4.decompress_block_into(block, room)]
+        if len(out) > limit:
+            raise _too_large(limit)
+        pos += size + (4 if flags & 16 else 0)
+    return bytes(out)
+
+
+def compress(codec: str, data: bytes, magic: int = 2) -> bytes:
+    """The compressed bytes, in the form that Kafka's Java client writes."""
+    import cramjam
+
+    match codec:
+        case "none":
+            return data
+        case "gzip":
+            return bytes(cramjam.gzip.compress(data))
+        case "zstd":
+            return bytes(cramjam.zstd.compress(data))
+        case "snappy":
+            blocks = [data[at : at + XERIAL_BLOCK] for at in range(0, len(data), XERIAL_BLOCK)]
+            packed = [bytes(cramjam.snappy.compress_raw(block)) for block in blocks]
+            return XERIAL + pack(">ii", 1, 1) + b"".join(pack(">i", len(block)) + block for block in packed)
+        case "lz4":
+            if magic == 0:
+                raise KwireError("lz4 in magic 0 needs a wrong header checksum; write magic 1 or 2")
+            return bytes(cramjam.lz4.compress(data))
+    raise KwireError(f"unknown compression {codec}; there are {', '.join(NAMES)}")
