@@ -15,6 +15,7 @@ from kwire.errors import DecodeError, EncodeError, KwireError, SchemaError, Unkn
 if TYPE_CHECKING:
     from kwire.codec.frames import Frame
     from kwire.codec.span import Span
+    from kwire.records import Batches
     from kwire.render.page import Page
 from kwire.schema.errorcodes import errors
 
@@ -30,6 +31,7 @@ __all__ = [
     "encode",
     "errors",
     "explain",
+    "read_records",
 ]
 __version__ = "0.1.0"
 
@@ -65,6 +67,14 @@ def decode_frame(data: Bytes, *, api: str | int | None = None, version: int | No
     from kwire.codec.frames import decode_frame
 
     return decode_frame(data, api=api, version=version)
+
+
+def read_records(data: Bytes) -> Batches:
+    """The record batches in data (magic 0 to 2, every compression), a list; a cut last one is left out and counted in
+    its truncated_bytes. Raises DecodeError."""
+    from kwire.records import read_records
+
+    return read_records(data)
 
 
 def explain(name: str, version: int | None = None) -> Page:

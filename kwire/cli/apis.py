@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import click
 
-from kwire.cli.tables import FORMATS, Row, print_table
-from kwire.errors import Exit
+from kwire.cli.tables import FORMATS, Row, chosen, print_table
 
 
 @click.command()
 @click.argument("words", nargs=-1)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
 def command(words: tuple[str, ...], form: str) -> int:
-    """All APIs: key, name, versions, which of them Kafka 4.x takes, and what they belong to.
+    """All APIs: key, name, versions, since when, and what they belong to.
 
-    WORDS keep the rows that hold each of them: kwire apis share group
+    WORDS keep the rows that hold each of them: kwire apis share group. What the table leaves out (KIPs, sender, which
+    versions brokers take) is searched when nothing shown fits, and stands in json and csv.
     """
     from kwire.render.page import accepted
     from kwire.schema.registry import builtin
 
     rows: list[Row] = []
     for definition in builtin().apis():
-        request, response = definition.messages
-        about = definition.about.split(". ")[0].rstrip(".") + "."
+        request = definition.messages[0]
+        about = definition.about.split("\n\n")[0].split(". ")[0].rstrip(".") + "."
         row: Row = {
             "key": definition.key,
             "api": definition.name,
@@ -37,13 +37,11 @@ def command(words: tuple[str, ...], form: str) -> int:
             "listeners": definition.listeners,
             "was": " ".join([*(old.name for old in definition.was), *definition.aka]),
         }
-        text = " ".join(str(value) for value in row.values()).lower()
-        if all(word.lower() in text for word in words):
-            rows.append(row)
+        rows.append(row)
     columns = ("key", "api", "versions", "flexible", "since", "area", "what it does")
     styles = {"key": "dim", "api": "name", "versions": "value", "area": "type"}
-    print_table(rows, columns if form != "text" else _fitting(columns), form, styles, ("key",))
-    return Exit.OK if rows else Exit.MALFORMED
+    rows = chosen(rows, words, (*columns, "was"))
+    return print_table(rows, columns if form != "text" else _fitting(columns), form, styles, ("key",))
 
 
 def _fitting(columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.codec.identify import Item
-    from kwire.codec.library import Library
     from kwire.codec.span import Span
     from kwire.render.lines import Line
 
@@ -25,19 +24,20 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--as", "as_name", type=Name(), metavar="NAME", help="What the bytes are: FetchResponse, or another name.")
+@click.option("--as", "as_name", type=Name(), metavar="NAME", help="What the bytes are: FetchResponse or another name; records, log, index, timeindex, txnindex, snapshot.")
 @click.option("-v", "--version", type=Version(), help="The API version, with --as.")
 @click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The form of the input; detected otherwise.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option("--field", "paths", multiple=True, metavar="PATH", help="Print this field alone: Topics[0].Name")
 @click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
 @click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
+@click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")
 @click.option("--elements", type=click.IntRange(0), default=0, metavar="N", help="At most N elements of each array.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, which are withheld otherwise.")
 @schema_option
 def command(
     file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
-    notes: bool, elements: int, show_secrets: bool, schema: Path | None,
+    notes: bool, inner: bool, elements: int, show_secrets: bool, schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
 
@@ -58,7 +58,10 @@ def command(
         print("kwire: no bytes", file=sys.stderr)
         return Exit.NOT_KAFKA
     chosen = library(schema)
-    if as_name is None:
+    kind = _file_kind(as_name, getattr(file, "name", ""))
+    if kind:
+        items = [_file(data, kind, getattr(file, "name", ""))]
+    elif as_name is None:
         items = identify(data, chosen)
     else:
         found = chosen.registry.find(as_name)
@@ -66,17 +69,39 @@ def command(
         if version is not None:
             chosen.plan((message or found.definition.messages[0]).name, version)
         items = identify_as(data, found.definition, message, version, chosen)
-    shown = [(item, item.span if show_secrets else _conceal(item, chosen)) for item in items]
+    shown = [(item, _opened(item, data[item.start : item.end], show_secrets)) for item in items]
     if paths:
         return _fields(shown, data, paths)
-    _show(shown, data, output, full, notes, elements)
+    _show(shown, data, output, full, notes, elements, inner)
     return _status(items)
 
 
-def _conceal(item: Item, chosen: Library) -> Span:
-    from kwire.codec.secrets import conceal
+def _file_kind(as_name: str | None, path: str) -> str | None:
+    """The kind of log file that is said, or that the file's path tells; None for anything else."""
+    from kwire.payloads.files import KINDS, kind_of
 
-    return conceal(item.span, item.message)
+    if as_name is None:
+        found = kind_of(path)
+        return found[0] if found else None
+    if as_name.lower() == "records":
+        return "log"
+    return as_name.lower() if as_name.lower() in KINDS else None
+
+
+def _file(data: bytes, kind: str, path: str) -> Item:
+    from kwire.codec.identify import Item
+    from kwire.payloads.files import open_file
+
+    return Item(0, len(data), open_file(data, kind, path or None), file=True)
+
+
+def _opened(item: Item, data: bytes, show_secrets: bool) -> Span:
+    """The item's tree with what its fields hold, and without its secrets."""
+    from kwire.codec.secrets import conceal
+    from kwire.payloads.open import open_payloads
+
+    span = open_payloads(item.span, data, item.message.name) if item.message else item.span
+    return span if show_secrets else conceal(span, item.message)
 
 
 def _status(items: list[Item]) -> Exit:
@@ -85,14 +110,16 @@ def _status(items: list[Item]) -> Exit:
     return Exit.OK if all(item.quality in ("ok", "inferred") for item in items) else Exit.MALFORMED
 
 
-def _show(shown: list[tuple[Item, Span]], data: bytes, output: str, full: bool, notes: bool, elements: int) -> None:
+def _show(
+    shown: list[tuple[Item, Span]], data: bytes, output: str, full: bool, notes: bool, elements: int, inner: bool
+) -> None:
     from kwire.cli.output import export, show, width
     from kwire.render.decoded import item_lines, record
 
     if output == "json":
         from kwire.render.jsonform import dumps
 
-        rows = [record(item, span) for item, span in shown]
+        rows = [record(item, span, inner) for item, span in shown]
         print(dumps(rows[0] if len(rows) == 1 else rows))
         return
     if output == "spans":

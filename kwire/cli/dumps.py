@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def dump(text: str) -> bytes | None:
-    """The bytes of a dump; None for text that is none. Lines that are no rows (tcpdump's summaries) may stand between."""
+    """The bytes of a dump; None for text that is none. Other lines may stand between, as tcpdump's summaries do."""
     lines = [line for line in text.splitlines() if line.strip()]
     rows = [row for row in map(_row, lines) if row]
     full = [row for row in rows if row.data]

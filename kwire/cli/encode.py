@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kwire.cli.options import Name, Version, library, schema_option
-from kwire.errors import UnknownName
+from kwire.errors import KwireError, UnknownName
 
 
 @click.command()
@@ -41,11 +41,7 @@ def command(
         raise UnknownName("message", name, (f"{api}Request", f"{api}Response"))
     message = found.message
     codec = chosen.codec(message.name, version)
-    if text == "-":
-        text = sys.stdin.read()
-    elif text.startswith("@"):
-        text = Path(text[1:]).read_text("utf-8")
-    out = codec.encode(from_json(codec.plan, text))
+    out = codec.encode(from_json(codec.plan, _read(text)))
     if header or size:
         key = found.definition.key
         if not found.definition.is_api or key is None:
@@ -66,3 +62,14 @@ def command(
     else:
         sys.stdout.buffer.write(out)
         sys.stdout.buffer.flush()
+
+
+def _read(text: str) -> str:
+    """The JSON: what was given, or what stands in the file or on stdin."""
+    if text != "-" and not text.startswith("@"):
+        return text
+    raw = sys.stdin.buffer.read() if text == "-" else Path(text[1:]).read_bytes()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise KwireError(f"the JSON is not UTF-8: byte {error.start:,} is {raw[error.start]:02x}") from error

@@ -111,7 +111,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|#[^\n]*", re.DOTALL)
 
 
 def _array(text: str) -> bytes | None:
-    """Byte arrays of Java, Kotlin, Go, C, C#, Rust, JavaScript, Python, Erlang and JSON: the longest list of numbers."""
+    """Byte arrays of Java, Kotlin, Go, C, C#, Rust, JavaScript, Python, Erlang, JSON: the longest list of numbers."""
     plain = CAST.sub(lambda match: match.group(1) or "", COMMENT.sub("", text))
     pairs = PAIRS_LIST.search(plain)
     if pairs and re.search(r"\b0\d|[a-fA-F]", pairs.group(1)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -25,10 +27,10 @@ COMMANDS = {  # name: (module, what it does)
 class Commands(click.Group):
     """Finds subcommands by name without importing the others."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"kwire.cli.{COMMANDS[cmd_name][0]}")
@@ -36,7 +38,7 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
 
@@ -65,7 +67,10 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Runs the command line and exits with a status of kwire.errors.Exit."""
+    """Runs the command line and exits with a status of kwire.errors.Exit; no traceback reaches the user."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that is not UTF-8 lacks some characters
     try:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -89,12 +94,18 @@ def main() -> None:
     except OSError as error:
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         _leave(Exit.USAGE)
+    except Exception as error:
+        if os.environ.get("KWIRE_DEBUG"):
+            raise
+        _complain(f"a bug in kwire: {type(error).__name__}: {error} (KWIRE_DEBUG=1 shows where)")
+        _leave(Exit.MALFORMED)
 
 
 def _complain(text: str) -> None:
     from kwire.render.lines import clean
 
-    sys.stdout.flush()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
     print(f"kwire: {clean(text)}", file=sys.stderr)
 
 

@@ -12,10 +12,15 @@ def command() -> None:
     """The protocol definitions: text files, a page for each API."""
 
 
-@command.command(name="import")
+@command.command(name="import", short_help="Brings a Kafka release's facts into the definitions.")
 @click.argument("source", type=click.Path(exists=True, path_type=Path), metavar="JAR|DIR")
 @click.option("--release", metavar="X.Y", help="The Kafka release; a jar's name tells it.")
-@click.option("--into", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Where apis/ and data/ are; kwire's own otherwise.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where apis/ and data/ are; kwire's own otherwise.",
+)
 def import_(source: Path, release: str | None, into: Path | None) -> None:
     """Brings the facts of a Kafka release into the definitions, and keeps the words that stand in them.
 
@@ -30,5 +35,5 @@ def import_(source: Path, release: str | None, into: Path | None) -> None:
     for word, paths in (("new", done.made), ("changed", done.changed)):
         for path in paths:
             click.echo(f"{word:<8} {path.parent.name}/{path.name}")
-    count = len(read_source.found)
-    click.echo(f"Kafka {read_source.release}: {count} definitions read, {len(done.made)} new, {len(done.changed)} changed")
+    count, new, changed = len(read_source.found), len(done.made), len(done.changed)
+    click.echo(f"Kafka {read_source.release}: {count} definitions read, {new} new, {changed} changed")

@@ -8,30 +8,45 @@ import sys
 from collections.abc import Sequence
 
 from kwire.cli.output import show, width
-from kwire.render.lines import Line, table
+from kwire.errors import Exit
+from kwire.render.lines import table
 
 FORMATS = ("text", "json", "csv", "markdown")
 Row = dict[str, str | int | bool | None]
 
 
-def print_table(rows: Sequence[Row], columns: Sequence[str], form: str, styles: dict[str, str], right: Sequence[str]) -> None:
-    """Prints rows; text and markdown show only columns, json and csv all that a row has."""
+def chosen(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
+    """The rows that hold every word in these columns; when none does, in whatever column."""
+    return _holding(rows, words, columns) or _holding(rows, words, list(rows[0]))
+
+
+def _holding(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
+    texts = (" ".join(_text(row[column]) for column in columns).lower() for row in rows)
+    return [row for row, text in zip(rows, texts, strict=True) if all(word.lower() in text for word in words)]
+
+
+def print_table(
+    rows: Sequence[Row], columns: Sequence[str], form: str, styles: dict[str, str], right: Sequence[str]
+) -> Exit:
+    """Prints rows; text and markdown show only columns, json and csv all that a row has. None: says so."""
+    if not rows:
+        print("kwire: no row holds all of these words", file=sys.stderr)
     if form == "json":
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     elif form == "csv":
-        writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else list(columns))
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows[0] if rows else columns)
+        writer.writerows([_text(value) for value in row.values()] for row in rows)
     elif form == "markdown":
         print("| " + " | ".join(columns) + " |")
         print("|" + "|".join(" ---: " if column in right else " --- " for column in columns) + "|")
         for row in rows:
             print("| " + " | ".join(_text(row[column]).replace("|", "\\|") for column in columns) + " |")
-    else:
+    elif rows:
         cells = [[(_text(row[column]), styles.get(column, "")) for column in columns] for row in rows]
         aligned = frozenset(columns.index(column) for column in right)
-        lines: list[Line] = table(columns, cells, width(), aligned)
-        show(lines)
+        show(table(columns, cells, width(), aligned))
+    return Exit.OK if rows else Exit.MALFORMED
 
 
 def _text(value: object) -> str:

@@ -132,7 +132,8 @@ def scalar_reason(slot: Slot, value: Any) -> str | None:
         except UnicodeEncodeError:
             return "cannot be written as UTF-8"
         return None if slot.compact or size <= 32767 else f"takes {size:,} bytes, more than 32,767"
-    return None if isinstance(value, bytes | bytearray | memoryview) else f"needs bytes, has {_kind(value)}"
+    fits = isinstance(value, bytes | bytearray) or (isinstance(value, memoryview) and value.itemsize == 1)
+    return None if fits else f"needs bytes, has {_kind(value)}"
 
 
 def _kind(value: Any) -> str:

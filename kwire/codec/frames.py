@@ -92,7 +92,7 @@ def decode_frame(
     raw = bytes(data)
     library = library or builtin_library()
     if size is None:
-        size = has_size(raw) or (len(raw) > 4 and api is None and _cut_size(raw))
+        size = has_size(raw) or (api is None and _cut_size(raw, library))
     if api is None:
         return _request(raw, size, library)
     message = library.api_message(api, request=False) if isinstance(api, int) else _response_message(library, api)
@@ -106,13 +106,22 @@ def decode_frame(
     return _response(raw, size, library, key, message, version)
 
 
-def _cut_size(raw: bytes) -> bool:
-    """A frame that was cut: the prefix promises more than there is, and a known kind of header follows."""
-    (size,) = unpack_from(">i", raw)
-    if not len(raw) - 4 < size <= MAX_SIZE or len(raw) < 8:
+def _cut_size(raw: bytes, library: Library) -> bool:
+    """A request that was cut: the prefix promises more than there is, and a known kind of header follows.
+
+    A key and a version without a size in front are a large number too, and a small correlation id looks like them.
+    """
+    if len(raw) < 8:
         return False
-    key, version = unpack_from(">hh", raw, 4)
-    return bool(0 <= key < 128 and 0 <= version < 32)
+    size, key, version = unpack_from(">ihh", raw)
+    if not (len(raw) - 4 < size <= MAX_SIZE and 0 <= key < 128 and 0 <= version < 32):
+        return False
+    if size < 1 << 16:
+        return True
+    unsized = library.api_message(size >> 16, request=True)
+    if unsized is not None and size & 0xFFFF in unsized.versions:
+        return False
+    return _request(raw, True, library).body is not None
 
 
 def _response_message(library: Library, name: str) -> Message:
@@ -196,7 +205,11 @@ def _frame(
 ) -> Frame:  # fmt: skip
     children = [header] if body is None else [header, body]
     quality, note = _quality(children)
-    if size:
+    if size and len(raw) < 4:
+        size_note = f"needs 4 bytes at offset 0, has {len(raw)}"
+        children = [Span("message_size", UNDECODED, 0, len(raw), None, (), size_note)]
+        quality, note = "truncated", f"message_size: {size_note}"
+    elif size:
         (claimed,) = unpack_from(">i", raw)
         size_note = None
         if claimed != len(raw) - 4:

@@ -11,7 +11,7 @@ from struct import unpack_from
 
 from kwire.codec import frames
 from kwire.codec.frames import Frame, decode_frame
-from kwire.codec.infer import Reading, as_message, infer
+from kwire.codec.infer import Reading, as_message, infer, plausibility
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge
@@ -23,7 +23,8 @@ class Item:
     """A piece of the input, from start to end, and what it is; span's offsets count from start.
 
     frame: when it is one whose header was read. readings: how else it could be read, best first; the first is the one
-    shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka.
+    shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka. file: a file of a
+    broker's log, or records alone: span is all that there is to say.
     """
 
     start: int
@@ -34,10 +35,13 @@ class Item:
     readings: tuple[Reading, ...] = ()
     sure: bool = True
     verdict: Verdict | None = None
+    file: bool = False
 
     @property
     def quality(self) -> str:
         """ok, inferred, opaque (not Kafka), or the frame's quality."""
+        if self.file:
+            return "malformed" if self.span.broken() else "ok"
         if self.verdict or self.message is None and self.frame is None:
             return "opaque"
         if self.frame and self.frame.quality != "ok":
@@ -80,21 +84,36 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
     """One of several frames in a row; asked holds the requests before it by correlation id."""
     raw = data[start:end]
     frame = _as_request(raw, True, library)
+    request = asked.get(unpack_from(">i", raw, 4)[0]) if len(raw) >= 8 else None
+    answer = None
+    if request and request.api_key is not None and request.quality != "unsupported":
+        answer = decode_frame(raw, api=request.api_key, version=request.api_version, size=True, library=library)
     if frame and (frame.quality == "ok" or _barely_trailing(frame)):
-        if frame.correlation_id is not None:
-            asked[frame.correlation_id] = frame
-        return _from_frame(data, start, end, frame, library)
-    if len(raw) >= 8:
-        request = asked.get(unpack_from(">i", raw, 4)[0])
-        if request and request.api_key is not None and request.quality != "unsupported":
-            answer = decode_frame(raw, api=request.api_key, version=request.api_version, size=True, library=library)
-            return _from_frame(data, start, end, answer, library)
+        # a response's correlation id below 65,536 looks like Produce's key, with a version
+        doubtful = frame.api_key == 0 or frame.quality == "trailing"
+        answered = answer is not None and answer.quality == "ok"
+        if not doubtful or not (answered or _fits_better(raw, frame, library)):
+            if frame.correlation_id is not None:
+                asked[frame.correlation_id] = frame
+            return _from_frame(data, start, end, frame, library)
+    if answer:
+        return _from_frame(data, start, end, answer, library)
     readings = infer(raw, library) if frames.has_size(raw) else []
+    if frame:  # a header that can be read outweighs guesses
+        readings = [reading for reading in readings if reading.form == "frame" and reading.score > 0]
     if readings:
         return _from_readings(data, start, end, readings, library, sure=False)
     if frame:
         return _from_frame(data, start, end, frame, library)
     return Item(start, end, _opaque(raw, "bytes"))
+
+
+def _fits_better(raw: bytes, frame: Frame, library: Library) -> bool:
+    """Whether a response reads the bytes whole and makes more sense of them than the request does."""
+    readings = infer(raw, library)
+    if not readings or frame.api_key is None:
+        return False
+    return readings[0].score > plausibility(frame.span, raw, library.registry.api(frame.api_key))
 
 
 def _barely_trailing(frame: Frame) -> bool:

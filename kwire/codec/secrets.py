@@ -1,9 +1,9 @@
 """Withholds what must not be shown: credentials, in every view.
 
 One pass over the span tree puts a Withheld in the place of each secret value; whoever draws the tree sees no value and
-leaves out the bytes of the span. Secret are the fields that the schema marks so, and the values of configs whose name
-says that they hold one (KIP-226 calls them sensitive). Bytes that could not be decoded are withheld too, in a message
-that has secret fields: they may be among them.
+leaves out the bytes of the span. Secret are the fields that the schema marks so, and the values of configs that are
+marked sensitive (KIP-226) or whose name says that they hold one. Bytes that could not be decoded are withheld too, in a
+message that may hold secrets: they may be among them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kwire.codec.span import UNDECODED, Span
-from kwire.schema.model import Message
+from kwire.schema.model import Field, Message
 
 SENSITIVE = re.compile(r"password|secret|jaas|credential|private|keystore\.key|\btoken\b|apikey|api\.key", re.IGNORECASE)
 CONFIG_NAMES = ("Name", "ConfigName", "Key")
@@ -31,36 +31,72 @@ class Withheld(NamedTuple):
 
 def conceal(span: Span, message: Message | None) -> Span:
     """The tree without its secrets; the tree itself when it has none."""
-    secret = message is not None and any(field.secret for _, field in message.walk())
-    return _conceal(span, secret)
+    return _conceal(span, message is not None and may_hold_secrets(message))
+
+
+def may_hold_secrets(message: Message) -> bool:
+    """Whether a field of the message is secret, or could be by what stands beside it, as a config's value."""
+    inner = [field for _, field in message.walk()]
+    structs = [message.fields, *(message.fields_of(field) for field in inner if field.is_struct)]
+    return any(field.secret for field in inner) or any(_is_config(fields) for fields in structs)
+
+
+def _is_config(fields: tuple[Field, ...]) -> bool:
+    texts = {field.name for field in fields if field.type == "string"}
+    return not texts.isdisjoint(CONFIG_NAMES) and not texts.isdisjoint(CONFIG_VALUES)
 
 
 def withheld(span: Span) -> Iterator[tuple[int, int]]:
     """The ranges of bytes that must not be shown."""
-    return ((leaf.start, leaf.end) for _, leaf in span.walk() if isinstance(leaf.value, Withheld))
+    for child in span.children:
+        if child.secret or (isinstance(child.value, Withheld) and not child.children):
+            yield child.start, child.end
+        elif child.buffer is None:
+            yield from withheld(child)
 
 
-def _conceal(span: Span, undecoded: bool) -> Span:
-    if span.slot and span.slot.field.secret and span.value is not None and span.type != "tag":
+def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
+    if span.secret:
         return _hide(span)
+    if span.slot and span.slot.field.secret and span.value is not None and span.type != "tag":
+        return _pieces(span) if span.children and not span.slot.struct else _hide(span)
     if span.type == UNDECODED:
         return _hide(span) if undecoded and span.end > span.start else span
     if not span.children:
         return span
-    config = _names_secret(span)
+    sensitive = sensitive or _is_sensitive(span)  # the synonyms of a sensitive config are too
     children = tuple(
-        _hide(child) if config and child.name in CONFIG_VALUES and child.value is not None else _conceal(child, undecoded)
+        _hide(child)
+        if sensitive and child.name in CONFIG_VALUES and child.value is not None
+        else _conceal(child, undecoded, sensitive)
         for child in span.children
     )
     changed = any(new is not old for new, old in zip(children, span.children, strict=True))
-    return span._replace(children=children) if changed else span
+    if not changed:
+        return span
+    if isinstance(span.value, bytes):  # an opened field whose content has secrets: its bytes as a whole have them too
+        return span._replace(value=_withheld(span), children=children)
+    return span._replace(children=children, secret=span.buffer is not None)
+
+
+def _pieces(span: Span) -> Span:
+    """An opened secret field: the pieces that are no secret themselves stay; its bytes as a whole do not."""
+    children = tuple(_hide(child) if child.secret or child.type == UNDECODED else child for child in span.children)
+    return span._replace(value=_withheld(span), children=children)
 
 
 def _hide(span: Span) -> Span:
-    return span._replace(value=Withheld(span.end - span.start), children=())
+    return span._replace(value=_withheld(span), children=())
 
 
-def _names_secret(span: Span) -> bool:
+def _withheld(span: Span) -> Withheld:
+    return Withheld(len(span.value) if isinstance(span.value, bytes | str) else span.end - span.start)
+
+
+def _is_sensitive(span: Span) -> bool:
+    """Whether a struct is a config that is marked sensitive, or named so."""
+    if not any(child.name in CONFIG_VALUES for child in span.children):
+        return False
     names = [child.value for child in span.children if child.name in CONFIG_NAMES]
-    values = [child for child in span.children if child.name in CONFIG_VALUES]
-    return bool(values) and any(isinstance(name, str) and SENSITIVE.search(name) for name in names)
+    marked = any(child.name == "IsSensitive" and child.value is True for child in span.children)
+    return marked or any(isinstance(name, str) and SENSITIVE.search(name) for name in names)

@@ -6,7 +6,7 @@ array's count, a tag and its size). So leaves and own bytes tile the frame: no b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kwire.codec.plan import Slot
@@ -41,6 +41,11 @@ class Span(NamedTuple):
     def own_end(self) -> int:
         """Where the span's own bytes end: at its first child, or at its end; children in a buffer take none of them."""
         return self.children[0].start if self.children and self.buffer is None else self.end
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the children are elements, [0], [1], …, rather than fields."""
+        return bool(self.children) and self.children[0].name.startswith("[")
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Span]]:
         """Every span below this one with its path (Topics[0].Name), parents first. Tag sections add no name."""
@@ -84,7 +89,16 @@ def plain(span: Span) -> object:
     return span.value
 
 
-def fields(span: Span) -> dict[str, object]:
+def opened(span: Span) -> object:
+    """The same, but fields that hold formats of their own give what is in them, where that was opened."""
+    if not span.children:
+        return [] if span.type == "array" and span.slot is None else plain(span)
+    if span.is_list:
+        return [opened(child) for child in span.children if child.type != UNDECODED]
+    return fields(span, opened)
+
+
+def fields(span: Span, of: Callable[[Span], object] = plain) -> dict[str, object]:
     """The fields of a struct, a message or a header as plain values; what could not be read is absent."""
     out: dict[str, object] = {}
     for child in span.children:
@@ -95,7 +109,7 @@ def fields(span: Span) -> dict[str, object]:
                     assert isinstance(unknown, dict)
                     unknown[tag.value] = tag.children[0].value if tag.children else b""
                 elif tag.type == TAG and tag.children and tag.children[0].type != UNDECODED:
-                    out[tag.name] = plain(tag.children[0])
+                    out[tag.name] = of(tag.children[0])
         elif child.type != UNDECODED:
-            out[child.name] = plain(child)
+            out[child.name] = of(child)
     return out

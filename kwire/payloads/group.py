@@ -1,83 +1,69 @@
 """What members tell each other through the coordinator: subscriptions and assignments.
 
 The coordinator does not read them; the protocol type says who does. Consumers write ConsumerProtocolSubscription and
-ConsumerProtocolAssignment, an int16 version in front (Kafka's ConsumerProtocol). A version above those known is read as
-the newest known, as clients do, as long as that uses all bytes. Kafka Connect writes its own form (ConnectProtocol).
+ConsumerProtocolAssignment, Connect workers ConnectProtocolSubscription and ConnectProtocolAssignment, an int16 version
+in front of each. Inside a consumer's subscription, user data belongs to the assignor that the protocol is named after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import error as StructError
 from struct import unpack_from
 
 from kwire.codec.span import Span
 from kwire.records.annotate import open_message
 
-CONNECT = "connect"
+PREFIXES = {"consumer": "ConsumerProtocol", "connect": "ConnectProtocol"}
+USER_DATA = {  # by assignor: the message, and the versions to try
+    "sticky": ("StickyAssignorUserData", (1, 0)),
+    "cooperative-sticky": ("CooperativeStickyUserData", (0,)),
+}
+STREAMS = "stream"  # Kafka Streams' assignor
 
 
 def subscription(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     """A member's metadata: JoinGroup, DescribeGroups, GroupMetadataValue."""
-    if _protocol_type(around) == CONNECT:
-        return _connect(span, data, "ConnectSubscription")
-    return _consumer(span, data, "ConsumerProtocolSubscription", around)
+    opened = _protocol(span, data, around, "Subscription")
+    assignor = _sibling(around[:1], "Name") or _sibling(around, "ProtocolName") or _sibling(around, "Protocol")
+    if not opened.children or not assignor:
+        return opened
+    children = tuple(
+        _user_data(child, data, assignor) if child.name == "UserData" and child.value else child
+        for child in opened.children
+    )
+    return opened._replace(children=children)
 
 
 def assignment(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     """A member's assignment: SyncGroup, DescribeGroups, GroupMetadataValue."""
-    if _protocol_type(around) == CONNECT:
-        return _connect(span, data, "ConnectAssignment")
-    return _consumer(span, data, "ConsumerProtocolAssignment", around)
+    return _protocol(span, data, around, "Assignment")
 
 
-def _protocol_type(around: Sequence[Span]) -> str | None:
+def _protocol(span: Span, data: bytes, around: Sequence[Span], what: str) -> Span:
+    kind = _sibling(around, "ProtocolType")
+    if kind is not None and kind not in PREFIXES:
+        return span._replace(text=f"of protocol type {kind}")
+    opened = open_message(span, data, PREFIXES[kind or "consumer"] + what, prefixed=True)
+    return span if opened.note and kind is None else opened  # nobody said that it is a consumer's
+
+
+def _sibling(around: Sequence[Span], name: str) -> str | None:
+    """The text of the field of that name in the nearest struct that has one."""
     for struct in around:
         for child in struct.children:
-            if child.name == "ProtocolType" and isinstance(child.value, str):
+            if child.name == name and isinstance(child.value, str):
                 return child.value
     return None
 
 
-def _consumer(span: Span, data: bytes, name: str, around: Sequence[Span]) -> Span:
-    kind = _protocol_type(around)
-    if kind not in (None, "consumer"):
-        return span._replace(text=f"of protocol type {kind}")
-    opened = open_message(span, data, name, prefixed=True)
-    if opened.note and kind is None:
-        return span  # nobody said that it is a consumer's
-    return opened
-
-
-def _connect(span: Span, data: bytes, name: str) -> Span:
-    """version int16, then strings, an int64 and, in assignments, arrays (Kafka's ConnectProtocol, versions 0 to 2)."""
+def _user_data(span: Span, data: bytes, assignor: str) -> Span:
     assert isinstance(span.value, bytes)
-    at = span.end - len(span.value)
-    spans: list[Span] = []
-    try:
-        spans.append(Span("version", "int16", at, at + 2, int(unpack_from(">h", data, at)[0])))
-        version = spans[0].value
-        if name == "ConnectAssignment":
-            spans.append(Span("error", "int16", at + 2, at + 4, int(unpack_from(">h", data, at + 2)[0])))
-            spans.append(_string(data, spans[-1].end, "leader"))
-            spans.append(_string(data, spans[-1].end, "leader_url"))
-        else:
-            spans.append(_string(data, at + 2, "url"))
-        here = spans[-1].end
-        spans.append(Span("config_offset", "int64", here, here + 8, int(unpack_from(">q", data, here)[0])))
-    except (StructError, ValueError):
-        return span._replace(note=f"not {name}")
-    if spans[-1].end > span.end:
-        return span._replace(note=f"not {name}")
-    rest = spans[-1].end
-    if rest < span.end:
-        spans.append(Span("rest", "bytes", rest, span.end, data[rest : span.end]))
-    return span._replace(children=tuple(spans), text=f"{name} v{version}")
-
-
-def _string(data: bytes, pos: int, name: str) -> Span:
-    (size,) = unpack_from(">h", data, pos)
-    if size < 0 or pos + 2 + size > len(data):
-        raise ValueError
-    end = pos + 2 + size
-    return Span(name, "string", pos, end, data[pos + 2 : end].decode("utf-8", "surrogateescape"))
+    if assignor == STREAMS and len(span.value) >= 4:
+        (version,) = unpack_from(">i", span.value)
+        return open_message(span, data, "SubscriptionInfoData", prefixed=False, version=version)
+    name, versions = USER_DATA.get(assignor, ("", ()))
+    for version in versions:
+        opened = open_message(span, data, name, prefixed=False, version=version)
+        if opened.children:
+            return opened
+    return span

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kwire.codec.frames import decode_frame
 from kwire.codec.span import TAG, TAGGED, Span
 from kwire.payloads import group, sasl, topics
-from kwire.records.annotate import annotate_records
+from kwire.records.annotate import annotate_records, open_message
 
 Opener = Callable[[Span, bytes, Sequence[Span]], Span]
 
@@ -19,11 +20,48 @@ def _records(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     """Batches; of internal topics, their records too."""
     assert isinstance(span.value, bytes)
     start = span.end - len(span.value)
-    children = annotate_records(data, start, span.end)
     topic = next((text for struct in around for text in (topic_of(struct),) if text), None)
-    if topic in topics.BY_NAME:
-        children = topics.open_batches(children, data, topic)
-    return span._replace(children=children)
+    return span._replace(children=open_records(data, start, span.end, topic))
+
+
+def open_records(data: bytes, start: int, end: int, topic: str | None) -> tuple[Span, ...]:
+    """Spans of the batches in data from start to end; with the records of an internal topic opened."""
+    children = annotate_records(data, start, end)
+    if topic not in topics.BY_NAME:
+        return children
+    return tuple(_values(child, data) for child in topics.open_batches(children, data, topic))
+
+
+def _values(span: Span, data: bytes) -> Span:
+    """The values of records that are messages of ours, with their own fields opened."""
+    inner = data if span.buffer is None else span.buffer
+    if span.name == "Value" and span.text:
+        return _message_fields(span, inner, span.text.partition(" ")[0])
+    children = tuple(_values(child, inner) for child in span.children)
+    return span._replace(children=children) if span.children else span
+
+
+def _message_fields(span: Span, data: bytes, name: str) -> Span:
+    wanted = _wanted(name)
+    return span._replace(children=tuple(_open(child, data, wanted, (span,)) for child in span.children)) if wanted else span
+
+
+def _envelope(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+    """The request that a broker forwards: header and body, no size (KIP-590)."""
+    frame = decode_frame(span.value, size=False) if isinstance(span.value, bytes) else None
+    if frame is None or frame.api_key is None or frame.quality != "ok":
+        return span
+    inner = _shifted(frame.span, span.end - (frame.span.end - frame.span.start))
+    return span._replace(children=inner.children, text=frame.name)
+
+
+def _shifted(span: Span, by: int) -> Span:
+    children = tuple(_shifted(child, by) for child in span.children)
+    return span._replace(start=span.start + by, end=span.end + by, children=children)
+
+
+def _principal(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+    return open_message(span, data, "DefaultPrincipalData", prefixed=True)
 
 
 def topic_of(struct: Span) -> str | None:
@@ -48,6 +86,8 @@ OPENERS: dict[tuple[str, str], Opener] = {
     ("ConsumerGroupMemberMetadataValue", "Metadata"): group.subscription,
     ("GroupMetadataValue", "Subscription"): group.subscription,
     ("GroupMetadataValue", "Assignment"): group.assignment,
+    ("EnvelopeRequest", "RequestData"): _envelope,
+    ("EnvelopeRequest", "RequestPrincipal"): _principal,
     ("SaslAuthenticateRequest", "AuthBytes"): sasl.client,
     ("SaslAuthenticateResponse", "AuthBytes"): sasl.server,
 }
@@ -55,8 +95,12 @@ OPENERS: dict[tuple[str, str], Opener] = {
 
 def open_payloads(span: Span, data: bytes, name: str) -> Span:
     """The tree of a frame or a message, with the fields of message `name` opened; offsets count in data."""
-    wanted = {field: opener for (message, field), opener in OPENERS.items() if message == name}
+    wanted = _wanted(name)
     return _open(span, data, wanted, ()) if wanted else span
+
+
+def _wanted(name: str) -> dict[str, Opener]:
+    return {field: opener for (message, field), opener in OPENERS.items() if message == name}
 
 
 def _open(span: Span, data: bytes, wanted: dict[str, Opener], around: tuple[Span, ...]) -> Span:

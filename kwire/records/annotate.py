@@ -21,6 +21,8 @@ from kwire.wire.times import moment
 from kwire.wire.varint import VarintError, read_uvarint
 
 ARRAY, BATCH, RECORD = "array", "batch", "record"
+CUT = "cut batch"  # a last batch that does not end: normal, so not undecoded
+FULL = f"stopped here: over {MAX_SPANS:,} spans"
 CONTROL_VALUES = {  # by the type in a control record's key; whether an int16 version stands in front
     0: ("EndTxnMarker", True),
     1: ("EndTxnMarker", True),
@@ -63,7 +65,7 @@ class _Walker:
             name = f"[{len(spans)}]"
             if end - pos <= v2.MAGIC_AT:
                 note = f"a cut batch: {count_bytes(end - pos)} of its header; a Fetch response may end so"
-                spans.append(Span(name, UNDECODED, pos, end, None, (), note))
+                spans.append(Span(name, CUT, pos, end, None, (), note))
                 break
             (length,) = unpack_from(">i", data, pos + 8)
             magic = data[pos + v2.MAGIC_AT]
@@ -75,7 +77,11 @@ class _Walker:
                 break
             if stop > end:
                 note = f"a cut batch: {end - pos:,} of {stop - pos:,} bytes; a Fetch response may end so"
-                spans.append(Span(name, "cut batch", pos, end, None, (), note))
+                spans.append(Span(name, CUT, pos, end, None, (), note))
+                break
+            self.left -= 16
+            if self.left < 0:
+                spans.append(Span(name, UNDECODED, pos, end, None, (), FULL))
                 break
             spans.append(self._v2(data, pos, stop, name) if magic == 2 else self._legacy(data, pos, stop, name))
             pos = stop
@@ -90,6 +96,8 @@ class _Walker:
             "Crc": "right" if crc == header.crc else f"wrong: the bytes have {crc:08x}",
             "Attributes": v2.attribute_words(header.attributes, 2),
             "LastOffsetDelta": f"last offset {header.base_offset + header.last_offset_delta}",
+            "BaseTimestamp": moment(header.base_timestamp) if header.base_timestamp >= 0 else None,
+            "MaxTimestamp": moment(header.max_timestamp) if header.max_timestamp >= 0 else None,
             "ProducerId": "none" if header.producer_id == -1 else None,
             "BaseSequence": "none" if header.base_sequence == -1 else None,
         }
@@ -99,30 +107,28 @@ class _Walker:
             pos = spans[-1].end
         if crc != header.crc:
             spans[4] = spans[4]._replace(note=f"the checksum is {header.crc:08x}, the bytes have {crc:08x}: corrupt or changed")
-        spans.append(self._payload(data, pos, end, header))
+        spans += self._payload(data, pos, end, header)
         count = header.record_count
         text = f"{count} record{'' if count == 1 else 's'}, {header.compression}" if count else "no records left"
         if header.is_control:
             text = "control batch"
         return Span(name, BATCH, start, end, None, tuple(spans), None, None, f"offset {header.base_offset}, {text}")
 
-    def _payload(self, data: bytes, pos: int, end: int, header: v2.Header) -> Span:
+    def _payload(self, data: bytes, pos: int, end: int, header: v2.Header) -> list[Span]:
         """The count and the records; behind compression, in their buffer."""
         count = header.record_count
         body = pos + 4
         if header.compression == "none":
             children, note = self._records(data, body, end, header)
-            return Span("Records", ARRAY, pos, end, count, children, note)
+            return [Span("Records", ARRAY, pos, end, count, children, note)]
         leaf = Span("RecordCount", "int32", pos, body, count)
         try:
             buffer = decompress(header.compression, data[body:end], self.limit)
         except KwireError as error:
-            packed = Span("Records", UNDECODED, body, end, None, (), str(error))
-            return Span("Records", ARRAY, pos, end, count, (leaf, packed))
+            return [leaf, Span("Records", UNDECODED, body, end, None, (), str(error))]
         children, note = self._records(buffer, 0, len(buffer), header)
-        text = f"{header.compression}, {count_bytes(len(buffer))} inside"
-        packed = Span("Compressed", ARRAY, body, end, count, children, note, None, text, False, buffer)
-        return Span("Records", ARRAY, pos, end, count, (leaf, packed))
+        text = f"{header.compression}: {count_bytes(end - body)}, {len(buffer):,} inside"
+        return [leaf, Span("Records", ARRAY, body, end, count, children, note, None, text, False, buffer)]
 
     def _records(self, data: bytes, pos: int, end: int, header: v2.Header) -> tuple[tuple[Span, ...], str | None]:
         spans: list[Span] = []
@@ -130,7 +136,7 @@ class _Walker:
             self.left -= 8
             try:
                 if self.left < 0:
-                    raise _Stop(f"stopped here: over {MAX_SPANS:,} spans")
+                    raise _Stop(FULL)
                 span = self._record(data, pos, end, header, f"[{number}]")
             except _Stop as stop:
                 spans.append(Span(f"[{number}]", UNDECODED, pos, end, None, (), str(stop)))
@@ -177,7 +183,7 @@ class _Walker:
             raise _Stop(f"{name} needs {count_bytes(size)} at offset {pos}, has {stop - pos:,}")
         raw = data[pos : pos + size]
         shown: object = raw.decode("utf-8", "surrogateescape") if kind == "string" else raw
-        return Span(name, f"{kind} (varint)", start, pos + size, shown)
+        return Span(name, f"{kind} (varint)", start, pos + size, shown, text=_confluent(raw))
 
     def _headers(self, data: bytes, start: int, stop: int) -> Span:
         count, pos = _varint(data, start, stop, "number of headers")
@@ -187,7 +193,7 @@ class _Walker:
         for number in range(count):
             self.left -= 3
             if self.left < 0:
-                raise _Stop(f"stopped here: over {MAX_SPANS:,} spans")
+                raise _Stop(FULL)
             key = self._sized(data, pos, stop, "Key", "string")
             value = self._sized(data, key.end, stop, "Value")
             spans.append(Span(f"[{number}]", "struct", pos, value.end, None, (key, value)))
@@ -197,10 +203,7 @@ class _Walker:
     # ------------------------------------------------------------ magic 0 and 1
 
     def _legacy(self, data: bytes, start: int, end: int, name: str, inside: bool = False) -> Span:
-        self.left -= 9
         try:
-            if self.left < 0:
-                raise KwireError(f"stopped here: over {MAX_SPANS:,} spans")
             message = legacy.read_message(data, start, name)
         except KwireError as error:
             return Span(name, UNDECODED, start, end, None, (), str(error))
@@ -208,6 +211,7 @@ class _Walker:
         texts = {
             "Crc": "right" if crc == message.crc else f"wrong: the bytes have {crc:08x}",
             "Attributes": v2.attribute_words(message.attributes, message.magic),
+            "Timestamp": moment(message.timestamp) if message.timestamp is not None and message.timestamp >= 0 else None,
             "Offset": "relative to the wrapper" if inside and message.magic == 1 else None,
         }
         fields = [("Offset", "int64"), ("MessageSize", "int32"), ("Crc", "uint32"), ("Magic", "int8"), ("Attributes", "int8")]
@@ -220,18 +224,20 @@ class _Walker:
             spans[2] = spans[2]._replace(note=f"the checksum is {message.crc:08x}, the bytes have {crc:08x}: corrupt or changed")
         middle = pos + 4 + len(message.key or b"")
         spans.append(Span("Key", "bytes", pos, middle, message.key))
-        spans.append(self._wrapped(message, middle, middle + 4 + len(message.value or b"")))
+        spans.append(self._value(message, middle, middle + 4 + len(message.value or b""), inside))
         if spans[-1].end < end:
             note = f"{count_bytes(end - spans[-1].end)} left over behind the message"
             spans.append(Span("trailing", UNDECODED, spans[-1].end, end, None, (), note))
         text = f"offset {message.offset}" + (f", {name_of(message.attributes)}" if message.attributes & 7 else "")
         return Span(name, RECORD, start, end, None, tuple(spans), None, None, text)
 
-    def _wrapped(self, message: legacy.Message, start: int, end: int) -> Span:
+    def _value(self, message: legacy.Message, start: int, end: int, inside: bool) -> Span:
         """The value; of a compressed message, the message set inside."""
         plain = Span("Value", "bytes", start, end, message.value)
         if not message.attributes & 7 or message.value is None:
             return plain
+        if inside:
+            return plain._replace(note="a compressed message inside a compressed one")
         codec = name_of(message.attributes)
         try:
             buffer = decompress(codec, message.value, self.limit, message.magic)
@@ -245,13 +251,25 @@ class _Walker:
                 spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), "a cut message"))
                 break
             stop = pos + v2.LOG_OVERHEAD + int(unpack_from(">i", buffer, pos + 8)[0])
-            if buffer[pos + v2.MAGIC_AT] > 1 or not pos + legacy.MIN_SIZE[0] <= stop <= len(buffer):
-                spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), "no message of magic 0 or 1"))
+            self.left -= 9
+            if self.left < 0:
+                spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), FULL))
+                break
+            if buffer[pos + v2.MAGIC_AT] != message.magic or not pos + legacy.MIN_SIZE[message.magic] <= stop <= len(buffer):
+                spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), f"no whole message of magic {message.magic}"))
                 break
             spans.append(self._legacy(buffer, pos, stop, name, inside=True))
             pos = stop
         text = f"{codec}, {count_bytes(len(buffer))} inside"
         return Span("Value", ARRAY, start, end, len(spans), tuple(spans), None, None, text, False, buffer)
+
+
+def _confluent(raw: bytes) -> str | None:
+    """Confluent's wire format: a zero byte and an int32 schema id in front of the serialized data."""
+    if len(raw) < 6 or raw[0]:
+        return None
+    (schema,) = unpack_from(">i", raw, 1)
+    return f"Confluent wire format, schema id {schema}" if 0 < schema < 1 << 24 else None
 
 
 def control(key: Span, value: Span, data: bytes) -> tuple[Span, Span]:

@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 from kwire.errors import DecodeError
 from kwire.records import batch as v2
 from kwire.records.compression import LIMIT, decompress
-from kwire.wire.varint import VarintError, read_uvarint
+from kwire.wire.varint import read_uvarint
 
 Ints = NDArray[np.int64]
 RUN = 16  # records of one size in a row from which strides pay
-WALK = 128  # records walked one by one before a run is looked for again
+WALK = 512  # records walked one by one before a run is looked for again
+SMALLEST = 7  # bytes of a record with neither key nor value
 
 
 class Columns(NamedTuple):
     """n records in columns of length n. Starts count in buffer; a length of -1 is null.
 
-    offsets are absolute, timestamps ms since the epoch; header_counts tell how many headers each record has.
+    offsets are absolute, timestamps ms since the epoch; header_counts tell how many headers each record has, which lie,
+    not looked at, from header_starts to header_ends.
     """
 
     buffer: bytes
@@ -37,6 +39,7 @@ class Columns(NamedTuple):
     value_lengths: Ints
     header_counts: Ints
     header_starts: Ints
+    header_ends: Ints
 
 
 def columns(data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT) -> Columns:
@@ -53,47 +56,55 @@ def columns(data: bytes, start: int = 0, end: int | None = None, limit: int = LI
         stop = len(buffer)
     try:
         return of_payload(buffer, first, stop, header)
-    except (IndexError, VarintError) as error:
+    except (IndexError, ValueError) as error:
         raise DecodeError("records", "", start, f"{header.record_count:,} records do not lie in the batch") from error
 
 
 def of_payload(buffer: bytes, pos: int, end: int, header: v2.Header) -> Columns:
-    """The records that fill buffer from pos to end, decompressed if they were. Raises IndexError or VarintError when
+    """The records that fill buffer from pos to end, decompressed if they were. Raises IndexError or ValueError when
     they do not."""
     return _columns(buffer, _starts(buffer, pos, end, header.record_count), end, header)
 
 
 def _starts(buffer: bytes, pos: int, end: int, count: int) -> Ints:
     """Where each record begins, at its length. Raises IndexError when count records do not fill pos to end."""
-    if not 0 <= count <= end - pos:
+    if not 0 <= count * SMALLEST <= end - pos:
         raise IndexError
     data = np.frombuffer(buffer, dtype=np.uint8)
     pieces: list[Ints] = []
-    left = count
+    left, even = count, True
     while left:
-        run, stride = _run(buffer, data, pos, end, left) if left > RUN else (0, 0)
+        run, stride = _run(buffer, data, pos, end, left) if even and left > RUN else (0, 0)
         if run > RUN:
             pieces.append(pos + stride * np.arange(run, dtype=np.int64))
             pos += stride * run
             left -= run
             continue
-        walked: list[int] = []
-        append = walked.append
-        for _ in range(min(left, WALK)):
-            append(pos)
-            size = buffer[pos]
-            if size < 128:
-                pos += 1 + (size >> 1)
-            elif buffer[pos + 1] < 128:
-                pos += 2 + ((size & 127 | buffer[pos + 1] << 7) >> 1)
-            else:
-                size, pos = read_uvarint(buffer, pos, end)
-                pos += size >> 1
+        walked, pos = _walk(buffer, pos, end, min(left, WALK))
         left -= len(walked)
         pieces.append(np.array(walked, dtype=np.int64))
+        even = pos - walked[-1] == walked[-1] - walked[len(walked) - 2]  # only then may a run have begun
     if pos != end:
         raise IndexError
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+
+
+def _walk(buffer: bytes, pos: int, end: int, count: int) -> tuple[list[int], int]:
+    """Where each of count records begins, and the position behind them. Lengths of one and two bytes are inlined; a
+    negative one is found out when all lengths are read."""
+    walked: list[int] = []
+    append = walked.append
+    for _ in range(count):
+        append(pos)
+        size = buffer[pos]
+        if size < 128:
+            pos += 1 + (size >> 1)
+        elif (high := buffer[pos + 1]) < 128:
+            pos += (high << 6) + (size >> 1) - 62  # the two bytes less the 64 of the first one's flag
+        else:
+            size, pos = read_uvarint(buffer, pos, end)
+            pos += size >> 1
+    return walked, pos
 
 
 def _run(buffer: bytes, data: NDArray[np.uint8], pos: int, end: int, left: int) -> tuple[int, int]:
@@ -126,7 +137,7 @@ def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> Column
     value_lengths, pos = _varints(data, pos + np.maximum(key_lengths, 0), 32)
     value_starts = pos
     header_counts, pos = _varints(data, pos + np.maximum(value_lengths, 0), 32)
-    if len(pos) and (bool((pos > ends).any()) or min(key_lengths.min(), value_lengths.min()) < -1 or int(ends[-1]) != end):
+    if bool((pos > ends).any()) or (len(ends) and int(ends[-1]) != end):
         raise IndexError
     if bool((pos[header_counts == 0] != ends[header_counts == 0]).any()) or bool((header_counts < 0).any()):
         raise IndexError
@@ -135,7 +146,10 @@ def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> Column
     else:
         timestamps = times + header.base_timestamp
     offsets = deltas + header.base_offset
-    return Columns(buffer, offsets, timestamps, key_starts, key_lengths, value_starts, value_lengths, header_counts, pos)
+    key_lengths, value_lengths = np.maximum(key_lengths, -1), np.maximum(value_lengths, -1)
+    return Columns(
+        buffer, offsets, timestamps, key_starts, key_lengths, value_starts, value_lengths, header_counts, pos, ends
+    )  # fmt: skip
 
 
 def _varints(data: NDArray[np.uint8], pos: Ints, bits: int) -> tuple[Ints, Ints]:

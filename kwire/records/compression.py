@@ -1,8 +1,9 @@
 """The codecs of record batches, bounded: a few bytes may claim gigabytes, and get no more than the limit.
 
 Snappy comes in Xerial's framing (the Java client) or raw (librdkafka and others); both are read, Xerial's is written.
-LZ4 is the frame format; in magic 0 Kafka wrote a wrong header checksum (KAFKA-3160), so there the blocks are read one
-by one, without it. gzip and zstd may be several members or frames in a row.
+LZ4 is the frame format, written with independent blocks, as Kafka's reader demands; in magic 0 Kafka wrote a wrong
+header checksum (KAFKA-3160), so there the blocks are read one by one, without it. gzip and zstd may be several members
+or frames in a row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ LIMIT = 64 * 1024 * 1024  # what a batch may decompress to, in bytes
 XERIAL = b"\x82SNAPPY\x00"
 XERIAL_BLOCK = 32 * 1024
 LZ4_MAGIC = 0x184D2204
+LZ4_BLOCK = 64 * 1024
+LZ4_DESCRIPTOR = (0x60, 0x40)  # version 1, independent blocks; blocks of 64 KiB
+LZ4_CHECKSUMS = (0x1A, 0x82, 0x82)  # of that descriptor, by magic; the first is the wrong one, over the frame's magic too
 
 
 class CompressionError(KwireError):
@@ -86,13 +90,20 @@ def _snappy(data: bytes, limit: int) -> bytes:
 
 def _xerial(data: bytes, limit: int) -> bytes:
     """Xerial's stream: a header of 16 bytes, then blocks of raw snappy with their sizes in front."""
+    import cramjam
+
     out, pos = bytearray(), 16
+    if len(data) < pos:
+        raise CompressionError(f"a snappy stream of {len(data)} bytes, its header takes 16")
     while pos < len(data):
         (size,) = unpack_from(">i", data, pos)
         pos += 4
         if size < 0 or pos + size > len(data):
             raise CompressionError(f"a snappy block claims {size:,} bytes, {len(data) - pos:,} are left")
-        out += _snappy(data[pos : pos + size], limit - len(out))
+        block = data[pos : pos + size]
+        if len(out) + cramjam.snappy.decompress_raw_len(block) > limit:
+            raise _too_large(limit)
+        out += _snappy(block, limit)
         pos += size
     return bytes(out)
 
@@ -143,7 +154,18 @@ def compress(codec: str, data: bytes, magic: int = 2) -> bytes:
             packed = [bytes(cramjam.snappy.compress_raw(block)) for block in blocks]
             return XERIAL + pack(">ii", 1, 1) + b"".join(pack(">i", len(block)) + block for block in packed)
         case "lz4":
-            if magic == 0:
-                raise KwireError("lz4 in magic 0 needs a wrong header checksum; write magic 1 or 2")
-            return bytes(cramjam.lz4.compress(data))
+            return _lz4_frame(data, magic)
     raise KwireError(f"unknown compression {codec}; there are {', '.join(NAMES)}")
+
+
+def _lz4_frame(data: bytes, magic: int) -> bytes:
+    """An LZ4 frame, without content size and checksum; a block that does not shrink stands as it is."""
+    import cramjam
+
+    parts = [pack("<IBBB", LZ4_MAGIC, *LZ4_DESCRIPTOR, LZ4_CHECKSUMS[magic])]
+    for at in range(0, len(data), LZ4_BLOCK):
+        block = data[at : at + LZ4_BLOCK]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        size, packed = (len(packed), packed) if len(packed) < len(block) else (len(block) | 1 << 31, block)
+        parts.append(pack("<I", size) + packed)
+    return b"".join((*parts, bytes(4)))

@@ -134,13 +134,13 @@ def _by_columns(out: list[Record], data: bytes, pos: int, end: int, header: v2.H
             found.offsets.tolist(), found.timestamps.tolist(),
             found.key_starts.tolist(), (found.key_starts + found.key_lengths).tolist(),
             found.value_starts.tolist(), (found.value_starts + found.value_lengths).tolist(),
-            found.header_counts.tolist(), found.header_starts.tolist(), strict=True,
+            found.header_counts.tolist(), found.header_starts.tolist(), found.header_ends.tolist(), strict=True,
         )  # fmt: skip
         append, make = out.append, tuple.__new__
-        for offset, timestamp, key, key_end, value, value_end, count, headers_at in rows:
+        for offset, timestamp, key, key_end, value, value_end, count, headers_at, stop in rows:
             headers: list[tuple[str, bytes | None]] = []
-            if count:
-                _headers(data, headers_at, count << 1, end, headers)
+            if count and _headers(data, headers_at, count << 1, stop, headers) != stop:
+                raise ValueError
             append(
                 make(
                     Record,
@@ -278,10 +278,17 @@ def _unwrap(wrapper: legacy.Message, limit: int, append_time: bool, where: str) 
     if wrapper.value is None:
         raise DecodeError("records", where, wrapper.start, "a compressed message without a value")
     inner = decompress(name_of(wrapper.attributes), wrapper.value, limit, wrapper.magic)
-    messages = [legacy.read_message(inner, start, f"{where}.[{n}]") for n, (start, _) in enumerate(walk(inner))]
+    messages, end = [], 0
+    for start, end in walk(inner):
+        if inner[start + v2.MAGIC_AT] != wrapper.magic:
+            reason = f"magic {inner[start + v2.MAGIC_AT]} inside a compressed message of magic {wrapper.magic}"
+            raise DecodeError("records", where, wrapper.start, reason)
+        messages.append(legacy.read_message(inner, start, f"{where}.[{len(messages)}]"))
     if any(message.attributes & 7 for message in messages):
         raise DecodeError("records", where, wrapper.start, "a compressed message inside a compressed one")
     base = wrapper.offset - messages[-1].offset if wrapper.magic == 1 and messages else 0
     for message in messages:
         timestamp = wrapper.timestamp if append_time else message.timestamp
         yield Record(base + message.offset, timestamp, message.key, message.value, [])
+    if end < len(inner):
+        raise DecodeError("records", where, wrapper.start, f"the message set inside ends in {len(inner) - end:,} bytes too many")

@@ -12,13 +12,22 @@ from kwire.render.lines import Piece, clean, quoted
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 from kwire.wire import uuids
+from kwire.wire.fixed import SIZES
 from kwire.wire.times import moment
 
-PREVIEW = 48
+PREVIEW = 160  # characters of bytes that are text
+INNER = ("array", "batch", "record", "cut batch", "struct")  # of spans without a slot: what bytes fields hold
 
 
 def value_cell(span: Span) -> Piece:
     """What the span holds, and the style for it."""
+    text, style = _value(span)
+    if span.text and span.type != UNDECODED:
+        text = f"{text} · {span.text}" if text else span.text
+    return text, style
+
+
+def _value(span: Span) -> Piece:
     value, slot = span.value, span.slot
     if isinstance(value, Withheld):
         return str(value), "note"
@@ -28,6 +37,10 @@ def value_cell(span: Span) -> Piece:
         return ("none" if not value else f"{value} field{'s' if value != 1 else ''}"), "dim"
     if span.type == TAG:
         return f"{count_bytes(span.end - span.own_end)}", "dim"
+    if slot is None and span.type in INNER:
+        if span.type != "array" or not isinstance(value, int):
+            return "", "dim"
+        return (f"{value:,} element{'s' if value != 1 else ''}" if value else "empty"), "dim"
     if value is None:
         return "null", "dim"
     if slot and slot.array and not span.name.startswith("["):
@@ -95,10 +108,13 @@ def _bytes(value: bytes) -> str:
     if not value:
         return "empty"
     shown = count_bytes(len(value))
-    text = value[:PREVIEW].decode("ascii", "replace")
-    if text.isprintable() and "\ufffd" not in text:
-        return f"{shown} {quoted(text)}" + ("…" if len(value) > PREVIEW else "")
-    return shown
+    try:
+        text = value[: 4 * PREVIEW].decode("utf-8") if len(value) <= 4 * PREVIEW else value[:PREVIEW].decode("ascii")
+    except UnicodeDecodeError:
+        return shown
+    if not text.isprintable():
+        return shown
+    return f"{shown} {quoted(text[:PREVIEW])}" + ("…" if len(value) > PREVIEW else "")
 
 
 def type_cell(span: Span) -> str:
@@ -109,7 +125,7 @@ def type_cell(span: Span) -> str:
         return f"undecoded · {span.end - span.start}B"
     slot = span.slot
     if slot is None:
-        fixed = span.type == "int32"
+        fixed = span.type in SIZES
         return f"{span.type} · {span.end - span.start}B" if fixed or span.type == "bytes" else span.type
     return slot_type(slot, element=span.name.startswith("["))
 

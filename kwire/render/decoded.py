@@ -7,12 +7,12 @@ from typing import Any
 
 from kwire.codec.annotate import count_bytes
 from kwire.codec.identify import Item
-from kwire.codec.span import Span, fields
+from kwire.codec.span import Span, fields, opened
 from kwire.errors import UnknownName
 from kwire.render.diagram import Options, diagram
 from kwire.render.hexdump import hexdump
 from kwire.render.jsonform import to_jsonable
-from kwire.render.lines import Line, clean, paragraph, quoted
+from kwire.render.lines import Line, clean, joined, paragraph, quoted
 from kwire.render.tree import tree
 
 OTHERS = 6  # readings that also fit, at most
@@ -45,25 +45,15 @@ def _title(item: Item, span: Span, data: bytes, width: int) -> list[Line]:
     size = count_bytes(len(data))
     if item.verdict:
         return [[(f"not Kafka: {item.verdict.what}", "error"), (f" · {size}", "dim")]]
-    parts = [size]
-    if item.frame:
-        if item.frame.correlation_id is not None:
-            parts.append(f"correlation id {item.frame.correlation_id}")
-        if item.frame.client_id is not None:
-            parts.append(f"client id {clean(item.frame.client_id) or quoted('')}")
+    name = "not recognized" if item.message is None and item.frame is None and not item.file else span.name
+    parts = [(name, "title"), (size, "dim")]
+    if item.frame and item.frame.correlation_id is not None:
+        parts.append((f"correlation id {item.frame.correlation_id}", "dim"))
+    if item.frame and item.frame.client_id is not None:
+        parts.append((f"client id {clean(item.frame.client_id) or quoted('')}", "dim"))
     if item.start:
-        parts.append(f"from byte {item.start:,}")
-    name = "not recognized" if item.message is None and item.frame is None else span.name
-    lines: list[Line] = [[(name, "title")]]
-    used = len(name)
-    for part in parts:
-        if used + 3 + len(part) > width:
-            lines.append([("  " + part, "dim")])
-            used = 2 + len(part)
-        else:
-            lines[-1].append((f" · {part}", "dim"))
-            used += 3 + len(part)
-    return lines
+        parts.append((f"from byte {item.start:,}", "dim"))
+    return joined(parts, width)
 
 
 def _remarks(item: Item, width: int) -> Iterator[Line]:
@@ -99,15 +89,18 @@ def _remarks(item: Item, width: int) -> Iterator[Line]:
             path, span = broken
             where = f"{item.span.name}: {path}" if path and path != "trailing" else item.span.name
             yield from paragraph(f"malformed: {clean(where)}: {clean(span.note or '')}", width, "  ", "error")
-    elif item.message is None and item.frame is None:
+    elif item.message is None and item.frame is None and not item.file:
         yield from paragraph(
             "No message of any version uses these bytes whole, and no request header begins them. A response that was "
             "cut cannot be told apart: say what it is with --as NAME -v N.", width, "  ", "error",
         )  # fmt: skip
 
 
-def record(item: Item, span: Span) -> dict[str, Any]:
-    """An item as plain data: what it is, its quality, header and body; of a broken one, what could be read."""
+def record(item: Item, span: Span, inner: bool = False) -> dict[str, Any]:
+    """An item as plain data: what it is, its quality, header and body; of a broken one, what could be read.
+
+    With inner, fields that hold formats of their own give what is in them, not their bytes.
+    """
     frame = item.frame
     row: dict[str, Any] = {"start": item.start, "size": item.end - item.start}
     if item.verdict:
@@ -127,7 +120,9 @@ def record(item: Item, span: Span) -> dict[str, Any]:
     if not item.sure:
         row["readings"] = [reading.title for reading in item.readings]
     body = span if span.type == "message" else next((c for c in span.children if c.type == "message"), None)
-    row["body"] = fields(body) if body else None
+    if item.file:
+        row["content"] = span.name
+    row["body"] = None if body is None else opened(body) if inner or item.file else fields(body)
     return row
 
 

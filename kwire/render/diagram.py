@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kwire.codec.secrets import Withheld
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
 from kwire.render.cells import hex_bytes, type_cell, value_cell
-from kwire.render.lines import Line, Piece, clean, quoted
+from kwire.render.lines import Line, clean, joined, quoted
 from kwire.schema.errorcodes import errors
 
 LINES = 4  # a value takes at most so many, unless all is asked for
@@ -45,90 +45,104 @@ class Row(NamedTuple):
 
 
 class Section(NamedTuple):
+    """Rows under a title; data are the bytes that their offsets count in: the frame's, or what was decompressed."""
+
     title: str
     rows: list[Row]
+    data: bytes
+
+
+class Inner(NamedTuple):
+    """A struct that gets a section of its own, behind the section that it was found in."""
+
+    path: str
+    span: Span
+    data: bytes
 
 
 def diagram(span: Span, data: bytes, options: Options = Options()) -> list[Line]:  # noqa: B008 (a frozen value)
     """The lines for a frame's or a message's tree; data are the bytes that offsets count in."""
-    sections = list(_sections(span, options))
+    sections = list(_sections(span, data, options))
     rows = [row for section in sections for row in section.rows]
     layout = _layout(rows, options.width)
     lines: list[Line] = [_head(layout)]
     for section in sections:
-        lines.append([(section.title, "section")])
+        lines += joined([(part, "section") for part in section.title.split(" · ")], options.width)
         for row in section.rows:
-            lines += _row(row, data, layout, options)
+            lines += _row(row, section.data, layout, options)
     return lines
 
 
 # ---------------------------------------------------------------- sections
 
 
-def _sections(span: Span, options: Options) -> Iterator[Section]:
+def _sections(span: Span, data: bytes, options: Options) -> Iterator[Section]:
     """The sections of a tree: a frame's size goes with its header."""
     if span.type == "message":
-        yield from _struct_sections(span.name, "", span, options)
+        yield from _struct_sections(span.name, Inner("", span, data), options)
         return
     head: list[Row] = []
     for child in span.children:
         if child.type in ("header", "message"):
-            sections = list(_struct_sections(child.name, "", child, options))
-            yield Section(sections[0].title, head + sections[0].rows)
+            sections = list(_struct_sections(child.name, Inner("", child, data), options))
+            yield Section(sections[0].title, head + sections[0].rows, data)
             yield from sections[1:]
             head = []
         else:
             head.append(_row_of(child, child.name, options))
     if head:
-        yield Section(span.name, head)
+        yield Section(span.name, head, data)
 
 
-def _struct_sections(title: str, path: str, span: Span, options: Options) -> Iterator[Section]:
+def _struct_sections(title: str, struct: Inner, options: Options) -> Iterator[Section]:
     rows: list[Row] = []
-    inner: list[tuple[str, Span]] = []
-    for child in span.children:
-        _collect(child, path, rows, inner, options)
-    yield Section(title, rows)
-    for inner_path, struct in sorted(inner, key=lambda item: item[1].start):
-        label = _label(struct)
-        yield from _struct_sections(f"{inner_path} · {label}" if label else inner_path, inner_path, struct, options)
+    inner: list[Inner] = []
+    for child in struct.span.children:
+        _collect(child, struct, rows, inner, options)
+    yield Section(title, rows, struct.data)
+    for found in inner:
+        label = _label(found.span)
+        inside = "" if found.data is struct.data else " · decompressed"
+        yield from _struct_sections(f"{found.path}{f' · {label}' if label else ''}{inside}", found, options)
 
 
-def _collect(span: Span, path: str, rows: list[Row], inner: list[tuple[str, Span]], options: Options) -> None:
+def _collect(span: Span, parent: Inner, rows: list[Row], inner: list[Inner], options: Options) -> None:
     """A field's row, the rows that belong beneath it, and the structs that get sections of their own."""
     if span.type == TAGGED:
         rows.append(_row_of(span, "tagged", options))
         for tag in span.children:
-            _collect(tag, path, rows, inner, options)
+            _collect(tag, parent, rows, inner, options)
         return
-    here = f"{path}.{span.name}" if path else span.name
+    path = f"{parent.path}.{span.name}" if parent.path and not span.name.startswith("[") else parent.path + span.name
     if span.type == TAG and span.slot:
         rows.append(_tag_row(span, options))
         value = span.children[0] if span.children else span
         for child in span.children[1:]:
             rows.append(_row_of(child, child.name, options))
-        _nested(value, here, rows, inner, options)
+        _nested(Inner(path, value, parent.data), rows, inner, options)
         return
     rows.append(_row_of(span, span.name, options))
-    _nested(span, here, rows, inner, options)
+    if span.type != TAG:
+        _nested(Inner(path, span, parent.data), rows, inner, options)
 
 
-def _nested(span: Span, path: str, rows: list[Row], inner: list[tuple[str, Span]], options: Options) -> None:
-    slot = span.slot
-    if slot is None or not span.children:
+def _nested(found: Inner, rows: list[Row], inner: list[Inner], options: Options) -> None:
+    """What lies inside a span: elements each, the fields of a struct together."""
+    span = found.span
+    data = found.data if span.buffer is None else span.buffer
+    if not span.is_list:
+        if span.children:
+            inner.append(found._replace(data=data))
         return
-    if slot.array:
-        shown = span.children[: options.elements] if options.elements else span.children
-        for element in shown:
-            if slot.struct and element.type != UNDECODED:
-                inner.append((path + element.name, element))
-            else:
-                rows.append(_row_of(element, "  " + element.name, options))
-        left = len(span.children) - len(shown)
-        if left:
-            rows.append(_elided(span, shown, left))
-    elif slot.struct:
-        inner.append((path, span))
+    shown = span.children[: options.elements] if options.elements else span.children
+    for element in shown:
+        if element.children:
+            inner.append(Inner(found.path + element.name, element, data))
+        else:
+            rows.append(_row_of(element, "  " + element.name, options))
+    left = len(span.children) - len(shown)
+    if left:
+        rows.append(_elided(span, shown, left))
 
 
 def _elided(span: Span, shown: tuple[Span, ...], left: int) -> Row:
@@ -170,7 +184,9 @@ def _notes(span: Span, options: Options) -> Iterator[tuple[str, str]]:
 
 
 def _label(struct: Span) -> str:
-    """What tells an element from its siblings: its first short text or id."""
+    """What tells an element from its siblings: what it says of itself, or its first short text or id."""
+    if struct.text:
+        return struct.text
     for child in struct.children[:3]:
         if isinstance(child.value, str) and child.value and not isinstance(child.value, Withheld):
             return quoted(child.value if len(child.value) <= SHORT else child.value[: SHORT - 1] + "…")
@@ -221,7 +237,7 @@ def _row(row: Row, data: bytes, layout: _Layout, options: Options) -> Iterator[L
     span, kind = row.span, type_cell(row.span) + row.behind
     name_style, kind_style = ("error", "error") if span.type == UNDECODED else ("name", "type")
     value, style = ("", "") if span.type == ELIDED else value_cell(span)
-    hidden = isinstance(span.value, Withheld)
+    hidden = span.secret or isinstance(span.value, Withheld)
     room = options.width - layout.offset - 2
     long = options.full and row.end - span.start > layout.pairs  # then all bytes stand beneath, over the whole width
     values, beneath = _values(value, layout, room, options.full)

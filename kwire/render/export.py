@@ -29,7 +29,6 @@ COLORS = {
     "note": ("#d190dd", "#8250df", False),
     "error": ("#ff7b72", "#cf222e", True),
     "good": ("#8fc973", "#116329", False),
-    "link": ("#56b6e9", "#0550ae", False),
     "c0": ("#56b6e9", "#0550ae", False),
     "c1": ("#e5b567", "#8a4600", False),
     "c2": ("#d190dd", "#8250df", False),
@@ -61,7 +60,8 @@ def svg(lines: Iterable[Line], title: str) -> str:
     texts = "\n".join(text for number, line in enumerate(shown) for text in _texts(line, number))
     style = f"text {{ font: {SIZE}px {FONT}; white-space: pre }}\n" + _rules("fill", "rect", "fill")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height}" viewBox="0 0 {width:g} {height}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height}" '
+        f'viewBox="0 0 {width:g} {height}">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n"
         f'<rect width="100%" height="100%"/>\n{texts}\n</svg>'
     )

@@ -1,4 +1,7 @@
-"""Sixteen bytes a line (eight where it is narrow), each field in a color of its own; beside them the text and the fields that begin in the line."""
+"""Sixteen bytes a line (eight where it is narrow), each field in a color of its own.
+
+Beside the bytes stand their text and the names of the fields that begin in the line.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def _pieces(span: Span) -> Iterator[tuple[int, int, str, str]]:
     for child in span.children:
         if child.type not in ("header", "message") and child.own_end > child.start:
             yield child.start, child.own_end, _name(child), child.type
-        if child.children:
+        if child.children and child.buffer is None:
             yield from _pieces(child)
 
 

@@ -51,7 +51,7 @@ def from_json(plan: Plan, text: str) -> dict[str, Any]:
     """Reads a message's JSON. Raises EncodeError with the path of what does not fit."""
     try:
         raw = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EncodeError(plan.title, "", f"not JSON: {error}") from error
     message = _struct(plan.root, raw, "", plan.title)
     assert isinstance(message, dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
+PROSE = 36  # columns that prose needs
 Piece = tuple[str, str]
 Line = list[Piece]
 
@@ -26,18 +27,16 @@ STYLES = {
     "note": "magenta",
     "error": "bold red",
     "good": "green",
-    "link": "cyan",
     "c0": "cyan",
     "c1": "yellow",
     "c2": "magenta",
     "c3": "green",
     "c4": "blue",
-    "c5": "red",
 }
 
 
 def clean(text: str) -> str:
-    """Text from the wire, made safe to show: what is not printable (controls, escapes, bidirectional marks) is spelled."""
+    """Text from the wire, made safe to show: controls, escapes, bidirectional marks and the like are spelled."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _spelled(char) for char in text)
@@ -61,6 +60,21 @@ def plain(line: Line) -> str:
     return "".join(text for text, _ in line).rstrip()
 
 
+def joined(parts: Iterable[Piece], width: int) -> list[Line]:
+    """Parts with a dot between them in one line; what does not fit goes on beneath."""
+    lines: list[Line] = []
+    used = 0
+    for text, style in parts:
+        if lines and used + 3 + len(text) <= width:
+            lines[-1].append((f" · {text}", style))
+            used += 3 + len(text)
+        else:
+            indent = "  " if lines else ""
+            lines.append([(indent + text, style)])
+            used = len(indent + text)
+    return lines
+
+
 def paragraph(text: str, width: int, indent: str = "", style: str = "", hang: str | None = None) -> list[Line]:
     """Prose, wrapped; a blank line stands between paragraphs."""
     lines: list[Line] = []
@@ -75,23 +89,24 @@ def paragraph(text: str, width: int, indent: str = "", style: str = "", hang: st
     return lines
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[Piece]], width: int, right: frozenset[int] = frozenset()) -> list[Line]:
-    """Columns under a head; the last column takes what is left and wraps. right: columns aligned to the right."""
+def table(
+    head: Iterable[str], rows: Iterable[Iterable[Piece]], width: int, right: frozenset[int] = frozenset()
+) -> list[Line]:
+    """Columns under a head; the last column takes what is left and wraps, or stands beneath where little is left.
+    right: columns aligned to the right."""
     heads = list(head)
     cells = [list(row) for row in rows]
     last = len(heads) - 1
     wide = [max([len(heads[c]), *(len(row[c][0]) for row in cells)]) for c in range(last)]
-    used = sum(wide) + 2 * last
-    room = max(20, width - used)
+    indent = sum(wide) + 2 * last
+    beneath = width - indent < PROSE and any(len(row[last][0]) > width - indent for row in cells)
+    if beneath:
+        indent = wide[0] + 2
     lines: list[Line] = []
     for row in [[(text, "head") for text in heads], *cells]:
-        parts = textwrap.wrap(row[last][0], room, break_on_hyphens=False) or [""]
-        for number, part in enumerate(parts):
-            line: Line = []
-            for column in range(last):
-                text, style = row[column] if number == 0 else ("", "")
-                line.append((text.rjust(wide[column]) if column in right else text.ljust(wide[column]), style))
-                line.append(("  ", ""))
-            line.append((part, row[last][1]))
-            lines.append(line)
+        texts = [text.rjust(wide[c]) if c in right else text.ljust(wide[c]) for c, (text, _) in enumerate(row[:last])]
+        line: Line = [(text + "  ", style) for text, (_, style) in zip(texts, row, strict=False)]
+        parts = textwrap.wrap(row[last][0], max(20, width - indent), break_on_hyphens=False) or [""]
+        lines.append(line if beneath else [*line, (parts[0], row[last][1])])
+        lines += [[(" " * indent, ""), (part, row[last][1])] for part in (parts if beneath else parts[1:])]
     return lines

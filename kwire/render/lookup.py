@@ -69,7 +69,7 @@ def _every(page: Page, library: Library) -> Answer:
     def lines(width: int) -> list[Line]:
         out: list[Line] = []
         for index, one in enumerate(pages):
-            out += ([[], []] if index else []) + one.lines(width)
+            out += ([[], []] if index else []) + one.lines(width, words=index == 0)
         return out
 
     return Answer(f"{name}, every version", lines, lambda: [one.to_json() for one in pages])
@@ -77,7 +77,8 @@ def _every(page: Page, library: Library) -> Answer:
 
 def _diff(page: Page, diff: tuple[int, int], library: Library) -> Answer:
     old, new = sorted(diff)
-    pairs = [(plan.message, library.plan(plan.message.name, old), library.plan(plan.message.name, new)) for plan in page.plans]
+    messages = [plan.message for plan in page.plans]
+    pairs = [(message, library.plan(message.name, old), library.plan(message.name, new)) for message in messages]
 
     def lines(width: int) -> list[Line]:
         out: list[Line] = []
@@ -125,7 +126,8 @@ def returned_by(error: ErrorCode, library: Library) -> Iterator[tuple[Definition
 def _number(number: int, library: Library) -> Answer:
     """A bare number: the error code and the API of that number, both briefly."""
     error = errors.get(number)
-    definition = library.registry.api(number) if number in library.registry.keys() else None
+    known = library.registry.keys()
+    definition = library.registry.api(number) if number in known else None
     if error is None and definition is None:
         raise UnknownName("error code or API key", str(number))
 
@@ -139,8 +141,8 @@ def _number(number: int, library: Library) -> Answer:
             out.append([(f"  more: kwire explain {error.name}", "dim")])
         if definition:
             out += [[]] if out else []
-            versions = definition.messages[0].versions
-            out.append([(f"api key {number}", "section"), ("  ", ""), (definition.name, "title"), (f" · versions {versions}", "dim")])
+            versions = (f" · versions {definition.messages[0].versions}", "dim")
+            out.append([(f"api key {number}", "section"), ("  ", ""), (definition.name, "title"), versions])
             out += paragraph(definition.about.split("\n\n")[0], width, "  ")
             out += paragraph(accepted(definition), width, "  ", "dim")
             out.append([(f"  more: kwire explain {definition.name}", "dim")])
@@ -170,7 +172,8 @@ def _field(name: str, library: Library) -> Answer:
     owner, _, path = name.partition(".")
     found = library.registry.find(owner)
     wanted = path.replace("[]", "").lower()
-    every = [_Place(m, p, f) for m in ((found.message,) if found.message else found.definition.messages) for p, f in m.walk()]
+    messages = (found.message,) if found.message else found.definition.messages
+    every = [_Place(message, path, field) for message in messages for path, field in message.walk()]
     places = [place for place in every if place.path.lower() == wanted]
     places = places or [place for place in every if place.path.lower().endswith("." + wanted)]
     places = places or [place for place in every if wanted in (old.name.lower() for old in place.field.was)]
@@ -214,8 +217,9 @@ def _field_lines(place: _Place, width: int) -> Iterator[Line]:
     if facts:
         yield from paragraph("; ".join(facts) + ".", width, "  ", "dim")
     if field.is_struct:
-        for inner in message.fields_of(field):
-            yield [("    ", ""), (f"{inner.name}", "name"), (f"  {_type_of(inner)}", "type"), (f"  {inner.versions}", "dim")]
+        inner = message.fields_of(field)
+        rows = [[(f"  {f.name}", "name"), (_type_of(f), "type"), (str(f.versions), "dim")] for f in inner]
+        yield from table(["  field", "type", "versions"], rows, width)
     yield [(f"  whole page: kwire explain {message.name}", "dim")]
 
 

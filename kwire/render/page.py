@@ -48,9 +48,9 @@ class Page(NamedTuple):
     def __str__(self) -> str:
         return "\n".join(plain(line) for line in self.lines())
 
-    def lines(self, width: int = 100) -> list[Line]:
-        """The page as lines."""
-        return list(_page(self, width))
+    def lines(self, width: int = 100, words: bool = True) -> list[Line]:
+        """The page as lines, or without what is true of every version."""
+        return list(_page(self, width, words))
 
     def to_json(self) -> dict[str, Any]:
         """The page as plain data."""
@@ -58,7 +58,7 @@ class Page(NamedTuple):
 
 
 def page_of(name: str, version: int | None = None, library: Library | None = None) -> Page:
-    """The page of a message ("FetchResponse") or of an API's two ("Fetch"); old names lead there too. Raises UnknownName."""
+    """The page of a message ("FetchResponse") or of an API's two ("Fetch"), by old names too. Raises UnknownName."""
     library = library or builtin_library()
     found = library.registry.find(name)
     messages = (found.message,) if found.message else found.definition.messages
@@ -69,18 +69,13 @@ def page_of(name: str, version: int | None = None, library: Library | None = Non
 # ---------------------------------------------------------------- parts
 
 
-def _page(page: Page, width: int) -> Iterator[Line]:
+def _page(page: Page, width: int, words: bool) -> Iterator[Line]:
     definition = page.definition
-    yield from _title(page, width)
-    if definition.about:
-        yield from _heading(f"What is {definition.name}?")
-        yield from paragraph(definition.about, width, "  ")
-    if definition.trips:
-        yield from _heading("What people trip over")
-        yield from paragraph(definition.trips, width, "  ")
-    if definition.errors:
-        yield from _heading("Related errors")
-        yield from _errors(definition, width)
+    if words:
+        yield from _title(page, width)
+        yield from _words(definition, width)
+    else:
+        yield [(page.title, "title")]
     yield from _heading("Wire diagram")
     for plan in page.plans:
         yield from wire_diagram(plan, definition, width)
@@ -95,6 +90,18 @@ def _page(page: Page, width: int) -> Iterator[Line]:
     if page.newest:
         yield from _heading("Versions")
         yield from versions_table(definition, width)
+
+
+def _words(definition: Definition, width: int) -> Iterator[Line]:
+    if definition.about:
+        yield from _heading(f"What is {definition.name}?")
+        yield from paragraph(definition.about, width, "  ")
+    if definition.trips:
+        yield from _heading("What people trip over")
+        yield from paragraph(definition.trips, width, "  ")
+    if definition.errors:
+        yield from _heading("Related errors")
+        yield from _errors(definition, width)
 
 
 def _heading(text: str) -> Iterator[Line]:
@@ -149,16 +156,18 @@ def accepted(definition: Definition) -> str:
         since.insert(0, before[-1]._replace(release="4.0"))
     texts = []
     for release in since:
-        unstable = f" (v{release.versions.high} not yet stable)" if release.highest_stable < release.versions.high else ""
+        newest = release.versions.high
+        unstable = f" (v{newest} not yet stable)" if release.highest_stable < newest else ""
         texts.append(f"{release.release}: {f'v{release.versions}{unstable}' if release.versions else 'none, removed'}")
-    return "Kafka " + ", ".join(texts[:-1] + [texts[-1].replace(":", " and later:")])
+    return "Kafka " + ", ".join([*texts[:-1], texts[-1].replace(":", " and later:")])
 
 
 def first_release(definition: Definition, version: int) -> str:
     """The first release that kwire knows to speak a version; "-2.2" for older than its facts reach."""
     for release in definition.releases:
         if version in release.versions:
-            return f"≤{release.release}" if release is definition.releases[0] and release.order <= (2, 2) else release.release
+            oldest = release is definition.releases[0] and release.order <= (2, 2)
+            return f"≤{release.release}" if oldest else release.release
     return ""
 
 
@@ -216,19 +225,21 @@ def wire_diagram(plan: Plan, definition: Definition, width: int) -> list[Line]:
 
 
 def _row(row: Row, name: int, kind: int, width: int) -> Iterator[Line]:
+    """A row; a name that is too long stands on a line of its own, and so does the note where it is narrow."""
     offset, field, kind_text, note, style = row
     left = 2 + 4 + 2 + name + 2 + kind + 2
-    parts: list[Line] = paragraph(note, max(24, width - left)) or [[]]
     fits = width - left >= 24
-    for number, part in enumerate(parts if fits else [[]]):
-        text = plain(part)
-        first = number == 0
-        yield [
-            (f"  {offset if first else '':>4}  ", "offset"),
-            (f"{field if first else '':<{name}}  ", "name"),
-            (f"{kind_text if first else '':<{kind}}  ", "type"),
-            (text, style),
-        ]
+    notes = [plain(line) for line in paragraph(note, width - left)] if fits else []
+    if len(field) > name:
+        yield [(f"  {offset:>4}  ", "offset"), (field, "name")]
+        offset = field = ""
+    yield [
+        (f"  {offset:>4}  ", "offset"),
+        (f"{field:<{name}}  ", "name"),
+        (f"{kind_text:<{kind}}  ", "type"),
+        (notes[0] if notes else "", style),
+    ]
+    yield from ([(" " * left, ""), (text, style)] for text in notes[1:])
     if not fits and note:
         yield from paragraph(note, width, " " * 8)
 
@@ -341,19 +352,20 @@ def changes(definition: Definition, version: int) -> Iterator[str]:
 
 
 def diff_lines(definition: Definition, message: Message, old: Plan, new: Plan, width: int) -> Iterator[Line]:
-    """Two versions of a message side by side; what differs is marked."""
+    """Two versions of a message side by side, structs indented; what differs is marked."""
     left, right = _outline(old.root, ""), _outline(new.root, "")
     paths = list(dict.fromkeys([*left, *right]))
     order = {path: index for index, path in enumerate(right)}
     paths.sort(key=lambda path: (order.get(path, _before(path, left, order)), path not in left))
     yield [(f"{message.name} v{old.version} and v{new.version}", "title")]
-    wide = max([len(path) for path in paths] or [10])
-    wide = min(wide, max(24, width - 56))
-    yield [(f"  {'':<1} {'field':<{wide}}  {'v' + str(old.version):<24}  v{new.version}", "head")]
-    for path in paths:
-        a, b = left.get(path, ""), right.get(path, "")
+    rows = [(path, left.get(path, ""), right.get(path, "")) for path in paths]
+    names = ["  " * path.count(".") + path.rpartition(".")[2] for path in paths]
+    wide = max(map(len, ["field", *names]))
+    kind = max([8, *(len(a) for _, a, _ in rows)])
+    yield [(f"    {'field':<{wide}}  {f'v{old.version}':<{kind}}  v{new.version}", "head")]
+    for name, (_, a, b) in zip(names, rows, strict=True):
         mark, style = ("+", "good") if not a else ("-", "error") if not b else ("~", "note") if a != b else (" ", "")
-        yield [(f"  {mark} {path:<{wide}}  {a:<24}  {b}", style)]
+        yield [(f"  {mark} {name:<{wide}}  {a:<{kind}}  {b}", style)]
     words = dict(definition.changes)
     span = Versions(min(old.version, new.version) + 1, max(old.version, new.version))
     for version in span.each():
@@ -387,7 +399,8 @@ def _before(path: str, left: dict[str, str], order: dict[str, int]) -> int:
 
 def _json(page: Page) -> dict[str, Any]:
     definition = page.definition
-    related = [{"code": errors[e.name].code, "name": e.name, "note": e.note} for e in definition.errors if e.name in errors]
+    known = [error for error in definition.errors if error.name in errors]
+    related = [{"code": errors[error.name].code, "name": error.name, "note": error.note} for error in known]
     return {
         "name": definition.name,
         "api_key": definition.key if definition.is_api else None,

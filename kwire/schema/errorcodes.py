@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -95,11 +96,17 @@ def parse(text: str) -> Iterator[ErrorCode]:
                     tuple(words.get("was", "").split()),
                     *(words.get(word, "") for word in WORDS[2:]),
                 )
-            code, _, name = rest.partition(" ")
-            head, words = (int(code), name.strip()), {}
+            match = re.fullmatch(r"error (-?\d+) (\w+)", line.rstrip())
+            if not match:
+                raise SchemaError(f"errors.txt:{number}", f"not an error: {line.strip()}")
+            head, words = (int(match[1]), match[2]), {}
         elif line.startswith("    "):
+            if last not in words:
+                raise SchemaError(f"errors.txt:{number}", "goes on with a line, but there is none")
             words[last] = f"{words[last]} {line.strip()}"
         elif first in WORDS:
+            if head is None:
+                raise SchemaError(f"errors.txt:{number}", f"{first} belongs to no error")
             words[first] = rest.strip()
             last = first
         else:

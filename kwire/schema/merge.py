@@ -30,15 +30,17 @@ def merge(newer: Message, older: Message, newer_release: str) -> Merged:
     older names nor differing layouts are recorded.
     """
     shared = newer.versions.within(older.versions)
+    versions = newer.versions.join(older.versions)
     extra = _difference(older.versions, newer.versions, newer.name)
+    if len(versions.each()) != len(newer.versions.each()) + len(extra.each()):
+        raise SchemaError(newer.name, f"versions {older.versions} and {newer.versions} leave a hole")
     differs = tuple(_differences(newer, older, shared, newer_release)) if newer_release else ()
     renamed = _renames(newer, older, shared)
     fields = _fields(newer, older, newer.fields, older.fields, extra, renamed, newer_release)
     structs = [_struct(newer, older, struct, extra, renamed, newer_release) for struct in newer.structs]
     known = {struct.name for struct in structs}
     structs += [struct for struct in older.structs if struct.name not in known and _uses(fields, struct.name)]
-    flexible = newer.flexible or older.flexible.within(older.versions)
-    versions = newer.versions.join(older.versions)
+    flexible = newer.flexible.join(older.flexible.within(extra))
     merged = Message(newer.name, newer.kind, versions, flexible, fields, tuple(structs))
     _verify(merged, newer, newer.versions.each())
     _verify(merged, older, extra.each())
@@ -103,6 +105,8 @@ def _differences(newer: Message, older: Message, shared: Versions, release: str)
         come = [f"{path} ({kind})" for path, kind in new.items() if old.get(path) != kind]
         texts = [f"had {', '.join(gone)}"] if gone else []
         texts += [f"lacked {', '.join(come)}"] if come else []
+        if (version in newer.flexible) != (version in older.flexible):
+            texts.append("was flexible" if version in older.flexible else "was not flexible")
         by_text.setdefault("; ".join(texts) or "had another order of fields", []).append(version)
     for text, versions in by_text.items():
         yield f"{newer.name} v{Versions(versions[0], versions[-1])} before {release} {text}"

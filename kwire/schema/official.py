@@ -100,7 +100,7 @@ def convert(raw: Mapping[str, Any]) -> Official:
     message = Message(_name(raw["name"]), raw["type"], versions, flexible, _fields(raw["fields"]), structs)
     for path, field in message.walk():
         if field.is_struct and not message.fields_of(field):
-            raise ValueError(f"{path}: nothing says what a {field.element} is")
+            raise ValueError(f"{path}: nothing says what {field.element} is")
     key = raw.get("apiKey")
     if not isinstance(key, int | None):
         raise ValueError(f"apiKey {key!r} is not a number")

@@ -3,6 +3,7 @@ and by the checks alone."""
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 from uuid import UUID
 
@@ -70,6 +71,7 @@ SCALARS = [
     ("bytes", [1, 2], "needs bytes, has a list"),
     ("records", False, "needs bytes, has false"),
     ("records", ZERO, "needs bytes, has UUID"),
+    ("bytes", memoryview(array("i", [1])), "needs bytes, has memoryview"),
 ]
 scalars = pytest.mark.parametrize(("kind", "value", "reason"), SCALARS)
 both = pytest.mark.parametrize("flexible", [False, True], ids=["classic", "compact"])
@@ -249,12 +251,28 @@ def test_complete_leaves_what_does_not_fit(message: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("bool", False), ("int8", -128), ("uint16", 65535), ("float64", 1), ("float64", 1.5), ("uuid", ZERO),
-     ("string", "\udcff"), ("bytes", b""), ("bytes", bytearray(1)), ("records", memoryview(b""))],
-)  # fmt: skip
+    [
+        ("bool", False),
+        ("int8", -128),
+        ("uint16", 65535),
+        ("float64", 1),
+        ("float64", 1.5),
+        ("uuid", ZERO),
+        ("string", "\udcff"),
+        ("string", "é" * 16383 + "x"),
+        ("bytes", b""),
+        ("bytes", bytearray(1)),
+        ("records", memoryview(b"")),
+    ],
+)
 def test_what_fits_has_no_reason(kind: str, value: Any) -> None:
-    (slot,) = codec(field("A", kind)).plan.root.slots
+    (slot,) = codec(field("A", kind), flexible=False).plan.root.slots
     assert scalar_reason(slot, value) is None
+
+
+def test_true_is_no_number() -> None:
+    (slot,) = codec(field("A", "int8")).plan.root.slots
+    assert scalar_reason(slot, True) == "needs int8, has true"
 
 
 def test_without_a_reason_the_error_says_only_that() -> None:

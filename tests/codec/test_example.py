@@ -28,8 +28,8 @@ def codecs(message: Message) -> list[Codec]:
 
 
 def test_every_message_has_examples() -> None:
-    assert len(MESSAGES) == 2 * 95 + 97
-    assert sum(len(codecs(message)) for message in MESSAGES) == 2 * 368 + 138
+    assert len(MESSAGES) >= 2 * 95 + 97
+    assert sum(len(codecs(message)) for message in MESSAGES) >= 2 * 368 + 138
 
 
 @messages

@@ -269,6 +269,7 @@ def test_a_missing_struct_is_made_of_defaults() -> None:
     ("fields", "message", "data"),
     [
         ([], {"A": 1, "_tagged": {0: b"", 127: b"ab", 128: b"c"}}, "01" + "03" + "0000" + "7f026162" + "80010163"),
+        ([], {"A": 1, "_tagged": {9: b"b", 1: b"a"}}, "01" + "02" + "010161" + "090162"),
         ([], {"A": 1, "_tagged": {4294967295: b"c"}}, "01" + "01" + "ffffffff0f0163"),
         ([], {"A": 1, "_tagged": {1: b"x" * 128}}, "01" + "01" + "018001" + "78" * 128),
         ([("T", 3)], {"A": 1, "T": 5, "_tagged": {1: b"a", 9: b"b"}}, "01" + "03" + "010161" + "030105" + "090162"),
@@ -345,6 +346,7 @@ def test_decode_at_refuses_a_last_field_that_runs_over_the_end(data: bytes) -> N
 
 # ---------------------------------------------------------------- damage
 
+MOST, AT_4 = 0x7FFFFFFF, "at offset 4, has 0"
 PAIR = field("A", "[]Inner", field("X", "int16"), field("Y", "string"))
 
 
@@ -359,9 +361,9 @@ PAIR = field("A", "[]Inner", field("X", "int16"), field("Y", "string"))
         ([field("A", "string")], "fffe", "A", 0, "the length is -2"),
         ([field("A", "string", nullable=True)], "fffe", "A", 0, "the length is -2"),
         ([field("A", "bytes")], "00", "A", 0, "needs 4 bytes (length) at offset 0, has 1"),
-        ([field("A", "bytes")], "7fffffff00", "A", 0, "needs 2,147,483,647 bytes at offset 4, has 1"),
+        ([field("A", "bytes")], "7fffffff", "A", 0, f"needs {MOST:,} bytes {AT_4}"),
         ([field("A", "[]int8")], "0000ffff00", "A", 0, "needs 65,535 bytes for 65,535 elements at offset 4, has 1"),
-        ([field("A", "[]uuid")], "0000000200", "A", 0, "needs 32 bytes for 2 elements at offset 4, has 1"),
+        ([field("A", "[]uuid")], "7fffffff", "A", 0, f"needs {16 * MOST:,} bytes for {MOST:,} elements {AT_4}"),
         ([field("A", "[]int8")], "ffffffff", "A", 0, "is null, and this field must not be"),
         ([field("A", "[]string")], "ffffff00", "A", 0, "the count is -256"),
         ([field("A", "[]string")], "0000000200017800", "A[1]", 7, "needs 2 bytes (length) at offset 7, has 1"),

@@ -1,0 +1,53 @@
+"""What several test files share: the --rewrite flag, and kwire's command line run inside the test's process."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write tests/console/*.txt anew, for a person to review")
+
+
+class Ran(NamedTuple):
+    """What a run of the command line left: its exit status and what it wrote."""
+
+    status: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode()
+
+
+@pytest.fixture
+def kwire(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """kwire(*arguments, stdin=b"", columns=100): runs the command line from the repository's root, stdout a pipe."""
+    from kwire.cli.main import main
+
+    def run(*arguments: str, stdin: bytes = b"", columns: int = 100) -> Ran:
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+        with monkeypatch.context() as patch:
+            patch.chdir(ROOT)
+            patch.setenv("COLUMNS", str(columns))
+            patch.setattr(sys, "argv", ["kwire", *arguments])
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            with pytest.raises(SystemExit) as left:
+                main()
+            out.flush()
+            err.flush()
+        assert isinstance(left.value.code, int)
+        return Ran(left.value.code, out.buffer.getvalue(), err.buffer.getvalue().decode())  # type: ignore[attr-defined]
+
+    return run
