@@ -34,10 +34,12 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")
 @click.option("--elements", type=click.IntRange(0), default=0, metavar="N", help="At most N elements of each array.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, which are withheld otherwise.")
+@click.option("--scram-password", metavar="TEXT", help="Check the server's signature of a SCRAM exchange with this password.")
 @schema_option
 def command(
     file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
-    notes: bool, inner: bool, elements: int, show_secrets: bool, schema: Path | None,
+    notes: bool, inner: bool, elements: int, show_secrets: bool,
+    scram_password: str | None, schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
 
@@ -70,10 +72,21 @@ def command(
             chosen.plan((message or found.definition.messages[0]).name, version)
         items = identify_as(data, found.definition, message, version, chosen)
     shown = [(item, _opened(item, data[item.start : item.end], show_secrets)) for item in items]
+    if scram_password is not None:
+        _check_scram(items, scram_password)
     if paths:
         return _fields(shown, data, paths)
     _show(shown, data, output, full, notes, elements, inner)
     return _status(items)
+
+
+def _check_scram(items: list[Item], password: str) -> None:
+    """Says on stderr whether the frames hold a SCRAM exchange with that password."""
+    from kwire.payloads.scram import server_signature
+
+    fields = (span for item in items for span in item.span.below() if span.name == "AuthBytes")
+    verdict = server_signature([span.value for span in fields if isinstance(span.value, bytes)], password)
+    print(f"kwire: SCRAM server signature: {verdict or 'no whole exchange in these frames'}", file=sys.stderr)
 
 
 def _file_kind(as_name: str | None, path: str) -> str | None:

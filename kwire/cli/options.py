@@ -23,7 +23,7 @@ class Name(click.ParamType[str]):
         from kwire.schema.errorcodes import errors
         from kwire.schema.registry import builtin
 
-        names = builtin().names() + ([error.name for error in errors] if ctx.command.name == "explain" else [])
+        names = builtin().names() + ([error.name for error in errors] if ctx.info_name == "explain" else [])
         return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
@@ -44,8 +44,10 @@ class Version(click.ParamType[int]):
         from kwire.errors import UnknownName
         from kwire.schema.registry import builtin
 
+        # while -v lacks its value, click has not yet said which argument is the name
+        name = ctx.params.get("name") or ctx.params.get("as_name") or next(iter(ctx.args), "")
         try:
-            found = builtin().find(str(ctx.params.get("name") or ctx.params.get("as_name")))
+            found = builtin().find(str(name))
         except UnknownName:
             return []
         versions = (found.message or found.definition.messages[0]).versions

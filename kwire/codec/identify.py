@@ -13,6 +13,7 @@ from kwire.codec import frames
 from kwire.codec.frames import Frame, decode_frame
 from kwire.codec.infer import Reading, as_message, infer, plausibility
 from kwire.codec.library import Library, builtin_library
+from kwire.codec.secrets import may_hold_secrets
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge
 from kwire.schema.model import Definition, Message
@@ -75,7 +76,8 @@ def identify_as(
         for candidate in (message,) if message else definition.messages:
             versions = candidate.versions.each() if version is None else [version]
             found += as_message(data[start:end], candidate, definition, versions, library)
-        found.sort(key=lambda reading: (reading.span.broken() is not None, -reading.score))
+        found = [reading for reading in found if reading.span.broken() is None] or found
+        found.sort(key=lambda reading: -reading.score)
         items.append(_from_readings(data, start, end, found, library, sure=version is not None or len(found) == 1))
     return items
 
@@ -100,12 +102,19 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
         return _from_frame(data, start, end, answer, library)
     readings = infer(raw, library) if frames.has_size(raw) else []
     if frame:  # a header that can be read outweighs guesses
-        readings = [reading for reading in readings if reading.form == "frame" and reading.score > 0]
+        sure = _may_hold_secrets(frame, library)
+        readings = [reading for reading in readings if not sure and reading.form == "frame" and reading.score > 0]
     if readings:
         return _from_readings(data, start, end, readings, library, sure=False)
     if frame:
         return _from_frame(data, start, end, frame, library)
     return Item(start, end, _opaque(raw, "bytes"))
+
+
+def _may_hold_secrets(frame: Frame, library: Library) -> bool:
+    """Whether the header's word is taken against all guesses: a wrong one would show what must not be seen."""
+    message = None if frame.api_key is None else library.api_message(frame.api_key, request=True)
+    return message is not None and may_hold_secrets(message)
 
 
 def _fits_better(raw: bytes, frame: Frame, library: Library) -> bool:
@@ -125,7 +134,7 @@ def _barely_trailing(frame: Frame) -> bool:
 def _single(data: bytes, library: Library) -> Item:
     """Bytes without an agreeing size in front: an unsized frame, a body, or a frame that was cut."""
     frame = _as_request(data, False, library)
-    if frame and frame.quality == "ok":
+    if frame and (frame.quality == "ok" or _may_hold_secrets(frame, library)):
         return _from_frame(data, 0, len(data), frame, library)
     cut = _as_request(data, True, library)
     if cut and cut.quality == "truncated":
@@ -164,13 +173,15 @@ def _from_frame(data: bytes, start: int, end: int, frame: Frame, library: Librar
 
 def _from_readings(data: bytes, start: int, end: int, found: list[Reading], library: Library, sure: bool) -> Item:
     best = found[0]
-    frame = None
+    frame, message = None, best.message
     if best.form != "body" and best.definition.is_api:
         size = best.form == "frame"
         key = None if best.message.kind == "request" else best.definition.key
         version = None if key is None else best.versions[0]
         frame = decode_frame(data[start:end], api=key, version=version, size=size, library=library)
-    return Item(start, end, frame.span if frame else best.span, best.message, frame, tuple(found), sure)
+        if frame.kind == "request" and frame.api_key is not None:  # a request says itself what it is
+            message = library.api_message(frame.api_key, request=True) or message
+    return Item(start, end, frame.span if frame else best.span, message, frame, tuple(found), sure)
 
 
 def _opaque(data: bytes, name: str) -> Span:

@@ -70,10 +70,12 @@ def as_message(data: bytes, message: Message, definition: Definition, versions: 
     """Readings of data as this message, the best first: in every form and version that uses all bytes; when none does,
     the one that comes furthest."""
     forms = FORMS if definition.is_api else FORMS[2:]
-    found = list(_readings(data, definition, message, versions, forms, library))
+    sized = definition.is_api and len(data) >= 8 and has_size(data)  # not by chance
+    found = list(_readings(data, definition, message, versions, FORMS[:1] if sized else forms, library))
     if found:
         return sorted(found, key=lambda reading: -reading.score)
-    partial = list(_readings(data, definition, message, versions, forms, library, whole=False))
+    partial = list(_readings(data, definition, message, versions, FORMS[:1], library, whole=False)) if sized else []
+    partial = partial or list(_readings(data, definition, message, versions, forms, library, whole=False))
     return sorted(partial, key=lambda reading: -reading.score)[:1]
 
 

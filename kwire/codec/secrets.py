@@ -2,8 +2,8 @@
 
 One pass over the span tree puts a Withheld in the place of each secret value; whoever draws the tree sees no value and
 leaves out the bytes of the span. Secret are the fields that the schema marks so, and the values of configs that are
-marked sensitive (KIP-226) or whose name says that they hold one. Bytes that could not be decoded are withheld too, in a
-message that may hold secrets: they may be among them.
+marked sensitive (KIP-226) or whose name says that they hold one. Of a broken message that may hold secrets, what could
+not be decoded is withheld too, and all that follows the first secret: the length that is wrong may be the secret's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kwire.schema.model import Field, Message
 SENSITIVE = re.compile(r"password|secret|jaas|credential|private|keystore\.key|\btoken\b|apikey|api\.key", re.IGNORECASE)
 CONFIG_NAMES = ("Name", "ConfigName", "Key")
 CONFIG_VALUES = ("Value", "ConfigValue")
+MARK = "IsSensitive"
 
 
 class Withheld(NamedTuple):
@@ -31,7 +32,11 @@ class Withheld(NamedTuple):
 
 def conceal(span: Span, message: Message | None) -> Span:
     """The tree without its secrets; the tree itself when it has none."""
-    return _conceal(span, message is not None and may_hold_secrets(message))
+    if message is None or not may_hold_secrets(message):
+        return _conceal(span, False)
+    shown = _conceal(span, True)
+    first = min((start for start, _ in withheld(shown)), default=None)
+    return shown if first is None or span.broken() is None else _cut(shown, first)
 
 
 def may_hold_secrets(message: Message) -> bool:
@@ -79,6 +84,15 @@ def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
     return span._replace(children=children, secret=span.buffer is not None)
 
 
+def _cut(span: Span, first: int) -> Span:
+    """The tree with everything withheld that begins at first or behind it."""
+    if span.start >= first and span.type not in ("frame", "header", "message"):
+        return _hide(span)
+    if span.end <= first or span.buffer is not None:
+        return span
+    return span._replace(children=tuple(_cut(child, first) for child in span.children))
+
+
 def _pieces(span: Span) -> Span:
     """An opened secret field: the pieces that are no secret themselves stay; its bytes as a whole do not."""
     children = tuple(_hide(child) if child.secret or child.type == UNDECODED else child for child in span.children)
@@ -86,7 +100,7 @@ def _pieces(span: Span) -> Span:
 
 
 def _hide(span: Span) -> Span:
-    return span._replace(value=_withheld(span), children=())
+    return span if isinstance(span.value, Withheld) else span._replace(value=_withheld(span), children=())
 
 
 def _withheld(span: Span) -> Withheld:
@@ -98,5 +112,7 @@ def _is_sensitive(span: Span) -> bool:
     if not any(child.name in CONFIG_VALUES for child in span.children):
         return False
     names = [child.value for child in span.children if child.name in CONFIG_NAMES]
-    marked = any(child.name == "IsSensitive" and child.value is True for child in span.children)
+    slots = span.slot.struct.slots if span.slot and span.slot.struct else ()
+    marks = [child.value for child in span.children if child.name == MARK]
+    marked = marks != [False] if any(slot.name == MARK for slot in slots) else False  # one that was cut off may be true
     return marked or any(isinstance(name, str) and SENSITIVE.search(name) for name in names)

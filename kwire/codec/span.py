@@ -78,6 +78,8 @@ class Span(NamedTuple):
 def plain(span: Span) -> object:
     """The plain value (kwire.decode's form) that a span stands for; of a broken one, what could be read."""
     slot = span.slot
+    if isinstance(span.value, tuple):  # what stands for something withheld
+        return span.value
     if slot and slot.array and not span.name.startswith("["):
         if span.value is None:
             return None

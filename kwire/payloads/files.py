@@ -22,6 +22,7 @@ from kwire.codec.library import builtin_library
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import UnknownName
 from kwire.payloads import topics
+from kwire.payloads.open import open_topic
 from kwire.records.annotate import CUT, annotate_records, open_message
 from kwire.records.batch import MAGIC_AT, crc32c
 from kwire.wire.fixed import PACKED, SIZES
@@ -97,8 +98,7 @@ def _log(data: bytes, topic: str | None, name: str | None) -> Span:
     elif last and last.type == CUT and last.note:
         note = last.note.partition(";")[0] + "; a broker cuts it off when it starts"  # annotate_records speaks of Fetch
         batches = (*batches[:-1], last._replace(note=note))
-    if topic in topics.BY_NAME:
-        batches = topics.open_batches(batches, data, topic)
+    batches = open_topic(batches, data, topic)
     whole = [span for span in batches if span.type in ("batch", "record")]
     title = "metadata snapshot" if name and CHECKPOINT.fullmatch(_split(name)[1]) else "log segment"
     text = _counted(len(whole), "batch", "batches") + (f" of {topic}" if topic else "")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from kwire.codec.frames import decode_frame
 from kwire.codec.span import TAG, TAGGED, Span
-from kwire.payloads import group, sasl, topics
+from kwire.payloads import group, sasl, telemetry, topics
 from kwire.records.annotate import annotate_records, open_message
 
 Opener = Callable[[Span, bytes, Sequence[Span]], Span]
@@ -21,15 +21,14 @@ def _records(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     assert isinstance(span.value, bytes)
     start = span.end - len(span.value)
     topic = next((text for struct in around for text in (topic_of(struct),) if text), None)
-    return span._replace(children=open_records(data, start, span.end, topic))
+    return span._replace(children=open_topic(annotate_records(data, start, span.end), data, topic))
 
 
-def open_records(data: bytes, start: int, end: int, topic: str | None) -> tuple[Span, ...]:
-    """Spans of the batches in data from start to end; with the records of an internal topic opened."""
-    children = annotate_records(data, start, end)
+def open_topic(batches: tuple[Span, ...], data: bytes, topic: str | None) -> tuple[Span, ...]:
+    """The batches of a topic; of an internal one, with its records opened, and what is in their fields."""
     if topic not in topics.BY_NAME:
-        return children
-    return tuple(_values(child, data) for child in topics.open_batches(children, data, topic))
+        return batches
+    return tuple(_values(batch, data) for batch in topics.open_batches(batches, data, topic))
 
 
 def _values(span: Span, data: bytes) -> Span:
@@ -86,6 +85,7 @@ OPENERS: dict[tuple[str, str], Opener] = {
     ("ConsumerGroupMemberMetadataValue", "Metadata"): group.subscription,
     ("GroupMetadataValue", "Subscription"): group.subscription,
     ("GroupMetadataValue", "Assignment"): group.assignment,
+    ("PushTelemetryRequest", "Metrics"): telemetry.metrics,
     ("EnvelopeRequest", "RequestData"): _envelope,
     ("EnvelopeRequest", "RequestPrincipal"): _principal,
     ("SaslAuthenticateRequest", "AuthBytes"): sasl.client,

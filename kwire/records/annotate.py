@@ -265,8 +265,11 @@ class _Walker:
 
 
 def _confluent(raw: bytes) -> str | None:
-    """Confluent's wire format: a zero byte and an int32 schema id in front of the serialized data."""
-    if len(raw) < 6 or raw[0]:
+    """Confluent's wire format: a zero byte and an int32 schema id in front of the serialized data.
+
+    Eight bytes are taken for a number: a long begins so too.
+    """
+    if len(raw) < 6 or raw[0] or len(raw) == 8:
         return None
     (schema,) = unpack_from(">i", raw, 1)
     return f"Confluent wire format, schema id {schema}" if 0 < schema < 1 << 24 else None

@@ -1,12 +1,14 @@
 """A batch's records as numpy columns, without a Python object per record.
 
-The strategy: where each record starts follows from the lengths before it, so a tight loop walks them, in strides over
-runs of records of one size. After that everything is vectorised: the i-th varint of all records is read together, an
-overlapping view giving any byte of the buffer by index. Keys and values stay where they are; columns hold their places.
+The strategy: where each record starts follows from the lengths before it. Runs of records of one size are strides; of
+other sizes the starts are guessed all at once, and checked; what remains is walked in a tight loop. After that
+everything is vectorised: the i-th varint of all records is read together, by index into the buffer. Keys and values
+stay where they are; columns hold their places.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +21,11 @@ from kwire.wire.varint import read_uvarint
 
 Ints = NDArray[np.int64]
 RUN = 16  # records of one size in a row from which strides pay
-WALK = 512  # records walked one by one before a run is looked for again
+RUNS = 8  # of them before something else is tried: records of one size grow with the digits of their deltas
+ROUNDS = 4  # that thin out what was guessed; two are nearly always enough
+CHUNK = 1 << 16  # bytes looked at in one go; larger temporary arrays cost page faults
+SPARSE = 16  # zero bytes a record up to which guessing pays
+MAX_GUESSES = 1 << 22  # bounds the memory: about 80 bytes a guess
 SMALLEST = 7  # bytes of a record with neither key nor value
 
 
@@ -72,27 +78,56 @@ def _starts(buffer: bytes, pos: int, end: int, count: int) -> Ints:
         raise IndexError
     data = np.frombuffer(buffer, dtype=np.uint8)
     pieces: list[Ints] = []
-    left, even = count, True
-    while left:
-        run, stride = _run(buffer, data, pos, end, left) if even and left > RUN else (0, 0)
-        if run > RUN:
-            pieces.append(pos + stride * np.arange(run, dtype=np.int64))
-            pos += stride * run
-            left -= run
-            continue
-        walked, pos = _walk(buffer, pos, end, min(left, WALK))
-        left -= len(walked)
-        pieces.append(np.array(walked, dtype=np.int64))
-        even = pos - walked[-1] == walked[-1] - walked[len(walked) - 2]  # only then may a run have begun
-    if pos != end:
-        raise IndexError
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+    left = count
+    for _ in range(RUNS):
+        run, stride = _run(buffer, data, pos, end, left) if left > RUN else (0, 0)
+        if run <= RUN:
+            break
+        pieces.append(pos + stride * np.arange(run, dtype=np.int64))
+        pos += stride * run
+        left -= run
+    rest = _guess(data, pos, end, left) if left > RUN else None
+    pieces.append(_walk(buffer, pos, end, left) if rest is None else rest)
+    return np.concatenate(pieces)
 
 
-def _walk(buffer: bytes, pos: int, end: int, count: int) -> tuple[list[int], int]:
-    """Where each of count records begins, and the position behind them. Lengths of one and two bytes are inlined; a
-    negative one is found out when all lengths are read."""
-    walked: list[int] = []
+def _guess(data: NDArray[np.uint8], pos: int, end: int, count: int) -> Ints | None:
+    """Where count records begin, found by the zero byte (their attributes) behind their lengths, of one byte or two.
+
+    Of the places found, those stay that another one's length leads to; None unless they then are a chain that fills
+    pos to end, which makes the guess certain.
+    """
+    found: list[Ints] = []
+    for at in range(pos + 1, end, CHUNK):
+        found.append(np.flatnonzero(data[at : min(at + CHUNK, end)] == 0) + (at - pos - 1))
+        if sum(map(len, found)) > min(SPARSE * count, MAX_GUESSES):
+            return None
+    bodies = np.concatenate(found)
+    low, high = data[pos:].take(bodies), data.take(bodies + (pos - 1), mode="clip")
+    two = (low < 128) & (high > 127)
+    even = np.where(two, high, low) & 1 == 0  # an odd length is negative
+    likely = np.flatnonzero(even & (two | (low >= 2 * (SMALLEST - 1))))
+    two, bodies = two[likely], bodies[likely] + (pos + 1)
+    low, high = low[likely].astype(np.int64), high[likely]
+    begins = bodies - 1 - two
+    ends = bodies + np.where(two, (low << 6) + (high >> 1) - 64, low >> 1)
+    for _ in range(ROUNDS):
+        if len(begins) <= count:
+            break
+        led_to = np.zeros(len(begins), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(begins, ends), len(begins) - 1)
+        led_to[at[begins[at] == ends]] = True
+        led_to[0] = True
+        begins, ends = begins[led_to], ends[led_to]
+    if len(begins) != count or begins[0] != pos or ends[-1] != end or bool((begins[1:] != ends[:-1]).any()):
+        return None
+    return begins
+
+
+def _walk(buffer: bytes, pos: int, end: int, count: int) -> Ints:
+    """Where each of count records begins. Lengths of one and two bytes are inlined; a negative one is found out when
+    all lengths are read."""
+    walked = array("q")
     append = walked.append
     for _ in range(count):
         append(pos)
@@ -100,11 +135,13 @@ def _walk(buffer: bytes, pos: int, end: int, count: int) -> tuple[list[int], int
         if size < 128:
             pos += 1 + (size >> 1)
         elif (high := buffer[pos + 1]) < 128:
-            pos += (high << 6) + (size >> 1) - 62  # the two bytes less the 64 of the first one's flag
+            pos += (high << 6) + (size >> 1) - 62  # two bytes, less the 64 that the first one's flag adds
         else:
             size, pos = read_uvarint(buffer, pos, end)
             pos += size >> 1
-    return walked, pos
+    if pos != end:
+        raise IndexError
+    return np.frombuffer(walked, dtype=np.int64)
 
 
 def _run(buffer: bytes, data: NDArray[np.uint8], pos: int, end: int, left: int) -> tuple[int, int]:
