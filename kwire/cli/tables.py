@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Sequence
 
@@ -16,13 +17,14 @@ Row = dict[str, str | int | bool | None]
 
 
 def chosen(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """The rows that hold every word in these columns; when none does, in whatever column."""
+    """The rows that hold every word in these columns; when none does, in whatever column. A number is a whole one."""
     return _holding(rows, words, columns) or _holding(rows, words, list(rows[0]))
 
 
 def _holding(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    texts = (" ".join(_text(row[column]) for column in columns).lower() for row in rows)
-    return [row for row, text in zip(rows, texts, strict=True) if all(word.lower() in text for word in words)]
+    patterns = [re.compile(rf"\b{word}\b" if word.isdecimal() else re.escape(word), re.IGNORECASE) for word in words]
+    texts = (" ".join(_text(row[column]) for column in columns) for row in rows)
+    return [row for row, text in zip(rows, texts, strict=True) if all(word.search(text) for word in patterns)]
 
 
 def print_table(

@@ -57,10 +57,15 @@ def identify(data: bytes, library: Library | None = None) -> list[Item]:
     if verdict:
         return [Item(0, len(data), _opaque(data, verdict.what), verdict=verdict)]
     pieces = frames.split(data)
-    if len(pieces) > 1 or frames.has_size(data):
-        asked: dict[int, Frame] = {}
-        return [_piece(data, start, end, asked, library) for start, end in pieces]
-    return [_single(data, library)]
+    if len(pieces) < 2 and not frames.has_size(data):
+        return [_single(data, library)]
+    asked: dict[int, Frame] = {}
+    items = [_piece(data, start, end, asked, library) for start, end in pieces]
+    if frames.has_size(data[pieces[-1][0] :]) or (items[0].sure and items[0].quality == "ok"):
+        return items
+    # the first size may be none: a Produce key with a version, or a correlation id, is a small number too
+    single = _single(data, library)
+    return [single] if single.quality in ("ok", "inferred") else items
 
 
 def identify_as(
@@ -137,11 +142,15 @@ def _single(data: bytes, library: Library) -> Item:
     if frame and (frame.quality == "ok" or _may_hold_secrets(frame, library)):
         return _from_frame(data, 0, len(data), frame, library)
     cut = _as_request(data, True, library)
-    if cut and cut.quality == "truncated":
+    if cut and cut.quality != "truncated":
+        cut = None
+    if cut and cut.api_key and cut.body is not None:
         return _from_frame(data, 0, len(data), cut, library)
+    # a response's correlation id is a large size, and zeros behind it are Produce's key and version
     readings = [reading for reading in infer(data, library) if reading.score > 0]
     if readings:
         return _from_readings(data, 0, len(data), readings, library, sure=False)
+    frame = cut or frame
     if frame:
         return _from_frame(data, 0, len(data), frame, library)
     return Item(0, len(data), _opaque(data, "bytes"))

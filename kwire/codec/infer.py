@@ -50,20 +50,45 @@ def infer(data: bytes, library: Library | None = None, responses: bool = True, r
     what it is. records: also as the messages that travel elsewhere.
     """
     library = library or builtin_library()
-    # four bytes are not the size of the rest by chance: a whole frame that fits needs no rival
-    for forms in (FORMS[:1], FORMS[1:]):
-        found: list[Reading] = []
-        for definition in library.registry.apis() if responses else ():
-            for message in definition.messages:
-                fitting = forms if message.kind == "response" else forms[1:]
-                found += _readings(data, definition, message, message.versions.each(), fitting, library)
-        for definition in library.registry.data() if records and forms != FORMS[:1] else ():
-            message = definition.messages[0]
-            if message.kind != "header":
-                found += _readings(data, definition, message, message.versions.each(), FORMS[2:], library)
-        if found:
-            return sorted(found, key=lambda reading: -reading.score)
-    return []
+    found: list[Reading] = []
+    if responses and has_size(data):  # not by chance: a whole frame that fits needs no rival
+        found = list(_frames(data, library))
+    if not found:
+        found = list(_others(data, library, responses, records))
+    return sorted(found, key=lambda reading: -reading.score)
+
+
+def _frames(data: bytes, library: Library) -> Iterator[Reading]:
+    """Readings of a sized frame as a response."""
+    for key in library.registry.keys():
+        message = library.registry.response(key)
+        starts = [version for version in library.layout_starts(message) if _fits(data, key, message, version, library)]
+        if starts:
+            definition = library.registry.api(key)
+            yield from _readings(data, definition, definition.messages[1], message.versions.each(), FORMS[:1], library)
+
+
+def _fits(data: bytes, key: int, message: Message, version: int, library: Library) -> bool:
+    """Whether the body of a sized frame, behind its header, is the message to the last byte."""
+    start = 8 + response_header_version(key, version, message)
+    plan = library.plan_of(message, version)
+    if len(data) - start < plan.root.minimum:
+        return False
+    if start == 9 and data[8]:  # tags in the header, which nobody sends yet: look closer
+        return True
+    return annotate(plan, data, start).broken() is None
+
+
+def _others(data: bytes, library: Library, responses: bool, records: bool) -> Iterator[Reading]:
+    """Readings without a size in front: unsized responses, bodies of all kinds."""
+    for definition in library.registry.apis() if responses else ():
+        for message in definition.messages:
+            forms = FORMS[1:] if message.kind == "response" else FORMS[2:]
+            yield from _readings(data, definition, message, message.versions.each(), forms, library)
+    for definition in library.registry.data() if records else ():
+        message = definition.messages[0]
+        if message.kind != "header":
+            yield from _readings(data, definition, message, message.versions.each(), FORMS[2:], library)
 
 
 def as_message(data: bytes, message: Message, definition: Definition, versions: Iterable[int], library: Library) -> list[Reading]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache
+from typing import TYPE_CHECKING
 
 from kwire.codec.plan import Plan, compile_plan, layout_starts, require_version
-from kwire.codec.values import Codec
 from kwire.schema.model import Message
 from kwire.schema.registry import Registry, builtin
+
+if TYPE_CHECKING:
+    from kwire.codec.values import Codec
 
 
 class Library:
@@ -17,6 +20,7 @@ class Library:
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self._codecs: dict[tuple[str, int], Codec] = {}
+        self._plans: dict[tuple[str, int], Plan] = {}
         self._starts: dict[str, list[int]] = {}
 
     def message(self, name: str) -> Message:
@@ -27,23 +31,36 @@ class Library:
         """Raises UnknownName for a name or a version that is not there."""
         known = self._codecs.get((name, version))
         if known is None:
-            known = self._codecs[name, version] = Codec(self._plan(self.registry.message(name), version))
-        return known
+            from kwire.codec.values import Codec
 
-    def _plan(self, message: Message, version: int) -> Plan:
-        """Versions of one layout share the root of their plans."""
-        require_version(message, version)
-        starts = self._starts.get(message.name)
-        if starts is None:
-            starts = self._starts[message.name] = layout_starts(message)
-        start = starts[bisect_right(starts, version) - 1]
-        if start == version:
-            return compile_plan(message, version)
-        return Plan(message, version, self.plan(message.name, start).root)
+            known = self._codecs[name, version] = Codec(self.plan(name, version))
+        return known
 
     def plan(self, name: str, version: int) -> Plan:
         """Raises UnknownName for a name or a version that is not there."""
-        return self.codec(name, version).plan
+        return self._plans.get((name, version)) or self.plan_of(self.registry.message(name), version)
+
+    def plan_of(self, message: Message, version: int) -> Plan:
+        """The plan of one of the registry's messages. Versions of one layout share the root of their plans."""
+        known = self._plans.get((message.name, version))
+        if known is None:
+            known = self._plans[message.name, version] = self._plan(message, version)
+        return known
+
+    def layout_starts(self, message: Message) -> list[int]:
+        """The versions of one of the registry's messages that begin a layout."""
+        starts = self._starts.get(message.name)
+        if starts is None:
+            starts = self._starts[message.name] = layout_starts(message)
+        return starts
+
+    def _plan(self, message: Message, version: int) -> Plan:
+        require_version(message, version)
+        starts = self.layout_starts(message)
+        start = starts[bisect_right(starts, version) - 1]
+        if start == version:
+            return compile_plan(message, version)
+        return Plan(message, version, self.plan_of(message, start).root)
 
     def api_message(self, key: int, request: bool) -> Message | None:
         """An API's request or response; None for a key that is not known."""

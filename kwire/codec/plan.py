@@ -7,16 +7,16 @@ version: compact or not, nullable or not. annotate.py interprets the plan, value
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from kwire.errors import UnknownName
-from kwire.schema.model import Field, Message
+from kwire.schema.model import SCALARS, Field, Message
 from kwire.wire import uuids
 from kwire.wire.fixed import SIZES
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A field at one version. type is a scalar's name or "struct"; tag is None for a field that is not tagged."""
 
     name: str
@@ -131,9 +131,10 @@ def layout_starts(message: Message) -> list[int]:
     """The versions that begin a layout: from one of them up to the next, all versions have the same fields."""
     starts = {message.versions.low, message.flexible.low}
     for _, field in message.walk():
-        for versions in (field.versions, field.nullable, field.tagged):
-            if versions:
-                starts |= {versions.low, versions.high + 1}
+        for low, high in (field.versions, field.nullable, field.tagged):
+            if low <= high:
+                starts.add(low)
+                starts.add(high + 1)
     return sorted(start for start in starts if start in message.versions)
 
 
@@ -141,20 +142,22 @@ def _struct(message: Message, name: str, fields: tuple[Field, ...], version: int
     slots: list[Slot] = []
     tagged: dict[int, Slot] = {}
     for field in fields:
-        if version in field.tagged and field.tag is not None:
+        low, high = field.versions
+        if field.tag is not None and version in field.tagged:
             tagged[field.tag] = _slot(message, field, version, flexible, field.tag)
-        elif version in field.versions:
+        elif low <= version <= high:
             slots.append(_slot(message, field, version, flexible, None))
-    minimum = sum(slot.minimum for slot in slots) + flexible
-    return StructPlan(name, tuple(slots), dict(sorted(tagged.items())), flexible, minimum)
+    minimum = sum([slot.minimum for slot in slots]) + flexible
+    return StructPlan(name, tuple(slots), dict(sorted(tagged.items())) if tagged else tagged, flexible, minimum)
 
 
 def _slot(message: Message, field: Field, version: int, flexible: bool, tag: int | None) -> Slot:
-    struct = None
-    if field.is_struct:
-        struct = _struct(message, field.element, message.fields_of(field), version, flexible)
-    kind = "struct" if struct else field.element
+    kind, struct = field.element, None
+    if kind not in SCALARS:
+        struct = _struct(message, kind, message.fields_of(field), version, flexible)
+        kind = "struct"
+    low, high = field.nullable
     compact = flexible and not field.inflexible
-    return Slot(field.name, kind, field.is_array, version in field.nullable, compact, tag, field, struct)
+    return Slot(field.name, kind, field.is_array, low <= version <= high, compact, tag, field, struct)
 
 

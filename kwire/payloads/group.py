@@ -2,7 +2,8 @@
 
 The coordinator does not read them; the protocol type says who does. Consumers write ConsumerProtocolSubscription and
 ConsumerProtocolAssignment, Connect workers ConnectProtocolSubscription and ConnectProtocolAssignment, an int16 version
-in front of each. Inside a consumer's subscription, user data belongs to the assignor that the protocol is named after.
+in front of each; a version above those known is read as the newest known, as clients do. Inside a consumer's
+subscription, user data belongs to the assignor that the protocol is named after.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import unpack_from
 
+from kwire.codec.library import builtin_library
 from kwire.codec.span import Span
 from kwire.records.annotate import open_message
 
@@ -43,8 +45,18 @@ def _protocol(span: Span, data: bytes, around: Sequence[Span], what: str) -> Spa
     kind = _sibling(around, "ProtocolType")
     if kind is not None and kind not in PREFIXES:
         return span._replace(text=f"of protocol type {kind}")
-    opened = open_message(span, data, PREFIXES[kind or "consumer"] + what, prefixed=True)
+    opened = _newest(span, data, PREFIXES[kind or "consumer"] + what)
     return span if opened.note and kind is None else opened  # nobody said that it is a consumer's
+
+
+def _newest(span: Span, data: bytes, name: str) -> Span:
+    assert isinstance(span.value, bytes)
+    newest = builtin_library().message(name).versions.high
+    version = int.from_bytes(span.value[:2], signed=True)
+    if version <= newest:
+        return open_message(span, data, name, prefixed=True)
+    opened = open_message(span, data, name, prefixed=True, version=newest)
+    return opened._replace(text=f"{name} v{version}, read as v{newest}") if opened.children else opened
 
 
 def _sibling(around: Sequence[Span], name: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kwire.codec.frames import decode_frame
-from kwire.codec.span import TAG, TAGGED, Span
+from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
 from kwire.payloads import group, sasl, telemetry, topics
 from kwire.records.annotate import annotate_records, open_message
 
@@ -24,6 +24,14 @@ def _records(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     return span._replace(children=open_topic(annotate_records(data, start, span.end), data, topic))
 
 
+def _snapshot(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+    """A piece of a snapshot, cut anywhere: only one that begins with a batch is opened."""
+    opened = _records(span, data, around)
+    if opened.children and opened.children[0].type == UNDECODED:
+        return span._replace(note="a piece of a snapshot that does not begin with a batch")
+    return opened
+
+
 def open_topic(batches: tuple[Span, ...], data: bytes, topic: str | None) -> tuple[Span, ...]:
     """The batches of a topic; of an internal one, with its records opened, and what is in their fields."""
     if topic not in topics.BY_NAME:
@@ -34,7 +42,7 @@ def open_topic(batches: tuple[Span, ...], data: bytes, topic: str | None) -> tup
 def _values(span: Span, data: bytes) -> Span:
     """The values of records that are messages of ours, with their own fields opened."""
     inner = data if span.buffer is None else span.buffer
-    if span.name == "Value" and span.text:
+    if span.name == "Value" and span.text and span.buffer is None:
         return _message_fields(span, inner, span.text.partition(" ")[0])
     children = tuple(_values(child, inner) for child in span.children)
     return span._replace(children=children) if span.children else span
@@ -42,10 +50,12 @@ def _values(span: Span, data: bytes) -> Span:
 
 def _message_fields(span: Span, data: bytes, name: str) -> Span:
     wanted = _wanted(name)
-    return span._replace(children=tuple(_open(child, data, wanted, (span,)) for child in span.children)) if wanted else span
+    if not wanted:
+        return span
+    return span._replace(children=tuple(_open(child, data, wanted, (span,)) for child in span.children))
 
 
-def _envelope(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+def _envelope(span: Span, _data: bytes, _around: Sequence[Span]) -> Span:
     """The request that a broker forwards: header and body, no size (KIP-590)."""
     frame = decode_frame(span.value, size=False) if isinstance(span.value, bytes) else None
     if frame is None or frame.api_key is None or frame.quality != "ok":
@@ -59,7 +69,7 @@ def _shifted(span: Span, by: int) -> Span:
     return span._replace(start=span.start + by, end=span.end + by, children=children)
 
 
-def _principal(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+def _principal(span: Span, data: bytes, _around: Sequence[Span]) -> Span:
     return open_message(span, data, "DefaultPrincipalData", prefixed=True)
 
 
@@ -68,6 +78,8 @@ def topic_of(struct: Span) -> str | None:
     for child in struct.children:
         if child.name in ("Topic", "Name", "TopicName") and isinstance(child.value, str):
             return child.value
+        if child.name == "TopicId" and child.value == topics.METADATA_ID:
+            return topics.METADATA
     return None
 
 
@@ -75,7 +87,7 @@ OPENERS: dict[tuple[str, str], Opener] = {
     ("ProduceRequest", "Records"): _records,
     ("FetchResponse", "Records"): _records,
     ("ShareFetchResponse", "Records"): _records,
-    ("FetchSnapshotResponse", "UnalignedRecords"): _records,
+    ("FetchSnapshotResponse", "UnalignedRecords"): _snapshot,
     ("JoinGroupRequest", "Metadata"): group.subscription,
     ("JoinGroupResponse", "Metadata"): group.subscription,
     ("SyncGroupRequest", "Assignment"): group.assignment,

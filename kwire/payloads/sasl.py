@@ -11,42 +11,43 @@ from collections.abc import Sequence
 
 from kwire.codec.span import Span
 
-SCRAM = re.compile(rb"(?:[ny](?:,[^,]*){1},|p=[^,]*,[^,]*,)?(?:[a-z]=[^,]*)(?:,[a-z]=[^,]*)*")
+# group 1 is the gs2 header
+SCRAM = re.compile(rb"((?:[ny]|p=[^,\0]*),(?:a=[^,\0]*)?,)?[a-zA-Z]=[^,\0]*(?:,[a-zA-Z]=[^,\0]*)*")
+GSSAPI = (b"\x60", b"\x05\x04")  # a token of ASN.1, one of RFC 4121
 SCRAM_WORDS = {
     "n": ("username", False), "r": ("nonce", False), "s": ("salt", False), "i": ("iterations", False),
     "c": ("channel_binding", False), "p": ("proof", True), "v": ("server_signature", True), "e": ("error", False),
-    "a": ("authorization_id", False), "m": ("extension", False), "t": ("extension", False),
+    "a": ("authorization_id", False),
 }  # fmt: skip
 
 
-def client(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+def client(span: Span, _data: bytes, _around: Sequence[Span]) -> Span:
     """What a client sends."""
     raw = span.value
     assert isinstance(raw, bytes)
     start = span.end - len(raw)
-    if raw.startswith(b"n,") and b"auth=Bearer " in raw:
+    if raw.startswith(GSSAPI):
+        return span._replace(text="GSSAPI token")
+    if _is_plain(raw):
+        return _opened(span, "PLAIN", _plain(raw, start))
+    if raw.startswith(b"n,") and b"\x01auth=Bearer " in raw:
         return _opened(span, "OAUTHBEARER, client's message", _bearer(raw, start))
-    if _is_scram(raw):
+    if b"r=" in raw and SCRAM.fullmatch(raw):
         step = "final" if b",p=" in raw else "first"
         return _opened(span, f"SCRAM, client's {step} message", _scram(raw, start))
-    if raw.count(b"\0") == 2:
-        return _opened(span, "PLAIN", _plain(raw, start))
-    if raw.startswith((b"\x60", b"\x05\x04")):
-        return span._replace(text="GSSAPI token")
     return span
 
 
-def server(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+def server(span: Span, _data: bytes, _around: Sequence[Span]) -> Span:
     """What a broker answers."""
     raw = span.value
     assert isinstance(raw, bytes)
     start = span.end - len(raw)
-    if raw.startswith((b"v=", b"e=")) and _is_scram(raw):
-        return _opened(span, "SCRAM, server's final message", _scram(raw, start))
-    if raw.startswith(b"r=") and _is_scram(raw):
-        return _opened(span, "SCRAM, server's first message", _scram(raw, start))
-    if raw.startswith((b"\x60", b"\x05\x04")):
+    if raw.startswith(GSSAPI):
         return span._replace(text="GSSAPI token")
+    if raw.startswith((b"v=", b"e=", b"r=")) and SCRAM.fullmatch(raw):
+        step = "first" if raw.startswith(b"r=") else "final"
+        return _opened(span, f"SCRAM, server's {step} message", _scram(raw, start))
     return span
 
 
@@ -54,8 +55,13 @@ def _opened(span: Span, text: str, children: list[Span]) -> Span:
     return span._replace(children=tuple(children), text=text)
 
 
-def _is_scram(raw: bytes) -> bool:
-    return len(raw) < 4096 and SCRAM.fullmatch(raw) is not None and b"r=" in raw or raw.startswith((b"v=", b"e="))
+def _is_plain(raw: bytes) -> bool:
+    """Three texts between NULs, the last two not empty; anything else may be a secret in another form."""
+    try:
+        parts = raw.decode().split("\0")
+    except UnicodeDecodeError:
+        return False
+    return len(parts) == 3 and all(parts[1:])
 
 
 def _plain(raw: bytes, start: int) -> list[Span]:
@@ -75,14 +81,15 @@ def _plain(raw: bytes, start: int) -> list[Span]:
 def _scram(raw: bytes, start: int) -> list[Span]:
     """The comma-separated attributes; the gs2 header in front of a client's first message is one piece."""
     spans, pos = [], start
-    for index, part in enumerate(raw.split(b",")):
+    match = SCRAM.fullmatch(raw)
+    head = match[1] if match and match[1] else b""
+    if head:
+        pos = start + len(head)
+        spans.append(_text("gs2_header", start, pos, head, False))
+    for part in raw[len(head) :].split(b","):
         end = min(pos + len(part) + 1, start + len(raw))
-        letter = part[:1].decode("latin-1")
-        if part[1:2] == b"=" and letter in SCRAM_WORDS and not (index == 0 and letter == "p"):
-            name, secret = SCRAM_WORDS[letter]
-            spans.append(_text(name, pos, end, part[2:], secret))
-        else:
-            spans.append(_text("gs2_header", pos, end, part, False))
+        name, secret = SCRAM_WORDS.get(part[:1].decode(), ("extension", False))
+        spans.append(_text(name, pos, end, part[2:], secret))
         pos = end
     return spans
 
@@ -105,11 +112,12 @@ def _token(part: bytes, pos: int, end: int) -> list[Span]:
     token = part.removeprefix(b"auth=Bearer ")
     pieces = token.split(b".")
     scheme = _text("scheme", pos, pos + 12, b"auth=Bearer", False)
-    if len(pieces) != 3:
+    shown = [_decoded(piece) for piece in pieces[:2]]
+    if len(pieces) != 3 or not all(text.startswith(b"{") for text in shown):
         return [scheme, _text("token", pos + 12, end, token, True)]
     spans, at = [scheme], pos + 12
-    for name, piece in zip(("jwt_header", "jwt_claims"), pieces, strict=False):
-        spans.append(_text(name, at, at + len(piece) + 1, _decoded(piece), False))
+    for name, piece, text in zip(("jwt_header", "jwt_claims"), pieces, shown, strict=False):
+        spans.append(_text(name, at, at + len(piece) + 1, text, False))
         at += len(piece) + 1
     spans.append(_text("jwt_signature", at, end, pieces[2], True))
     return spans

@@ -40,4 +40,5 @@ def _check(first: bytes, challenge: bytes, final: bytes, end: bytes, password: s
     message = b",".join((bare, challenge, final.rsplit(b",p=", 1)[0]))
     salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, rounds)
     key = hmac.digest(salted, b"Server Key", name)
-    return "right" if hmac.compare_digest(hmac.digest(key, message, name), given) else "wrong: another password, or another server"
+    right = hmac.compare_digest(hmac.digest(key, message, name), given)
+    return "right" if right else "wrong: another password, or another server"

@@ -1,7 +1,7 @@
-"""Client metrics (KIP-714): what PushTelemetry carries, OTLP metrics as protobuf, compressed as the field beside it says.
+"""Client metrics (KIP-714): what PushTelemetry carries, OTLP metrics as protobuf, compressed as a field beside it says.
 
-The published opentelemetry-proto package reads them; it comes with the extra kwire[otlp]. Without it, or where the bytes
-are not that, the field stays bytes with a note.
+The published opentelemetry-proto package reads them; it comes with the extra kwire[otlp]. Without it, or where the
+bytes are not that, the field stays bytes with a note.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kwire.errors import KwireError
 from kwire.records.compression import NAMES, decompress
 
 
-def metrics(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+def metrics(span: Span, _data: bytes, around: Sequence[Span]) -> Span:
     """The Metrics field of PushTelemetryRequest: one leaf with the metrics as JSON over the plain bytes."""
     assert isinstance(span.value, bytes)
     codec = next((child.value for child in around[0].children if child.name == "CompressionType"), 0) if around else 0

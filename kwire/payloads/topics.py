@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from struct import unpack_from
+from uuid import UUID
 
 from kwire.codec.annotate import annotate
 from kwire.codec.library import builtin_library
@@ -18,6 +19,7 @@ from kwire.schema.model import Definition
 from kwire.wire.varint import VarintError, read_uvarint
 
 METADATA = "__cluster_metadata"
+METADATA_ID = UUID(int=1)  # its topic id in every cluster
 BY_NAME = {
     "__consumer_offsets": "offsets topic",
     "__transaction_state": "transactions topic",
@@ -43,9 +45,9 @@ def open_batches(spans: tuple[Span, ...], data: bytes, topic: str) -> tuple[Span
 
 
 def _open(span: Span, data: bytes, topic: str) -> Span:
-    if span.type == RECORD:
+    if span.type == RECORD and all(child.buffer is None for child in span.children):
         return _record(span, data, topic)
-    if span.type not in (BATCH, ARRAY) or not span.children:
+    if span.type not in (BATCH, ARRAY, RECORD) or not span.children:
         return span
     if span.type == BATCH and any(child.name == "Attributes" and _is_control(child) for child in span.children):
         return span

@@ -22,6 +22,7 @@ from kwire.wire.varint import VarintError, read_uvarint
 
 ARRAY, BATCH, RECORD = "array", "batch", "record"
 CUT = "cut batch"  # a last batch that does not end: normal, so not undecoded
+MAX_LIMITS = 4  # what all batches together may decompress to, in limits of one
 FULL = f"stopped here: over {MAX_SPANS:,} spans"
 CONTROL_VALUES = {  # by the type in a control record's key; whether an int16 version stands in front
     0: ("EndTxnMarker", True),
@@ -36,6 +37,11 @@ V2_FIELDS = (
     ("BaseOffset", "int64"), ("BatchLength", "int32"), ("PartitionLeaderEpoch", "int32"), ("Magic", "int8"),
     ("Crc", "uint32"), ("Attributes", "int16"), ("LastOffsetDelta", "int32"), ("BaseTimestamp", "int64"),
     ("MaxTimestamp", "int64"), ("ProducerId", "int64"), ("ProducerEpoch", "int16"), ("BaseSequence", "int32"),
+)  # fmt: skip
+
+LEGACY_FIELDS = (
+    ("Offset", "int64"), ("MessageSize", "int32"), ("Crc", "uint32"), ("Magic", "int8"), ("Attributes", "int8"),
+    ("Timestamp", "int64"),  # magic 1 alone
 )  # fmt: skip
 
 
@@ -53,11 +59,18 @@ def annotate_records(data: bytes, start: int = 0, end: int | None = None, limit:
 
 
 class _Walker:
-    """Counts spans over all batches, so that memory stays bounded."""
+    """Counts spans and decompressed bytes over all batches, so that memory stays bounded."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.room = MAX_LIMITS * limit
         self.left = MAX_SPANS
+
+    def decompress(self, codec: str, data: bytes, magic: int = 2) -> bytes:
+        """The plain bytes, which the tree will hold. Raises CompressionError."""
+        buffer = decompress(codec, data, min(self.limit, self.room), magic)
+        self.room -= len(buffer)
+        return buffer
 
     def batches(self, data: bytes, pos: int, end: int) -> tuple[Span, ...]:
         spans: list[Span] = []
@@ -72,8 +85,8 @@ class _Walker:
             stop = pos + v2.LOG_OVERHEAD + length
             least = v2.SIZE if magic == 2 else legacy.MIN_SIZE[min(magic, 1)]
             if magic > 2 or stop - pos < least:
-                what = f"magic {magic}: there are 0, 1 and 2" if magic > 2 else f"a batch length of {length:,} is too small"
-                spans.append(Span(name, UNDECODED, pos, end, None, (), what))
+                unknown, small = f"magic {magic}: there are 0, 1 and 2", f"a batch length of {length:,} is too small"
+                spans.append(Span(name, UNDECODED, pos, end, None, (), unknown if magic > 2 else small))
                 break
             if stop > end:
                 note = f"a cut batch: {end - pos:,} of {stop - pos:,} bytes; a Fetch response may end so"
@@ -106,7 +119,7 @@ class _Walker:
             spans.append(_leaf(data, pos, field, kind, texts.get(field)))
             pos = spans[-1].end
         if crc != header.crc:
-            spans[4] = spans[4]._replace(note=f"the checksum is {header.crc:08x}, the bytes have {crc:08x}: corrupt or changed")
+            spans[4] = spans[4]._replace(note=_wrong(header.crc, crc))
         spans += self._payload(data, pos, end, header)
         count = header.record_count
         text = f"{count} record{'' if count == 1 else 's'}, {header.compression}" if count else "no records left"
@@ -123,7 +136,7 @@ class _Walker:
             return [Span("Records", ARRAY, pos, end, count, children, note)]
         leaf = Span("RecordCount", "int32", pos, body, count)
         try:
-            buffer = decompress(header.compression, data[body:end], self.limit)
+            buffer = self.decompress(header.compression, data[body:end])
         except KwireError as error:
             return [leaf, Span("Records", UNDECODED, body, end, None, (), str(error))]
         children, note = self._records(buffer, 0, len(buffer), header)
@@ -146,7 +159,7 @@ class _Walker:
         if pos < end:
             note = f"{count_bytes(end - pos)} left over behind {header.record_count:,} records"
             spans.append(Span("trailing", UNDECODED, pos, end, None, (), note))
-        return tuple(spans), None
+        return tuple(spans), f"a number of records of {header.record_count:,}" if header.record_count < 0 else None
 
     def _record(self, data: bytes, start: int, end: int, header: v2.Header, name: str) -> Span:
         length, pos = _varint(data, start, end, "length")
@@ -211,17 +224,15 @@ class _Walker:
         texts = {
             "Crc": "right" if crc == message.crc else f"wrong: the bytes have {crc:08x}",
             "Attributes": v2.attribute_words(message.attributes, message.magic),
-            "Timestamp": moment(message.timestamp) if message.timestamp is not None and message.timestamp >= 0 else None,
+            "Timestamp": None if message.timestamp is None or message.timestamp < 0 else moment(message.timestamp),
             "Offset": "relative to the wrapper" if inside and message.magic == 1 else None,
         }
-        fields = [("Offset", "int64"), ("MessageSize", "int32"), ("Crc", "uint32"), ("Magic", "int8"), ("Attributes", "int8")]
-        fields += [("Timestamp", "int64")] if message.magic == 1 else []
         spans, pos = [], start
-        for field, kind in fields:
+        for field, kind in LEGACY_FIELDS[: 5 + message.magic]:
             spans.append(_leaf(data, pos, field, kind, texts.get(field)))
             pos = spans[-1].end
         if crc != message.crc:
-            spans[2] = spans[2]._replace(note=f"the checksum is {message.crc:08x}, the bytes have {crc:08x}: corrupt or changed")
+            spans[2] = spans[2]._replace(note=_wrong(message.crc, crc))
         middle = pos + 4 + len(message.key or b"")
         spans.append(Span("Key", "bytes", pos, middle, message.key))
         spans.append(self._value(message, middle, middle + 4 + len(message.value or b""), inside))
@@ -240,7 +251,7 @@ class _Walker:
             return plain._replace(note="a compressed message inside a compressed one")
         codec = name_of(message.attributes)
         try:
-            buffer = decompress(codec, message.value, self.limit, message.magic)
+            buffer = self.decompress(codec, message.value, message.magic)
         except KwireError as error:
             return plain._replace(note=str(error))
         spans: list[Span] = []
@@ -255,13 +266,19 @@ class _Walker:
             if self.left < 0:
                 spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), FULL))
                 break
-            if buffer[pos + v2.MAGIC_AT] != message.magic or not pos + legacy.MIN_SIZE[message.magic] <= stop <= len(buffer):
-                spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), f"no whole message of magic {message.magic}"))
+            whole = pos + legacy.MIN_SIZE[message.magic] <= stop <= len(buffer)
+            if buffer[pos + v2.MAGIC_AT] != message.magic or not whole:
+                note = f"no whole message of magic {message.magic}"
+                spans.append(Span(name, UNDECODED, pos, len(buffer), None, (), note))
                 break
             spans.append(self._legacy(buffer, pos, stop, name, inside=True))
             pos = stop
         text = f"{codec}, {count_bytes(len(buffer))} inside"
         return Span("Value", ARRAY, start, end, len(spans), tuple(spans), None, None, text, False, buffer)
+
+
+def _wrong(claimed: int, crc: int) -> str:
+    return f"the checksum is {claimed:08x}, the bytes have {crc:08x}: corrupt or changed"
 
 
 def _confluent(raw: bytes) -> str | None:
@@ -294,16 +311,17 @@ def control(key: Span, value: Span, data: bytes) -> tuple[Span, Span]:
 def open_message(span: Span, data: bytes, name: str, prefixed: bool, version: int | None = None) -> Span:
     """A bytes span whose content is a message of our schema, an int16 version in front when prefixed.
 
-    Unprefixed, the version is the given one, or the int16 that is the message's own first field. The span stays as it
-    is, with a note, where the content is not that.
+    The version is the given one, else the int16 in front, which unprefixed is the message's own first field. The span
+    stays as it is, with a note, where the content is not that.
     """
     assert isinstance(span.value, bytes)
     at = span.end - len(span.value)
     front: tuple[Span, ...] = ()
-    if version is None:
+    if prefixed or version is None:
         if len(span.value) < 2:
             return span._replace(note=f"too short for {name}")
-        (version,) = unpack_from(">h", span.value)
+        (own,) = unpack_from(">h", span.value)
+        version = own if version is None else version
         if prefixed:
             front = (_leaf(data, at, "version", "int16", None),)
             at += 2

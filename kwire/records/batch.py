@@ -96,6 +96,7 @@ def attribute_words(attributes: int, magic: int) -> str:
     if magic > 0:
         words.append("log append time" if attributes & 8 else "create time")
     if magic > 1:
-        words += [word for bit, word in ((16, "transactional"), (32, "control"), (64, "delete horizon")) if attributes & bit]
+        flags = ((16, "transactional"), (32, "control"), (64, "delete horizon"))
+        words += [word for bit, word in flags if attributes & bit]
     unused = attributes & (~0x7F if magic > 1 else ~0x0F if magic == 1 else ~0x07) & 0xFFFF
     return ", ".join(words) + (f", unused bits {unused:#x}" if unused else "")

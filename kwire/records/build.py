@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from struct import error as StructError
 from struct import pack
 
 from kwire.errors import KwireError
@@ -49,17 +50,33 @@ def build(
             raise KwireError(f"magic {magic} has no headers, producers, transactions or control batches")
         if compression == "zstd":
             raise KwireError("zstd needs magic 2")
-        return _message_set(listed, magic, compression, log_append_time)
-    if magic != 2:
+    elif magic != 2:
         raise KwireError(f"no magic {magic}; there are 0, 1 and 2")
     attributes = NAMES.index(compression) | 8 * (log_append_time is not None) | 16 * is_transactional | 32 * is_control
-    times = [record.timestamp if record.timestamp is not None else -1 for record in listed]
+    producer = (producer_id, producer_epoch, base_sequence)
+    try:
+        if magic < 2:
+            return _message_set(listed, magic, compression, log_append_time)
+        return _batch(listed, attributes, base_offset, log_append_time, partition_leader_epoch, producer)
+    except StructError as error:
+        raise KwireError(f"a number does not fit: {error}") from error
+
+
+def _batch(
+    records: Sequence[Record],
+    attributes: int,
+    base_offset: int,
+    log_append_time: int | None,
+    partition_leader_epoch: int,
+    producer: tuple[int, int, int],
+) -> bytes:
+    times = [record.timestamp if record.timestamp is not None else -1 for record in records]
     base_time = times[0] if times else -1
     max_time = log_append_time if log_append_time is not None else max(times, default=-1)
-    last = max((record.offset for record in listed), default=base_offset) - base_offset
-    body = b"".join(_record(record, base_offset, base_time) for record in listed)
-    covered = pack(">hiqqqhii", attributes, last, base_time, max_time, producer_id, producer_epoch, base_sequence, len(listed))
-    covered += compress(compression, body)
+    last = max((record.offset for record in records), default=base_offset) - base_offset
+    body = b"".join(_record(record, base_offset, base_time) for record in records)
+    covered = pack(">hiqqqhii", attributes, last, base_time, max_time, *producer, len(records))
+    covered += compress(NAMES[attributes & 7], body)
     head = pack(">qiib", base_offset, len(covered) + 9, partition_leader_epoch, 2)
     return head + pack(">I", v2.crc32c(covered)) + covered
 

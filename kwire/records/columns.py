@@ -22,7 +22,8 @@ from kwire.wire.varint import read_uvarint
 Ints = NDArray[np.int64]
 RUN = 16  # records of one size in a row from which strides pay
 RUNS = 8  # of them before something else is tried: records of one size grow with the digits of their deltas
-ROUNDS = 4  # that thin out what was guessed; two are nearly always enough
+NEAR = 8  # guesses among which the record before one is looked for
+ROUNDS = 2  # that thin out the guesses
 CHUNK = 1 << 16  # bytes looked at in one go; larger temporary arrays cost page faults
 SPARSE = 16  # zero bytes a record up to which guessing pays
 MAX_GUESSES = 1 << 22  # bounds the memory: about 80 bytes a guess
@@ -112,12 +113,9 @@ def _guess(data: NDArray[np.uint8], pos: int, end: int, count: int) -> Ints | No
     begins = bodies - 1 - two
     ends = bodies + np.where(two, (low << 6) + (high >> 1) - 64, low >> 1)
     for _ in range(ROUNDS):
-        if len(begins) <= count:
-            break
-        led_to = np.zeros(len(begins), dtype=np.bool_)
-        at = np.minimum(np.searchsorted(begins, ends), len(begins) - 1)
-        led_to[at[begins[at] == ends]] = True
-        led_to[0] = True
+        led_to = begins == pos
+        for back in range(1, NEAR):
+            led_to[back:] |= begins[back:] == ends[:-back]
         begins, ends = begins[led_to], ends[led_to]
     if len(begins) != count or begins[0] != pos or ends[-1] != end or bool((begins[1:] != ends[:-1]).any()):
         return None

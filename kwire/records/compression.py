@@ -21,7 +21,7 @@ XERIAL_BLOCK = 32 * 1024
 LZ4_MAGIC = 0x184D2204
 LZ4_BLOCK = 64 * 1024
 LZ4_DESCRIPTOR = (0x60, 0x40)  # version 1, independent blocks; blocks of 64 KiB
-LZ4_CHECKSUMS = (0x1A, 0x82, 0x82)  # of that descriptor, by magic; the first is the wrong one, over the frame's magic too
+LZ4_CHECKSUMS = (0x1A, 0x82, 0x82)  # of that descriptor, by magic; the first is the wrong one
 
 
 class CompressionError(KwireError):

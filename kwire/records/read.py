@@ -97,7 +97,7 @@ def walk(data: bytes) -> Iterator[tuple[int, int]]:
 # ---------------------------------------------------------------- magic 2
 
 
-def _read_v2(data: bytes, start: int, end: int, number: int, limit: int) -> Batch:
+def _read_v2(data: bytes, start: int, end: int, _number: int, limit: int) -> Batch:
     header = v2.read_header(data, start)
     note = None
     records: list[Record] = []
@@ -164,6 +164,8 @@ def records_into(out: list[Record], data: bytes, pos: int, end: int, header: v2.
 
     Varints are inlined for their first byte: nearly all are one byte long.
     """
+    if header.record_count < 0:
+        raise DecodeError("records", "RecordCount", pos, f"a number of records of {header.record_count:,}")
     base_offset, base_time = header.base_offset, header.base_timestamp
     fixed_time = header.max_timestamp if header.log_append_time else None
     append, make = out.append, tuple.__new__
@@ -278,8 +280,8 @@ def _unwrap(wrapper: legacy.Message, limit: int, append_time: bool, where: str) 
     if wrapper.value is None:
         raise DecodeError("records", where, wrapper.start, "a compressed message without a value")
     inner = decompress(name_of(wrapper.attributes), wrapper.value, limit, wrapper.magic)
-    messages, end = [], 0
-    for start, end in walk(inner):
+    messages: list[legacy.Message] = []
+    for start, _ in walk(inner):
         if inner[start + v2.MAGIC_AT] != wrapper.magic:
             reason = f"magic {inner[start + v2.MAGIC_AT]} inside a compressed message of magic {wrapper.magic}"
             raise DecodeError("records", where, wrapper.start, reason)
@@ -290,5 +292,7 @@ def _unwrap(wrapper: legacy.Message, limit: int, append_time: bool, where: str) 
     for message in messages:
         timestamp = wrapper.timestamp if append_time else message.timestamp
         yield Record(base + message.offset, timestamp, message.key, message.value, [])
+    end = messages[-1].end if messages else 0
     if end < len(inner):
-        raise DecodeError("records", where, wrapper.start, f"the message set inside ends in {len(inner) - end:,} bytes too many")
+        reason = f"{len(inner) - end:,} bytes left over behind {len(messages)} messages inside a compressed one"
+        raise DecodeError("records", where, wrapper.start, reason)

@@ -23,7 +23,8 @@ def value_cell(span: Span) -> Piece:
     """What the span holds, and the style for it."""
     text, style = _value(span)
     if span.text and span.type != UNDECODED:
-        text = f"{text} · {span.text}" if text else span.text
+        said = clean(span.text)
+        text = f"{text} · {said}" if text else said
     return text, style
 
 
@@ -35,8 +36,8 @@ def _value(span: Span) -> Piece:
         return "", "error"
     if span.type == TAGGED:
         return ("none" if not value else f"{value} field{'s' if value != 1 else ''}"), "dim"
-    if span.type == TAG:
-        return f"{count_bytes(span.end - span.own_end)}", "dim"
+    if span.type == TAG:  # one that is not known; of others the value has a cell of its own
+        return scalar(span.children[0].value, None) if span.slot is None and span.children else ("", "dim")
     if slot is None and span.type in INNER:
         if span.type != "array" or not isinstance(value, int):
             return "", "dim"

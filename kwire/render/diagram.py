@@ -121,9 +121,11 @@ def _collect(span: Span, parent: Inner, rows: list[Row], inner: list[Inner], opt
             rows.append(_row_of(child, child.name, options))
         _nested(Inner(path, value, parent.data), rows, inner, options)
         return
+    if span.type == TAG:  # an unknown one: tag, size and value in one row
+        rows.append(Row(span, "  " + clean(span.name), span.end, tuple(_notes(span, options))))
+        return
     rows.append(_row_of(span, span.name, options))
-    if span.type != TAG:
-        _nested(Inner(path, span, parent.data), rows, inner, options)
+    _nested(Inner(path, span, parent.data), rows, inner, options)
 
 
 def _nested(found: Inner, rows: list[Row], inner: list[Inner], options: Options) -> None:
@@ -186,7 +188,7 @@ def _notes(span: Span, options: Options) -> Iterator[tuple[str, str]]:
 def _label(struct: Span) -> str:
     """What tells an element from its siblings: what it says of itself, or its first short text or id."""
     if struct.text:
-        return struct.text
+        return clean(struct.text)
     for child in struct.children[:3]:
         if isinstance(child.value, str) and child.value and not isinstance(child.value, Withheld):
             return quoted(child.value if len(child.value) <= SHORT else child.value[: SHORT - 1] + "…")

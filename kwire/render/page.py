@@ -19,7 +19,7 @@ from kwire.codec.values import Codec
 from kwire.render.cells import slot_type
 from kwire.render.diagram import Options, diagram
 from kwire.render.jsonform import dumps
-from kwire.render.lines import Line, Piece, paragraph, plain, table
+from kwire.render.lines import Line, Piece, joined, paragraph, plain, table
 from kwire.schema import model
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, Message, Release, Versions
@@ -111,8 +111,8 @@ def _heading(text: str) -> Iterator[Line]:
 
 def _title(page: Page, width: int) -> Iterator[Line]:
     definition, plan = page.definition, page.plans[0]
-    key = f" · api key {definition.key}" if definition.is_api else ""
-    yield [(page.title, "title"), (f"{key} · versions {plan.message.versions}", "dim")]
+    key = [(f"api key {definition.key}", "dim")] if definition.is_api else []
+    yield from joined([(page.title, "title"), *key, (f"versions {plan.message.versions}", "dim")], width)
     if page.was:
         yield [(f"once called {page.was}", "note")]
     for old in definition.was:
@@ -215,8 +215,9 @@ def wire_diagram(plan: Plan, definition: Definition, width: int) -> list[Line]:
     rows_all = [row for _, rows in sections for row in rows]
     name = max(14, *(len(row[1]) for row in rows_all)) if rows_all else 14
     kind = max(12, *(len(row[2]) for row in rows_all)) if rows_all else 12
-    name, kind = min(name, width // 3), min(kind, 24)
-    lines: list[Line] = [[(f"  {'off':>4}  {'field':<{name}}  {'type':<{kind}}  what it is", "head")]]
+    name, kind = min(name, width // 3), min(kind, 26)
+    words = "what it is" if width - name - kind >= 36 else ""
+    lines: list[Line] = [[(f"  {'off':>4}  {'field':<{name}}  {'type':<{kind}}  {words}", "head")]]
     for title, rows in sections:
         lines.append([("  " + title, "section")])
         for row in rows:
@@ -228,8 +229,9 @@ def _row(row: Row, name: int, kind: int, width: int) -> Iterator[Line]:
     """A row; a name that is too long stands on a line of its own, and so does the note where it is narrow."""
     offset, field, kind_text, note, style = row
     left = 2 + 4 + 2 + name + 2 + kind + 2
-    fits = width - left >= 24
-    notes = [plain(line) for line in paragraph(note, width - left)] if fits else []
+    notes = [plain(line) for line in paragraph(note, max(24, width - left))]
+    fits = width - left >= max([24, *map(len, notes)])
+    notes = notes if fits else []
     if len(field) > name:
         yield [(f"  {offset:>4}  ", "offset"), (field, "name")]
         offset = field = ""
@@ -312,8 +314,9 @@ def example_lines(plan: Plan, width: int) -> Iterator[Line]:
     yield []
     raw = Codec(plan).encode(message)
     yield [(f"  kwire encode {plan.message.name} -v {plan.version} --hex", "dim")]
-    for at in range(0, len(raw), 24):
-        yield [("  " + raw[at : at + 24].hex(" "), "bytes")]
+    size = 24 if width >= 74 else 16
+    for at in range(0, len(raw), size):
+        yield [("  " + raw[at : at + size].hex(" "), "bytes")]
     if not raw:
         yield [("  (no bytes: this version has no fields)", "dim")]
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from kwire.codec.span import UNDECODED, Span
@@ -11,7 +12,7 @@ from kwire.render.lines import Line, clean
 
 def tree(span: Span, width: int = 100) -> Iterator[Line]:
     """Lines: offsets, then the branch with name, type and value, cut at width."""
-    wide = len(str(span.end))
+    wide = len(str(max(part.end for part in (span, *span.below()))))  # decompressed, a part may end beyond the frame
     yield [(f"{_range(span, wide)}  ", "offset"), (clean(span.name), "title")]
     yield from _branches(span, "", wide, width)
 
@@ -29,8 +30,10 @@ def _branches(span: Span, prefix: str, wide: int, width: int) -> Iterator[Line]:
         room = width - 2 * wide - 3 - len(left) - len(name) - len(kind) - 2
         if child.type == UNDECODED:
             style = "error"
-        if len(value) > max(room, 12):
-            value = value[: max(room, 12) - 1] + "…"
+        if room < 0:
+            kind = ""
+        if len(value) > room:
+            value = value[: room - 1] + "…" if room > 1 else ""
         yield [
             (f"{_range(child, wide)}  ", "offset"),
             (left, "dim"),
@@ -40,6 +43,9 @@ def _branches(span: Span, prefix: str, wide: int, width: int) -> Iterator[Line]:
         ]
         inner = prefix + ("   " if last else "│  ")
         if child.note:
-            indent = " " * (2 * wide + 3)
-            yield [(f"{indent}{inner}╰ {clean(child.note)}", "error" if child.type == UNDECODED else "note")]
+            indent = " " * (2 * wide + 3) + inner
+            wrapped = textwrap.wrap(clean(child.note), max(20, width - len(indent) - 2), break_on_hyphens=False)
+            for number, part in enumerate(wrapped):
+                mark = "╰ " if number == 0 else "  "
+                yield [(indent + mark + part, "error" if child.type == UNDECODED else "note")]
         yield from _branches(child, inner, wide, width)

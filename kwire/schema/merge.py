@@ -168,7 +168,7 @@ def _fields(
             continue
         needed = field.versions.within(extra)
         if needed:
-            out.insert(after, replace(field, versions=needed, nullable=field.nullable.within(needed)))
+            out.insert(after, field._replace(versions=needed, nullable=field.nullable.within(needed)))
             names.insert(after, name)
             after += 1
     return tuple(out)
@@ -195,8 +195,7 @@ def _join(
             newer, older, field.fields, older.fields_of(twin), extra, renamed, release, f"{path}{field.name}."
         )
     tagged = field.tagged.join(twin.tagged.within(extra))
-    return replace(
-        field,
+    return field._replace(
         versions=field.versions.join(twin.versions.within(extra)),
         nullable=field.nullable.join(twin.nullable.within(extra)),
         tagged=tagged,

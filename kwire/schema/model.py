@@ -87,9 +87,8 @@ class Meaning(NamedTuple):
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field over all versions of its message.
+class Field(NamedTuple):
+    """A field over all versions of its message. A NamedTuple, as there are thousands, made at start-up.
 
     type is one of SCALARS, the name of a struct, or either behind "[]". fields holds an inline struct's fields; a
     struct that stands on its own is found in Message.structs under its type's name.
@@ -113,7 +112,7 @@ class Field:
 
     @property
     def element(self) -> str:
-        return self.type.removeprefix("[]")
+        return self.type[2:] if self.type[:2] == "[]" else self.type
 
     @property
     def is_array(self) -> bool:

@@ -51,6 +51,7 @@ class Registry:
         self._overlay = {fold(definition.name): definition for definition in overlay}
         self._overlay_keys = {definition.key: definition for definition in overlay if definition.is_api}
         self._read: dict[Path, Definition] = {}
+        self._responses: dict[int, Message] = {}
 
     def _load(self, path: Path) -> Definition:
         known = self._read.get(path)
@@ -81,6 +82,16 @@ class Registry:
             return self._read[path].name
         with path.open(encoding="utf-8") as file:
             return text.parse_head(file.readline())[0]
+
+    def response(self, key: int) -> Message:
+        """An API's response; of a file that was not read yet, that part alone. Raises UnknownName."""
+        path = self._by_key.get(key)
+        if key in self._overlay_keys or path is None or path in self._read:
+            return self.api(key).messages[1]
+        known = self._responses.get(key)
+        if known is None:
+            known = self._responses[key] = text.parse_response(path.read_text("utf-8"), path.name)
+        return known
 
     def apis(self) -> Iterator[Definition]:
         """Every API, by key."""

@@ -125,13 +125,9 @@ def _definition(blocks: list[Block], where: str) -> Definition:
                 changes = [(int(first), rest) for first, rest in _entries(block)]
             elif word in MESSAGES:
                 kind = head.get("kind", ["data"])[0] if word == "fields" else word
-                message_name = name + word.capitalize() if is_api else name
-                versions = Versions.parse(block.words[1])
-                flexible = Versions.parse(block.words[3]) if len(block.words) > 3 else NONE
-                messages.append(Message(message_name, kind, versions, flexible, _fields(block, where)))
+                messages.append(_message(block, name + word.capitalize() if is_api else name, kind, where))
             elif word == "struct":
-                struct = Struct(block.words[1], Versions.parse(block.words[2]), _fields(block, where))
-                messages[-1] = replace(messages[-1], structs=(*messages[-1].structs, struct))
+                messages[-1] = _with_struct(messages[-1], block, where)
             else:
                 raise SchemaError(f"{where}:{block.line}", f"no block is called {word}")
     if not messages:
@@ -158,6 +154,31 @@ def _definition(blocks: list[Block], where: str) -> Definition:
         trips=prose.get("trips", ""),
         changes=tuple(changes),
     )
+
+
+def parse_response(text: str, where: str = "definition") -> Message:
+    """An API's response alone, without the words: a fraction of the work, for whoever tries all APIs."""
+    name, _ = parse_head(text.partition("\n")[0])
+    at = text.find("\nresponse ")
+    if at < 0:
+        raise SchemaError(where, "has no response")
+    block, *structs = _blocks(text[at + 1 :], where)
+    with _reading(where, block.line):
+        message = _message(block, f"{name}Response", "response", where)
+        for struct in structs:
+            message = _with_struct(message, struct, where)
+    return message
+
+
+def _message(block: Block, name: str, kind: str, where: str) -> Message:
+    versions = Versions.parse(block.words[1])
+    flexible = Versions.parse(block.words[3]) if len(block.words) > 3 else NONE
+    return Message(name, kind, versions, flexible, _fields(block, where))
+
+
+def _with_struct(message: Message, block: Block, where: str) -> Message:
+    struct = Struct(block.words[1], Versions.parse(block.words[2]), _fields(block, where))
+    return replace(message, structs=(*message.structs, struct))
 
 
 def _head(block: Block, where: str) -> dict[str, list[str]]:

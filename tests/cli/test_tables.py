@@ -76,6 +76,9 @@ def test_no_row_is_said_on_stderr(form: str, out: str, capsys: pytest.CaptureFix
     [
         ([], [1, 27]),
         (["first"], [1]),
+        (["27"], [27]),
+        (["7"], []),
+        (["a | b"], [1]),
         (["SECOND", "no"], [27]),
         (["first", "second"], []),
         (["hidden"], [27]),

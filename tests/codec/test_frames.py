@@ -48,10 +48,10 @@ def tiles(span: Span) -> bool:
     return at == span.end
 
 
-HEARTBEAT = bytes.fromhex("000c0004" "00000007" "00026d65" "00" "0267" "00000003" "026d" "00" "00")
-ANSWER = bytes.fromhex("00000007" "00" "00000000" "001b" "00")
-FETCH = bytes.fromhex("0001000b" "00000000" "ffff" "ffffffff" "000001f4" "00000001" "00000400" "00") + bytes(18)
-VERSIONS_ANSWER = bytes.fromhex("00000007" "0023" "00000001" "0012" "0000" "0004")
+HEARTBEAT = bytes.fromhex("000c0004 00000007 00026d65 00 0267 00000003 026d 00 00")
+ANSWER = bytes.fromhex("00000007 00 00000000 001b 00")
+FETCH = bytes.fromhex("0001000b 00000000 ffff ffffffff 000001f4 00000001 00000400 00") + bytes(18)
+VERSIONS_ANSWER = bytes.fromhex("00000007 0023 00000001 0012 0000 0004")
 
 
 # ---------------------------------------------------------------- whole frames
@@ -125,7 +125,7 @@ def test_api_versions_v0_with_error_35_is_nothing_special() -> None:
 
 
 def test_error_35_in_the_form_that_was_asked_for_stays_in_it() -> None:
-    raw = bytes.fromhex("00000007" "0023" "01" "00000000" "00")
+    raw = bytes.fromhex("00000007 0023 01 00000000 00")
     frame = decode_frame(raw, api=18, version=3)
     assert (frame.name, frame.quality, frame.note) == ("ApiVersionsResponse v3", "ok", None)
 
@@ -149,7 +149,7 @@ WRONG = [
      "HeartbeatRequest v4: 1 byte left over behind the message"),
     ("a larger size over a whole body", b"\0\0\0\x30" + HEARTBEAT, {}, "truncated",
      "the frame has 23 bytes behind its size"),
-    ("null where none may be", bytes.fromhex("000c0004" "00000007" "ffff" "00" "00"), {}, "malformed",
+    ("null where none may be", bytes.fromhex("000c0004 00000007 ffff 00 00"), {}, "malformed",
      "HeartbeatRequest v4: GroupId: is null, and this field must not be"),
     ("half a header", HEARTBEAT[:6], {}, "malformed",
      "Request Header v2 · flexible: correlation_id: needs 4 bytes at offset 4, has 2"),
@@ -161,13 +161,13 @@ WRONG = [
     ("no size", b"", {"size": True}, "truncated", "message_size: needs 4 bytes at offset 0, has 0"),
     ("half a size of a response", b"\0", {"size": True, "api": 12, "version": 4}, "truncated",
      "message_size: needs 4 bytes at offset 0, has 1"),
-    ("an unknown key", bytes.fromhex("03e80002" "00000007" "ffff" "00" "abcd"), {}, "unsupported",
+    ("an unknown key", bytes.fromhex("03e80002 00000007 ffff 00 abcd"), {}, "unsupported",
      "ApiKey1000Request v2: no API has the key 1000"),
-    ("a newer version", bytes.fromhex("000c0009" "00000007" "ffff" "00" "abcd"), {}, "unsupported",
+    ("a newer version", bytes.fromhex("000c0009 00000007 ffff 00 abcd"), {}, "unsupported",
      "HeartbeatRequest v9: " + beyond("HeartbeatRequest", "0-4")),
-    ("a version far beyond", bytes.fromhex("000c0063" "00000007" "ffff" "00" "abcd"), {}, "unsupported",
+    ("a version far beyond", bytes.fromhex("000c0063 00000007 ffff 00 abcd"), {}, "unsupported",
      "HeartbeatRequest v99: HeartbeatRequest has versions 0-4"),
-    ("a negative version", bytes.fromhex("000cffff" "00000007" "ffff" "00"), {}, "unsupported",
+    ("a negative version", bytes.fromhex("000cffff 00000007 ffff 00"), {}, "unsupported",
      "HeartbeatRequest v-1: HeartbeatRequest has versions 0-4"),
     ("a response that is cut", sized(ANSWER)[:-3], {"api": 12, "version": 4, "size": True}, "truncated",
      "HeartbeatResponse v4: ErrorCode: needs 2 bytes at offset 13, has 0"),
@@ -190,7 +190,7 @@ def test_of_a_broken_body_what_could_be_read_is_there() -> None:
 
 
 def test_the_body_of_an_unknown_version_is_one_undecoded_span() -> None:
-    frame = decode_frame(bytes.fromhex("000c0009" "00000007" "00026d65" "00" "abcd"))
+    frame = decode_frame(bytes.fromhex("000c0009 00000007 00026d65 00 abcd"))
     body = frame.span.children[1]
     assert (frame.client_id, frame.body) == ("me", {})
     assert [(part.name, part.type, part.start, part.end) for part in body.children] == [("body", UNDECODED, 13, 15)]
@@ -259,12 +259,12 @@ def test_damaged_frames_still_make_frames() -> None:
         ("00", [(0, 1)]),
         ("00000000", [(0, 4)]),
         ("0000000161", [(0, 5)]),
-        ("0000000161" "00000000" "0000000262", [(0, 5), (5, 9), (9, 14)]),
-        ("0000000161" "000000", [(0, 5), (5, 8)]),
+        ("0000000161 00000000 0000000262", [(0, 5), (5, 9), (9, 14)]),
+        ("0000000161 000000", [(0, 5), (5, 8)]),
         ("0000000961", [(0, 5)]),
-        ("ffffffff61" "0000000161", [(0, 10)]),
+        ("ffffffff61 0000000161", [(0, 10)]),
         (f"{MAX_SIZE:08x}61", [(0, 5)]),
-        (f"{MAX_SIZE + 1:08x}61" "0000000161", [(0, 10)]),
+        (f"{MAX_SIZE + 1:08x}61 0000000161", [(0, 10)]),
     ],
 )  # fmt: skip
 def test_split(raw: str, expected: list[tuple[int, int]]) -> None:

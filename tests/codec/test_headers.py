@@ -69,12 +69,12 @@ REQUEST = {"RequestApiKey": 12, "RequestApiVersion": 4, "CorrelationId": 7}
     ("name", "version", "values", "raw"),
     [
         ("RequestHeader", 0, REQUEST, "000c000400000007"),
-        ("RequestHeader", 1, REQUEST | {"ClientId": "me"}, "000c000400000007" "00026d65"),
-        ("RequestHeader", 1, REQUEST | {"ClientId": None}, "000c000400000007" "ffff"),
-        ("RequestHeader", 2, REQUEST | {"ClientId": "me"}, "000c000400000007" "00026d65" "00"),
-        ("RequestHeader", 2, REQUEST | {"ClientId": None, "_tagged": {5: b"x"}}, "000c000400000007" "ffff" "01050178"),
+        ("RequestHeader", 1, REQUEST | {"ClientId": "me"}, "000c000400000007 00026d65"),
+        ("RequestHeader", 1, REQUEST | {"ClientId": None}, "000c000400000007 ffff"),
+        ("RequestHeader", 2, REQUEST | {"ClientId": "me"}, "000c000400000007 00026d65 00"),
+        ("RequestHeader", 2, REQUEST | {"ClientId": None, "_tagged": {5: b"x"}}, "000c000400000007 ffff 01050178"),
         ("ResponseHeader", 0, {"CorrelationId": -1}, "ffffffff"),
-        ("ResponseHeader", 1, {"CorrelationId": 7}, "00000007" "00"),
+        ("ResponseHeader", 1, {"CorrelationId": 7}, "00000007 00"),
     ],
 )
 def test_a_header_is_written_and_read(name: str, version: int, values: dict[str, object], raw: str) -> None:

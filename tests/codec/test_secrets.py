@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kwire.codec.annotate import annotate
 from kwire.codec.headers import header_plan, request_header_version, response_header_version
 from kwire.codec.identify import Item, identify, identify_as
 from kwire.codec.library import builtin_library
@@ -140,13 +142,13 @@ def test_a_message_with_bytes_left_over_shows_no_secret(name: str, version: int,
 @pytest.mark.parametrize("size", [4, 0], ids=["size", "no size"])
 def test_a_cut_message_shows_no_secret(name: str, version: int, message: Any, size: int) -> None:
     data = frame(name, version, message)[4 - size :]
-    for length in range(data.index(HELD) + PIECE, len(data), 2):
+    for length in range(data.index(HELD) + PIECE, len(data), 7):
         if size or name.endswith("Request"):
             assert leaks(told(data[:length], name, version), data[:length]) == set(), length
 
 
 @each(CASES)
-@pytest.mark.parametrize("length", [1, 2, 7, 18, 0x7F])
+@pytest.mark.parametrize("length", [1, 18, 0x7F])
 def test_a_secret_whose_length_is_wrong_is_not_shown(name: str, version: int, message: Any, length: int) -> None:
     data = bytearray(frame(name, version, message))
     data[data.index(HELD) - 1] = length
@@ -179,9 +181,26 @@ def test_an_answer_behind_its_request_shows_no_secret() -> None:
 def test_a_damaged_token_is_not_shown(version: int) -> None:
     data = frame("SaslAuthenticateRequest", version, {"AuthBytes": HELD})
     for at in range(data.index(HELD) - (4 if version < 2 else 1), len(data)):
-        for value in (0, 1, 0x7F, 0xFF):
+        for value in (1, 0x7F, 0xFF):
             damaged = data[:at] + bytes((value,)) + data[at + 1 :]
             assert leaks(identify(damaged), damaged) == set(), (at, value)
+
+
+def test_a_forwarded_request_shows_no_secret() -> None:
+    inner = frame("AlterUserScramCredentialsRequest", 0, scram())[4:]
+    data = frame("EnvelopeRequest", 0, {"RequestData": inner})
+    item = identify(data)[0]
+    assert item.message is not None
+    span = conceal(open_payloads(item.span, data, item.message.name), item.message)
+    assert leaks([replace(item, span=span)], data) == set()
+
+
+def test_a_request_that_is_said_to_be_another_shows_no_secret() -> None:
+    definition = builtin_library().registry.find("Heartbeat").definition
+    for name, version, message in CASES:
+        if name.endswith("Request"):
+            data = frame(name, version, message)
+            assert leaks(identify_as(data, definition, definition.messages[0], None), data) == set(), name
 
 
 # ---------------------------------------------------------------- what stays
@@ -222,17 +241,12 @@ def test_the_rest_of_a_message_stays_visible() -> None:
 )
 def test_a_config_is_sensitive_by_its_name(name: str, hidden: bool) -> None:
     codec = builtin_library().codec("ConfigRecord", 0)
-    message = codec.plan.message
-    from kwire.codec.annotate import annotate
-
-    span = conceal(annotate(codec.plan, codec.encode({"Name": name, "Value": "v"})), message)
+    span = conceal(annotate(codec.plan, codec.encode({"Name": name, "Value": "v"})), codec.plan.message)
     assert fields(span)["Value"] == (Withheld(1) if hidden else "v")
 
 
 def test_null_is_no_secret() -> None:
     codec = builtin_library().codec("ConfigRecord", 0)
-    from kwire.codec.annotate import annotate
-
     span = annotate(codec.plan, codec.encode({"Name": "ssl.key.password", "Value": None}))
     assert conceal(span, codec.plan.message) is span
 

@@ -112,8 +112,8 @@ def test_plain_gives_each_span_its_own_value() -> None:
         ("0361", {}),
         ("0261", {"GroupId": "a"}),
         ("0261000000", {"GroupId": "a"}),
-        ("0261" "00000007", {"GroupId": "a", "GenerationId": 7}),
-        ("0261" "00000007" "0262" "00", {"GroupId": "a", "GenerationId": 7, "MemberId": "b", "GroupInstanceId": None}),
+        ("0261 00000007", {"GroupId": "a", "GenerationId": 7}),
+        ("0261 00000007 0262 00", {"GroupId": "a", "GenerationId": 7, "MemberId": "b", "GroupInstanceId": None}),
     ],
 )  # fmt: skip
 def test_what_could_be_read_of_a_broken_message_is_there(raw: str, expected: dict[str, object]) -> None:
@@ -124,9 +124,9 @@ def test_what_could_be_read_of_a_broken_message_is_there(raw: str, expected: dic
 
 def test_elements_that_could_not_be_read_are_absent() -> None:
     library = builtin_library()
-    span = annotate(library.plan("ListGroupsResponse", 0), bytes.fromhex("0000" "00000002" "0001610001620009"))
+    span = annotate(library.plan("ListGroupsResponse", 0), bytes.fromhex("0000 00000002 0001610001620009"))
     assert fields(span) == {"ErrorCode": 0, "Groups": [{"GroupId": "a", "ProtocolType": "b"}, {}]}
-    texts = annotate(library.plan("DescribeGroupsRequest", 0), bytes.fromhex("00000003" "000161" "0005"))
+    texts = annotate(library.plan("DescribeGroupsRequest", 0), bytes.fromhex("00000003 000161 0005"))
     assert fields(texts) == {"Groups": ["a"]}
 
 
@@ -142,7 +142,7 @@ def test_tagged_fields_are_present_when_they_are_on_the_wire() -> None:
 
 def test_a_tagged_field_that_could_not_be_read_is_absent() -> None:
     codec = builtin_library().codec("FetchRequest", 15)
-    data = codec.encode({})[:-1] + bytes.fromhex("02" "000109" "0900")
+    data = codec.encode({})[:-1] + bytes.fromhex("02 000109 0900")
     read = fields(annotate(codec.plan, data))
     assert "ClusterId" not in read
     assert read["_tagged"] == {9: b""}

@@ -198,7 +198,7 @@ def test_releases_are_kept_in_order_and_only_where_something_changes() -> None:
 def bare(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Fields as an official file has them: no words, no marks set by hand."""
     return tuple(
-        replace(one, note="", meanings=(), secret=False, entity="", was=(), fields=bare(one.fields)) for one in fields
+        one._replace(note="", meanings=(), secret=False, entity="", was=(), fields=bare(one.fields)) for one in fields
     )
 
 
