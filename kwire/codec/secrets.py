@@ -54,7 +54,7 @@ def _is_config(fields: tuple[Field, ...]) -> bool:
 def withheld(span: Span) -> Iterator[tuple[int, int]]:
     """The ranges of bytes that must not be shown."""
     for child in span.children:
-        if child.secret or (isinstance(child.value, Withheld) and not child.children):
+        if isinstance(child.value, Withheld) and (not child.children or child.buffer is not None):
             yield child.start, child.end
         elif child.buffer is None:
             yield from withheld(child)
@@ -79,9 +79,9 @@ def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
     changed = any(new is not old for new, old in zip(children, span.children, strict=True))
     if not changed:
         return span
-    if isinstance(span.value, bytes):  # an opened field whose content has secrets: its bytes as a whole have them too
-        return span._replace(value=_withheld(span), children=children)
-    return span._replace(children=children, secret=span.buffer is not None)
+    if isinstance(span.value, bytes) or span.buffer is not None:
+        return span._replace(value=_withheld(span), children=children)  # the bytes as a whole have the secrets too
+    return span._replace(children=children)
 
 
 def _cut(span: Span, first: int) -> Span:

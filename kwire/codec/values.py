@@ -41,12 +41,14 @@ class Codec:
     Text that is not UTF-8 is kept by surrogate escapes; only messages that hold such text take the slower code for it.
     """
 
-    __slots__ = ("_decode", "_encode", "plan")
+    __slots__ = ("_decode", "_encode", "_escaping_decode", "_escaping_encode", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._decode: Decoder | None = None
         self._encode: Encoder | None = None
+        self._escaping_decode: Decoder | None = None
+        self._escaping_encode: Encoder | None = None
 
     def decode(self, data: bytes | bytearray | memoryview) -> Message:
         """The message; the whole of data must be used. Raises DecodeError."""
@@ -76,7 +78,9 @@ class Codec:
         except Exception:
             # text with escapes, or a struct that lacks a field and has a tagged one: as long as a complete one
             try:
-                return self._compile_encode(escape=True)(encode_checks.complete(self.plan, message))
+                if self._escaping_encode is None:
+                    self._escaping_encode = _compile(_EncodeWriter(True).write(self.plan.root), "encode", self.plan)
+                return self._escaping_encode(encode_checks.complete(self.plan, message))
             except Exception as error:
                 raise encode_checks.encode_error(self.plan, message) from error
 
@@ -84,20 +88,20 @@ class Codec:
         if not isinstance(error, UnicodeDecodeError):
             raise annotate.decode_error(self.plan, data, pos) from error
         try:
-            return self._compile_decode(escape=True)(data, pos)
+            if self._escaping_decode is None:
+                self._escaping_decode = _compile(_DecodeWriter(True).write(self.plan.root), "decode", self.plan)
+            return self._escaping_decode(data, pos)
         except Exception as again:
             raise annotate.decode_error(self.plan, data, pos) from again
 
-    def _compile_decode(self, escape: bool = False) -> Decoder:
-        made: Decoder = _compile(_DecodeWriter(escape).write(self.plan.root), "decode", self.plan)
-        if not escape:
-            self._decode = made
+    def _compile_decode(self) -> Decoder:
+        made: Decoder = _compile(_DecodeWriter(False).write(self.plan.root), "decode", self.plan)
+        self._decode = made
         return made
 
-    def _compile_encode(self, escape: bool = False) -> Encoder:
-        made: Encoder = _compile(_EncodeWriter(escape).write(self.plan.root), "encode", self.plan)
-        if not escape:
-            self._encode = made
+    def _compile_encode(self) -> Encoder:
+        made: Encoder = _compile(_EncodeWriter(False).write(self.plan.root), "encode", self.plan)
+        self._encode = made
         return made
 
 

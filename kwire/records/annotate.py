@@ -52,7 +52,7 @@ class _Stop(Exception):
 def annotate_records(data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT) -> tuple[Span, ...]:
     """Spans for the batches in data from start to end; together they cover all of it. Never raises for bad bytes.
 
-    limit bounds what one batch may decompress to, bytes.
+    limit bounds what one batch may decompress to, bytes; all together get MAX_LIMITS times as much.
     """
     walker = _Walker(limit)
     return walker.batches(data, start, len(data) if end is None else end)
@@ -157,7 +157,7 @@ class _Walker:
             spans.append(span)
             pos = span.end
         if pos < end:
-            note = f"{count_bytes(end - pos)} left over behind {header.record_count:,} records"
+            note = f"{count_bytes(end - pos)} left over behind the last record"
             spans.append(Span("trailing", UNDECODED, pos, end, None, (), note))
         return tuple(spans), f"a number of records of {header.record_count:,}" if header.record_count < 0 else None
 

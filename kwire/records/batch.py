@@ -1,11 +1,11 @@
 """The header of a record batch of magic 2, and the checksums of all magics (KIP-98; Kafka's DefaultRecordBatch).
 
-     0 BaseOffset int64          23 LastOffsetDelta int32     51 ProducerEpoch int16
-     8 BatchLength int32         27 BaseTimestamp int64       53 BaseSequence int32
-    12 PartitionLeaderEpoch      35 MaxTimestamp int64        57 RecordCount int32
-    16 Magic int8                43 ProducerId int64          61 records
-    17 Crc uint32, over 21 to the end: the base offset and the leader epoch are not covered, brokers set them
-    21 Attributes int16: bits 0-2 compression, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
+ 0 BaseOffset int64          23 LastOffsetDelta int32     51 ProducerEpoch int16
+ 8 BatchLength int32         27 BaseTimestamp int64       53 BaseSequence int32
+12 PartitionLeaderEpoch      35 MaxTimestamp int64        57 RecordCount int32
+16 Magic int8                43 ProducerId int64          61 records
+17 Crc uint32, over 21 to the end: the base offset and the leader epoch are not covered, brokers set them
+21 Attributes int16: bits 0-2 compression, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _guess(data: NDArray[np.uint8], pos: int, end: int, count: int) -> Ints | No
             return None
     bodies = np.concatenate(found)
     low, high = data[pos:].take(bodies), data.take(bodies + (pos - 1), mode="clip")
-    two = (low < 128) & (high > 127)
+    two = (low < 128) & (high > 127) & (bodies > 0)  # the first one has no byte in front of its length
     even = np.where(two, high, low) & 1 == 0  # an odd length is negative
     likely = np.flatnonzero(even & (two | (low >= 2 * (SMALLEST - 1))))
     two, bodies = two[likely], bodies[likely] + (pos + 1)

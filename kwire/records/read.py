@@ -217,7 +217,7 @@ def records_into(out: list[Record], data: bytes, pos: int, end: int, header: v2.
             raise ValueError
         append(make(Record, (offset, timestamp, key, value, headers)))
     if pos != end:
-        raise DecodeError("records", "", pos, f"{end - pos:,} bytes left over behind {header.record_count} records")
+        raise DecodeError("records", "", pos, f"left over behind the last record, in bytes: {end - pos:,}")
 
 
 def _varint(data: bytes, pos: int, first: int) -> tuple[int, int]:
@@ -294,5 +294,5 @@ def _unwrap(wrapper: legacy.Message, limit: int, append_time: bool, where: str) 
         yield Record(base + message.offset, timestamp, message.key, message.value, [])
     end = messages[-1].end if messages else 0
     if end < len(inner):
-        reason = f"{len(inner) - end:,} bytes left over behind {len(messages)} messages inside a compressed one"
+        reason = f"left over behind the last whole message in it, in bytes: {len(inner) - end:,}"
         raise DecodeError("records", where, wrapper.start, reason)

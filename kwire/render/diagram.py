@@ -97,8 +97,12 @@ def _sections(span: Span, data: bytes, options: Options) -> Iterator[Section]:
 def _struct_sections(title: str, struct: Inner, options: Options) -> Iterator[Section]:
     rows: list[Row] = []
     inner: list[Inner] = []
-    for child in struct.span.children:
+    bound = options.elements if struct.span.is_list else 0  # a file of batches or entries is a list itself
+    shown = struct.span.children[: bound or None]
+    for child in shown:
         _collect(child, struct, rows, inner, options)
+    if len(shown) < len(struct.span.children):
+        rows.append(_elided(struct.span, shown, len(struct.span.children) - len(shown)))
     yield Section(title, rows, struct.data)
     for found in inner:
         label = _label(found.span)
@@ -239,13 +243,13 @@ def _row(row: Row, data: bytes, layout: _Layout, options: Options) -> Iterator[L
     span, kind = row.span, type_cell(row.span) + row.behind
     name_style, kind_style = ("error", "error") if span.type == UNDECODED else ("name", "type")
     value, style = ("", "") if span.type == ELIDED else value_cell(span)
-    hidden = span.secret or isinstance(span.value, Withheld)
+    hidden = isinstance(span.value, Withheld)
     room = options.width - layout.offset - 2
     long = options.full and row.end - span.start > layout.pairs  # then all bytes stand beneath, over the whole width
-    values, beneath = _values(value, layout, room, options.full)
-    shown = layout.pairs and not long and span.type != ELIDED
+    shown = layout.pairs and not long and span.type != ELIDED and row.end > span.start
     raws = [_raw(data, span.start, row.end, hidden, layout.pairs)] if shown else []
-    if len(values[0]) > layout.value:
+    values, beneath = _values(value, layout, room, options.full, free=not raws)
+    if raws and len(values[0]) > layout.value:
         raws.insert(0, "")
     left: Line = [(f"{span.start:>{layout.offset}}  ", "offset")]
     name_room, kind_room = _shared(row.name, kind, layout)
@@ -278,9 +282,12 @@ def _shared(name: str, kind: str, layout: _Layout) -> tuple[int, int]:
     return name_room, max(len(kind), both - name_room)
 
 
-def _values(value: str, layout: _Layout, room: int, full: bool) -> tuple[list[str], list[str]]:
+def _values(value: str, layout: _Layout, room: int, full: bool, free: bool) -> tuple[list[str], list[str]]:
     """A value's lines in its column, and those beneath the row, over the whole width: a value stands in its column if
-    it takes two lines at most and no word is cut; over the bytes if it fits there; else beneath."""
+    it takes two lines at most and no word is cut; over the bytes if it fits there, at once if there are none (free);
+    else beneath."""
+    if free and len(value) <= layout.behind:
+        return [value], []
     words = max(len(word) for word in value.split(" "))
     lines = [part.strip() for part in textwrap.wrap(value, layout.value, break_on_hyphens=False)] or [""]
     if len(lines) <= 2 and words <= layout.value:

@@ -99,7 +99,7 @@ def table(
     last = len(heads) - 1
     wide = [max([len(heads[c]), *(len(row[c][0]) for row in cells)]) for c in range(last)]
     indent = sum(wide) + 2 * last
-    beneath = width - indent < PROSE and any(len(row[last][0]) > width - indent for row in cells)
+    beneath = width - indent < PROSE and any(len(row[last][0]) > PROSE for row in cells)
     if beneath:
         indent = wide[0] + 2
     lines: list[Line] = []

@@ -61,7 +61,9 @@ def test_the_size_is_that_of_all_behind_it(kwire: Any) -> None:
 
 
 def test_hex_comes_in_lines_of_24_pairs(kwire: Any) -> None:
-    text = kwire("encode", "HeartbeatRequest", "-v", "4", '{"GroupId": "a group of forty characters: 1234567890"}', "--hex").text
+    text = kwire(
+        "encode", "HeartbeatRequest", "-v", "4", '{"GroupId": "a group of forty characters: 1234567890"}', "--hex"
+    ).text
     assert [len(line) for line in text.splitlines()] == [71, 68]
 
 
@@ -72,8 +74,16 @@ def test_hex_comes_in_lines_of_24_pairs(kwire: Any) -> None:
         (["HeartbeatRequest", "-v", "4"], b"", "HeartbeatRequest v4: not JSON: "),
         (["HeartbeatRequest", "-v", "4"], b"\xff", "the JSON is not UTF-8: byte 0 is ff"),
         (["HeartbeatRequest", "-v", "4"], b"[" * 200_000, "HeartbeatRequest v4: not JSON: "),
-        (["HeartbeatRequest", "-v", "4", '{"GroupID": ""}'], b"", "GroupID: no such field in HeartbeatRequest v4; did you mean"),
-        (["Heartbeat", "-v", "4", "{}"], b"", "no message Heartbeat; did you mean HeartbeatRequest or HeartbeatResponse?"),
+        (
+            ["HeartbeatRequest", "-v", "4", '{"GroupID": ""}'],
+            b"",
+            "GroupID: no such field in HeartbeatRequest v4; did you mean",
+        ),
+        (
+            ["Heartbeat", "-v", "4", "{}"],
+            b"",
+            "no message Heartbeat; did you mean HeartbeatRequest or HeartbeatResponse?",
+        ),
         (["OffsetCommitKey", "-v", "0", "{}", "--size"], b"", "OffsetCommitKey travels without a header"),
         (["HeartbeatRequest", "-v", "4", "@nowhere"], b"", "nowhere: No such file or directory"),
     ],
@@ -85,5 +95,8 @@ def test_what_does_not_fit_is_named(arguments: list[str], stdin: bytes, complain
 
 
 def test_old_names_lead_to_the_same_message(kwire: Any) -> None:
-    old, new = (kwire("encode", name, "-v", "0", '{"Key": "g"}') for name in ("GroupCoordinatorRequest", "FindCoordinatorRequest"))
+    old, new = (
+        kwire("encode", name, "-v", "0", '{"Key": "g"}')
+        for name in ("GroupCoordinatorRequest", "FindCoordinatorRequest")
+    )
     assert old.out == new.out == b"\x00\x01g"

@@ -30,12 +30,16 @@ def _rows(data: bytes, size: int) -> list[bytes]:
 
 
 def _shown(data: bytes) -> str:
-    return "".join(chr(byte) if 32 <= byte < 127 and chr(byte) not in "\"\\*/" else "." for byte in data)
+    return "".join(chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\*/' else "." for byte in data)
 
 
 def _wireshark_c(data: bytes) -> str:
     lines = (_each("0x{:02x}")(row) + ", /* " + _shown(row) + " */" for row in _rows(data, 8))
-    return f"/* Frame ({len(data)} bytes) */\nstatic const unsigned char pkt1[{len(data)}] = {{\n" + "\n".join(lines) + "\n};"
+    return (
+        f"/* Frame ({len(data)} bytes) */\nstatic const unsigned char pkt1[{len(data)}] = {{\n"
+        + "\n".join(lines)
+        + "\n};"
+    )
 
 
 def _escaped_lines(data: bytes) -> str:
@@ -90,7 +94,9 @@ ARRAYS: dict[str, Callable[[bytes], str]] = {
     "Go, printed as hex": lambda data: f"[{data.hex(' ')}]",
     "C": lambda data: f"unsigned char x[{len(data)}] = {{" + _each("0x{:02x}")(data) + "};",
     "C of Wireshark": _wireshark_c,
-    "xxd -i": lambda data: "unsigned char x[] = {\n  " + _each("0x{:02x}")(data) + f"\n}};\nunsigned int n = {len(data)};",
+    "xxd -i": lambda data: (
+        "unsigned char x[] = {\n  " + _each("0x{:02x}")(data) + f"\n}};\nunsigned int n = {len(data)};"
+    ),
     "Rust": lambda data: f"let x: [u8; {len(data)}] = [" + _each("0x{:02x}")(data) + "];",
     "Rust, suffixes": lambda data: "vec![" + _each("{}_u8")(data) + "]",
     "JavaScript": lambda data: "new Uint8Array([" + _each("{}")(data) + "])",

@@ -67,7 +67,11 @@ def test_errors_are_one_line_without_control_characters(arguments: list[str], co
         (click.exceptions.Abort(), Exit.INTERRUPTED, ""),
         (OSError("no device"), Exit.USAGE, "kwire: no device\n"),
         (PermissionError(13, "Permission denied", "x.bin"), Exit.USAGE, "kwire: x.bin: Permission denied\n"),
-        (ZeroDivisionError("oh"), Exit.MALFORMED, "kwire: a bug in kwire: ZeroDivisionError: oh (KWIRE_DEBUG=1 shows where)\n"),
+        (
+            ZeroDivisionError("oh"),
+            Exit.MALFORMED,
+            "kwire: a bug in kwire: ZeroDivisionError: oh (KWIRE_DEBUG=1 shows where)\n",
+        ),
     ],
 )
 def test_whatever_is_raised_becomes_a_status(

@@ -116,6 +116,13 @@ def test_a_frame_whose_size_agrees_is_read_as_one() -> None:
     assert (reading.form, broken[0], broken[1].start) == ("frame", "trailing", 16)
 
 
+def test_a_frame_whose_size_agrees_is_no_body() -> None:
+    data = bytes.fromhex("0000000a 00000011 00000000 001b")
+    leave = LIBRARY.codec("LeaveGroupRequest", 0).decode(data)
+    assert leave == {"GroupId": "", "MemberId": data[4:].decode()}
+    assert [one.form for one in named(data, "LeaveGroupRequest")] == ["frame"]
+
+
 def test_of_a_broken_message_the_reading_that_comes_furthest_is_given() -> None:
     partition = {"PartitionIndex": 1, "CommittedOffset": 7, "CommittedLeaderEpoch": 3, "Metadata": "abc"}
     whole = LIBRARY.codec("OffsetFetchResponse", 5).encode({"Topics": [{"Name": "orders", "Partitions": [partition]}]})

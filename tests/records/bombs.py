@@ -1,6 +1,6 @@
 """Run by test_compression.py in a process of its own: builds one bomb, opens it, prints what came of it and the memory.
 
-    python tests/records/bombs.py gzip
+python tests/records/bombs.py gzip
 """
 
 from __future__ import annotations

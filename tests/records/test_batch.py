@@ -30,9 +30,7 @@ def test_a_header_is_61_bytes_and_reads_back() -> None:
         (0x7F, "codec 7", True, True, True, True),
     ],
 )
-def test_flags(
-    bits: int, compression: str, append: bool, transactional: bool, control: bool, horizon: bool
-) -> None:
+def test_flags(bits: int, compression: str, append: bool, transactional: bool, control: bool, horizon: bool) -> None:
     header = FIELDS._replace(attributes=bits)
     assert header.compression == compression
     assert (header.log_append_time, header.is_transactional) == (append, transactional)

@@ -36,21 +36,42 @@ def _span(name: str, version: int, message: Mapping[str, Any], path: str, secret
         ("FetchRequest", 12, {"Topics": [{}]}, "Topics", "1 element", "dim"),
         ("FetchRequest", 12, {"Topics": [{}, {}]}, "Topics", "2 elements", "dim"),
         ("FetchRequest", 12, {"Topics": [{}]}, "Topics[0]", "3 bytes", "dim"),
-        ("FetchRequest", 12, {"RackId": "a\x1b\"b"}, "RackId", '"a\\x1b\\"b"', "value"),
+        ("FetchRequest", 12, {"RackId": 'a\x1b"b'}, "RackId", '"a\\x1b\\"b"', "value"),
         ("MetadataRequest", 9, {"Topics": None}, "Topics", "null", "dim"),
         ("MetadataRequest", 12, {"Topics": [{}]}, "Topics[0].TopicId", "zero uuid", "dim"),
-        ("MetadataRequest", 12, {"Topics": [{"TopicId": UUID(int=1)}]}, "Topics[0].TopicId", "AAAAAAAAAAAAAAAAAAAAAQ", "value"),
+        (
+            "MetadataRequest",
+            12,
+            {"Topics": [{"TopicId": UUID(int=1)}]},
+            "Topics[0].TopicId",
+            "AAAAAAAAAAAAAAAAAAAAAQ",
+            "value",
+        ),
         ("JoinGroupResponse", 9, {"SkipAssignment": True}, "SkipAssignment", "true", "value"),
         ("SyncGroupResponse", 3, {"Assignment": b""}, "Assignment", "empty", "value"),
         ("SyncGroupResponse", 3, {"Assignment": b"\x00\xff"}, "Assignment", "2 bytes", "value"),
         ("SyncGroupResponse", 3, {"Assignment": b"text"}, "Assignment", '4 bytes "text"', "value"),
-        ("StopReplicaRequest", 1, {"Topics": [{"PartitionIndexes": [1, 2]}]}, "Topics[0].PartitionIndexes", "[1, 2]", "value"),
+        (
+            "StopReplicaRequest",
+            1,
+            {"Topics": [{"PartitionIndexes": [1, 2]}]},
+            "Topics[0].PartitionIndexes",
+            "[1, 2]",
+            "value",
+        ),
         ("StopReplicaRequest", 1, {"Topics": [{}]}, "Topics[0].PartitionIndexes", "empty", "dim"),
         ("ApiVersionsResponse", 3, {"ApiKeys": [{"ApiKey": 12}]}, "ApiKeys[0].ApiKey", "12 Heartbeat", "value"),
         ("ApiVersionsResponse", 3, {"ApiKeys": [{"ApiKey": 999}]}, "ApiKeys[0].ApiKey", "999", "value"),
-        ("DescribeClientQuotasResponse", 1, {"Entries": [{"Values": [{"Value": 0.5}]}]}, "Entries[0].Values[0].Value", "0.5", "value"),
+        (
+            "DescribeClientQuotasResponse",
+            1,
+            {"Entries": [{"Values": [{"Value": 0.5}]}]},
+            "Entries[0].Values[0].Value",
+            "0.5",
+            "value",
+        ),
     ],
-)  # fmt: skip
+)
 def test_values(name: str, version: int, message: Mapping[str, Any], path: str, text: str, style: str) -> None:
     assert value_cell(_span(name, version, message, path)) == (text, style)
 
@@ -72,7 +93,10 @@ def test_secrets_are_withheld() -> None:
 
 
 def test_what_a_span_says_of_itself_is_cleaned() -> None:
-    assert value_cell(Span("Metadata", "bytes", 0, 4, b"", text="of type \x1b[31m")) == ("empty · of type \\x1b[31m", "value")
+    assert value_cell(Span("Metadata", "bytes", 0, 4, b"", text="of type \x1b[31m")) == (
+        "empty · of type \\x1b[31m",
+        "value",
+    )
 
 
 def test_tags_and_what_is_unread() -> None:
@@ -109,16 +133,29 @@ def test_types(name: str, version: int, path: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("ms", "text"),
     [
-        (999, "999 ms"), (1000, "1 s"), (1234, "1.23 s"), (90_000, "90 s"), (120_000, "2 min"), (270_000, "4.5 min"),
-        (7_200_000, "2 h"), (86_400_000, "24 h"), (604_800_000, "7 d"),
+        (999, "999 ms"),
+        (1000, "1 s"),
+        (1234, "1.23 s"),
+        (90_000, "90 s"),
+        (120_000, "2 min"),
+        (270_000, "4.5 min"),
+        (7_200_000, "2 h"),
+        (86_400_000, "24 h"),
+        (604_800_000, "7 d"),
     ],
-)  # fmt: skip
+)
 def test_durations(ms: int, text: str) -> None:
     assert duration(ms) == text
 
 
 def test_scalars_without_a_plan() -> None:
-    assert [scalar(value, None)[0] for value in (7, "x", 1.5, True, b"ab")] == ["7", '"x"', "1.5", "true", '2 bytes "ab"']
+    assert [scalar(value, None)[0] for value in (7, "x", 1.5, True, b"ab")] == [
+        "7",
+        '"x"',
+        "1.5",
+        "true",
+        '2 bytes "ab"',
+    ]
 
 
 def test_bytes_in_pairs() -> None:

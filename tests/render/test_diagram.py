@@ -43,7 +43,9 @@ def test_the_diagram_of_the_design() -> None:
 
 
 def test_structs_follow_in_sections_under_their_paths() -> None:
-    message = {"Topics": [{"Name": "orders", "Partitions": [{"PartitionIndex": 3}, {"PartitionIndex": 4}]}, {"Name": "x"}]}
+    message = {
+        "Topics": [{"Name": "orders", "Partitions": [{"PartitionIndex": 3}, {"PartitionIndex": 4}]}, {"Name": "x"}]
+    }
     titles = [line for line in _text("ListOffsetsRequest", 6, message) if not line.startswith("  ")]
     assert titles == [
         "ListOffsetsRequest v6",
@@ -94,8 +96,14 @@ def test_tagged_fields_name_their_tags_and_hold_structs() -> None:
     [
         ("g" * 17, ['    0  GroupId          string        "ggggggggggggggggg"  00 11 67 …']),
         ("g" * 25, ['    0  GroupId          string        "ggggggggggggggggggggggggg"', " " * 59 + "00 19 67 …"]),
-        ("g" * 40, ["    0  GroupId          string                             00 28 67 …", '       "' + "g" * 40 + '"']),
-        ("two words here wrap", ['    0  GroupId          string        "two words here      00 13 74 …', " " * 38 + 'wrap"']),
+        (
+            "g" * 40,
+            ["    0  GroupId          string                             00 28 67 …", '       "' + "g" * 40 + '"'],
+        ),
+        (
+            "two words here wrap",
+            ['    0  GroupId          string        "two words here      00 13 74 …', " " * 38 + 'wrap"'],
+        ),
     ],
 )
 def test_a_value_is_not_cut_amid_a_word(group: str, rows: list[str]) -> None:
@@ -158,7 +166,11 @@ def test_no_row_is_wider_than_the_terminal(width: int) -> None:
         rows = [json.loads(line) for line in file][::3]
     for row in rows:
         data = bytes.fromhex(row["hex"])
-        kind = {} if row["name"].endswith("Request") else {"api": row["name"].removesuffix("Response"), "version": row["version"]}
+        kind = (
+            {}
+            if row["name"].endswith("Request")
+            else {"api": row["name"].removesuffix("Response"), "version": row["version"]}
+        )
         frame = decode_frame(data, **kind)
         for full in (False, True):
             lines = [plain(line) for line in diagram(frame.span, data, Options(width, full=full, elements=3))]
@@ -169,7 +181,9 @@ def test_full_shows_every_byte_of_every_frame_once() -> None:
     for path in sorted((FIXTURES / "frames").glob("*.bin")):
         data = path.read_bytes()
         name, version = path.stem.split(".")[:2]
-        answers = {} if name.endswith("Request") else {"api": name.removesuffix("Response"), "version": int(version[1:])}
+        answers = (
+            {} if name.endswith("Request") else {"api": name.removesuffix("Response"), "version": int(version[1:])}
+        )
         shown, at = bytearray(len(data)), 0
         count = 0
         for line in diagram(decode_frame(data, **answers).span, data, Options(100, full=True)):
@@ -181,3 +195,15 @@ def test_full_shows_every_byte_of_every_frame_once() -> None:
                     shown[at : at + len(raw)] = raw
                     at, count = at + len(raw), count + len(raw)
         assert (bytes(shown), count) == (data, len(data))
+
+
+def test_elements_bound_the_batches_of_a_log_too(kwire: Any) -> None:
+    log = str(next((FIXTURES / "logs" / "share-jobs-1").glob("*.log")))
+    titles = [line for line in kwire("decode", log, "--elements", "2").text.splitlines() if line.startswith("[")]
+    assert [title.split(" · ")[0] for title in titles] == [
+        "[0]",
+        "[0].Records[0]",
+        "[1]",
+        "[1].Records[0]",
+        "[1].Records[1]",
+    ]

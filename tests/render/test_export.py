@@ -40,7 +40,11 @@ def test_an_svg_is_xml_and_its_pieces_stand_in_their_columns() -> None:
 def test_an_svg_is_as_large_as_its_lines() -> None:
     root = ElementTree.fromstring(svg(LINES, ""))
     width, height = 2 * MARGIN + ADVANCE * 31, 2 * MARGIN + LEADING * 3
-    assert (root.get("width"), root.get("height"), root.get("viewBox")) == (f"{width:g}", f"{height}", f"0 0 {width:g} {height}")
+    assert (root.get("width"), root.get("height"), root.get("viewBox")) == (
+        f"{width:g}",
+        f"{height}",
+        f"0 0 {width:g} {height}",
+    )
 
 
 def test_an_html_page_holds_the_lines_as_they_are() -> None:

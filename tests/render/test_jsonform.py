@@ -73,16 +73,34 @@ def test_every_real_body_comes_back_from_its_json() -> None:
     [
         ("HeartbeatRequest", 4, "", "", "not JSON: Expecting value: line 1 column 1 (char 0)"),
         ("HeartbeatRequest", 4, "[1]", "", "needs an object with fields, has [1]"),
-        ("HeartbeatRequest", 4, '{"Group": "g"}', "Group", "no such field in HeartbeatRequest v4; did you mean GroupId?"),
+        (
+            "HeartbeatRequest",
+            4,
+            '{"Group": "g"}',
+            "Group",
+            "no such field in HeartbeatRequest v4; did you mean GroupId?",
+        ),
         ("HeartbeatRequest", 2, '{"GroupInstanceId": "i"}', "GroupInstanceId", "no such field in HeartbeatRequest v2"),
         ("HeartbeatRequest", 4, '{"GroupId": 1}', "GroupId", "needs a string, has the number 1"),
         ("HeartbeatRequest", 4, '{"GroupId": null}', "GroupId", "is null, and this field must not be"),
         ("HeartbeatRequest", 4, '{"GenerationId": "3"}', "GenerationId", "needs int32, has the string '3'"),
         ("HeartbeatRequest", 4, '{"GenerationId": true}', "GenerationId", "needs int32, has true"),
-        ("HeartbeatRequest", 4, '{"GenerationId": 2147483648}', "GenerationId", "2,147,483,648 is out of range for int32 (-2,147,483,648 to 2,147,483,647)"),
+        (
+            "HeartbeatRequest",
+            4,
+            '{"GenerationId": 2147483648}',
+            "GenerationId",
+            "2,147,483,648 is out of range for int32 (-2,147,483,648 to 2,147,483,647)",
+        ),
         ("MetadataRequest", 12, '{"Topics": {}}', "Topics", "needs a list, has {}"),
         ("MetadataRequest", 12, '{"Topics": [1]}', "Topics[0]", "needs an object with fields, has 1"),
-        ("MetadataRequest", 12, '{"Topics": [{}, {"TopicId": "x"}]}', "Topics[1].TopicId", "needs a uuid of 22 characters, has 'x'"),
+        (
+            "MetadataRequest",
+            12,
+            '{"Topics": [{}, {"TopicId": "x"}]}',
+            "Topics[1].TopicId",
+            "needs a uuid of 22 characters, has 'x'",
+        ),
         ("MetadataRequest", 12, '{"Topics": [{"TopicId": 1}]}', "Topics[0].TopicId", "needs a uuid, has the number 1"),
         ("SyncGroupResponse", 5, '{"Assignment": [1]}', "Assignment", "needs base64 text, has [1]"),
         ("SyncGroupResponse", 5, '{"Assignment": "A"}', "Assignment", "not base64: "),
@@ -91,7 +109,7 @@ def test_every_real_body_comes_back_from_its_json() -> None:
         ("SyncGroupResponse", 5, '{"_tagged": {"7": "A"}}', "_tagged[7]", "not base64: "),
         ("SyncGroupResponse", 3, '{"_tagged": {}}', "_tagged", "no such field in SyncGroupResponse v3"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_named_by_its_path(name: str, version: int, text: str, path: str, reason: str) -> None:
     with pytest.raises(EncodeError) as caught:
         from_json(builtin_library().plan(name, version), text)

@@ -40,12 +40,23 @@ def test_plain_drops_styles_and_what_trails() -> None:
 
 def test_paragraphs_are_wrapped_and_keep_a_line_between_them() -> None:
     text = "one two three four\n\nfive-six seven"
-    assert [plain(line) for line in paragraph(text, 14, "  ")] == ["  one two", "  three four", "", "  five-six", "  seven"]
+    assert [plain(line) for line in paragraph(text, 14, "  ")] == [
+        "  one two",
+        "  three four",
+        "",
+        "  five-six",
+        "  seven",
+    ]
 
 
 def test_a_paragraph_may_hang() -> None:
     lines = paragraph("one two three four", 14, "  area  ", "dim", hang="        ")
-    assert lines == [[("  area  one", "dim")], [("        two", "dim")], [("        three", "dim")], [("        four", "dim")]]
+    assert lines == [
+        [("  area  one", "dim")],
+        [("        two", "dim")],
+        [("        three", "dim")],
+        [("        four", "dim")],
+    ]
 
 
 @pytest.mark.parametrize(

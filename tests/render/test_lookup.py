@@ -81,7 +81,8 @@ def test_every_error_has_a_page_that_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "parts"), [("27", ["error code 27", "api key 27"]), ("-1", ["error code -1"]), ("130", ["error code 130"])]
+    ("number", "parts"),
+    [("27", ["error code 27", "api key 27"]), ("-1", ["error code -1"]), ("130", ["error code 130"])],
 )
 def test_a_number_is_an_error_an_api_or_both(number: str, parts: list[str]) -> None:
     starts = [line.partition("  ")[0] for line in _lines(_answer(number)) if line and not line.startswith(" ")]
@@ -125,7 +126,7 @@ def test_a_field(name: str, lines: list[str]) -> None:
 def test_a_field_of_both_messages_and_one_that_is_found_within() -> None:
     both = [line for line in _lines(_answer("Fetch.SessionId")) if not line.startswith(" ")]
     assert [line.split(" · ")[0] for line in both if line] == ["FetchRequest.SessionId", "FetchResponse.SessionId"]
-    (within,) = [line for line in _lines(_answer("Fetch.highwatermark")) if not line.startswith(" ")]
+    (within,) = [line for line in _lines(_answer("FetchResponse.highwatermark")) if not line.startswith(" ")]
     assert within == "FetchResponse.Responses.Partitions.HighWatermark · int64 · versions 0-18"
 
 
@@ -147,7 +148,13 @@ def test_every_field_can_be_asked_for() -> None:
 
 def test_all_versions_and_their_words_once() -> None:
     lines = _lines(_answer("HeartbeatResponse", every=True))
-    assert [line.split()[1] for line in lines if line.startswith("HeartbeatResponse v")] == ["v4", "v3", "v2", "v1", "v0"]
+    assert [line.split()[1] for line in lines if line.startswith("HeartbeatResponse v")] == [
+        "v4",
+        "v3",
+        "v2",
+        "v1",
+        "v0",
+    ]
     assert lines.count("What is Heartbeat?") == 1
 
 

@@ -127,7 +127,9 @@ def test_every_example_is_real() -> None:
                 command = f"  kwire encode {message.name} -v {version} --hex"
                 start = lines.index(command) + 1
                 shown = "".join(lines[start : lines.index("", start)]) if "" in lines[start:] else ""
-                assert builtin_library().codec(message.name, version).encode(from_json(plan, text)) == bytes.fromhex(shown)
+                assert builtin_library().codec(message.name, version).encode(from_json(plan, text)) == bytes.fromhex(
+                    shown
+                )
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])

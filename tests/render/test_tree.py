@@ -41,7 +41,7 @@ def test_elements_nest() -> None:
         " 0–4   ├─ ReplicaId int32 · 4B 0",
         " 4–32  └─ Topics array 1 element",
         " 8–32     └─ [0] struct 24 bytes",
-        " 8–16        ├─ Name string \"orders\"",
+        ' 8–16        ├─ Name string "orders"',
         "16–32        └─ Partitions array 1 element",
         "20–32           └─ [0] struct 12 bytes",
         "20–24              ├─ PartitionIndex int32 · 4B 0",
@@ -63,7 +63,7 @@ def test_tagged_fields_nest_beneath_their_tags() -> None:
     assert [line.strip() for line in _lines(kwire.annotate("FetchRequest", 12, data))[-6:]] == [
         "28–37  └─ tagged var · 1B 2 fields",
         "29–33     ├─ ClusterId string? (compact)",
-        "31–33     │  └─ ClusterId string? (compact) \"c\"",
+        '31–33     │  └─ ClusterId string? (compact) "c"',
         '33–37     └─ tag 99 tag 2 bytes "xy"',
         "╰ unknown tag",
         '35–37        └─ tag 99 bytes · 2B 2 bytes "xy"',

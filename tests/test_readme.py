@@ -1,0 +1,86 @@
+"""README.md names every command and every option, and what it shows is what kwire prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from kwire.cli.main import COMMANDS, cli
+
+README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+SECTIONS = re.split(r"^## ", README, flags=re.MULTILINE)
+
+
+def _commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        assert command
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
+EVERY = list(_commands(cli, "kwire"))
+OPTIONS = [
+    pytest.param(name, option, id=f"{name} {option}")
+    for name, command in EVERY
+    for parameter in command.params
+    if isinstance(parameter, click.Option)
+    for option in parameter.opts
+]
+
+
+def _section(name: str) -> str:
+    """All sections that speak of the command."""
+    return "\n".join(section for section in SECTIONS if re.search(rf"{name}\b", section))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in EVERY])
+def test_every_command_stands_in_the_readme(name: str) -> None:
+    assert _section(name)
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_every_option_stands_where_its_command_does(name: str, option: str) -> None:
+    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", _section(name))
+
+
+@pytest.mark.parametrize("parameter", ["input", "format"])
+def test_every_choice_of_decode_stands_in_the_readme(parameter: str) -> None:
+    decode = dict(EVERY)["kwire decode"]
+    (option,) = [known for known in decode.params if f"--{parameter}" in known.opts]
+    assert isinstance(option.type, click.Choice)
+    assert [choice for choice in option.type.choices if not re.search(rf"\b{choice}\b", _section("kwire decode"))] == []
+
+
+def test_every_option_of_the_readme_exists() -> None:
+    known = {option for _, command in EVERY for parameter in command.params for option in parameter.opts}
+    named = set(re.findall(r"`(--[a-z-]+)", README)) - {"--help", "--version"}
+    assert named - known == set()
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    named = set(
+        re.findall(r"\bkwire ([a-z]+)\b(?=[^\n]*)", "\n".join(re.findall(r"`kwire [^`]+`|^ +kwire .*$", README, re.M)))
+    )
+    assert named <= set(COMMANDS)
+
+
+SHOWN = [
+    pytest.param(match.group(1), match.group(2), id=match.group(1)[:60])
+    for match in re.finditer(r"^(?: {4})?\$ (kwire [^|\n]*)\n((?:(?!```).*\n)+?)(?=```|\n(?! ))", README, re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN)
+def test_what_the_readme_shows_is_what_kwire_prints(command: str, output: str, kwire: Any) -> None:
+    printed = kwire(*shlex.split(command)[1:]).text
+    assert printed == output
