@@ -24,17 +24,27 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--as", "as_name", type=Name(), metavar="NAME", help="What the bytes are: FetchResponse or another name; records, log, index, timeindex, txnindex, snapshot.")
+@click.option(
+    "--as",
+    "as_name",
+    type=Name(),
+    metavar="NAME",
+    help="What the bytes are: FetchResponse or another name; records, log, index, timeindex, txnindex, snapshot.",
+)
 @click.option("-v", "--version", type=Version(), help="The API version, with --as.")
-@click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The form of the input; detected otherwise.")
+@click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The input's form; detected otherwise.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option("--field", "paths", multiple=True, metavar="PATH", help="Print this field alone: Topics[0].Name")
 @click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
 @click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
 @click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")
 @click.option("--elements", type=click.IntRange(0), default=0, metavar="N", help="At most N elements of each array.")
-@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, which are withheld otherwise.")
-@click.option("--scram-password", metavar="TEXT", help="Check the server's signature of a SCRAM exchange with this password.")
+@click.option(
+    "--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, which are withheld otherwise."
+)
+@click.option(
+    "--scram-password", metavar="TEXT", help="Check the server's signature of a SCRAM exchange with this password."
+)
 @schema_option
 def command(
     file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
@@ -75,7 +85,7 @@ def command(
     if scram_password is not None:
         _check_scram(items, scram_password)
     if paths:
-        return _fields(shown, data, paths)
+        return _fields(shown, paths)
     _show(shown, data, output, full, notes, elements, inner)
     return _status(items)
 
@@ -153,7 +163,7 @@ def _show(
         show(lines)
 
 
-def _fields(shown: list[tuple[Item, Span]], data: bytes, paths: tuple[str, ...]) -> int:
+def _fields(shown: list[tuple[Item, Span]], paths: tuple[str, ...]) -> int:
     """Each path's value, a line each: text as it is, the rest as JSON; bytes raw when they are the only thing asked."""
     from kwire.codec.span import plain
     from kwire.render.decoded import find

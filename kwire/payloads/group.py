@@ -27,13 +27,18 @@ def subscription(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     """A member's metadata: JoinGroup, DescribeGroups, GroupMetadataValue."""
     opened = _protocol(span, data, around, "Subscription")
     assignor = _sibling(around[:1], "Name") or _sibling(around, "ProtocolName") or _sibling(around, "Protocol")
-    if not opened.children or not assignor:
+    if not opened.children:
         return opened
-    children = tuple(
-        _user_data(child, data, assignor) if child.name == "UserData" and child.value else child
-        for child in opened.children
-    )
-    return opened._replace(children=children)
+    return opened._replace(children=tuple(_inner(child, data, assignor) for child in opened.children))
+
+
+def _inner(span: Span, data: bytes, assignor: str | None) -> Span:
+    """A subscription's field, which may hold a message in turn."""
+    if span.name == "Allocation" and span.value:
+        return _newest(span, data, "ConnectProtocolAssignment")
+    if span.name == "UserData" and span.value and assignor:
+        return _user_data(span, data, assignor)
+    return span
 
 
 def assignment(span: Span, data: bytes, around: Sequence[Span]) -> Span:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from kwire.codec.span import Span
 
-# group 1 is the gs2 header
-SCRAM = re.compile(rb"((?:[ny]|p=[^,\0]*),(?:a=[^,\0]*)?,)?[a-zA-Z]=[^,\0]*(?:,[a-zA-Z]=[^,\0]*)*")
+# group 1 is the gs2 header; tokenauth is Kafka's own, the login with a delegation token (KIP-48)
+SCRAM = re.compile(rb"((?:[ny]|p=[^,\0]*),(?:a=[^,\0]*)?,)?[a-zA-Z]=[^,\0]*(?:,(?:[a-zA-Z]|tokenauth)=[^,\0]*)*")
 GSSAPI = (b"\x60", b"\x05\x04")  # a token of ASN.1, one of RFC 4121
 SCRAM_WORDS = {
     "n": ("username", False), "r": ("nonce", False), "s": ("salt", False), "i": ("iterations", False),
@@ -88,8 +88,9 @@ def _scram(raw: bytes, start: int) -> list[Span]:
         spans.append(_text("gs2_header", start, pos, head, False))
     for part in raw[len(head) :].split(b","):
         end = min(pos + len(part) + 1, start + len(raw))
-        name, secret = SCRAM_WORDS.get(part[:1].decode(), ("extension", False))
-        spans.append(_text(name, pos, end, part[2:], secret))
+        word, _, value = part.partition(b"=")
+        name, secret = SCRAM_WORDS.get(word.decode(), ("extension", False))
+        spans.append(_text(name, pos, end, part if name == "extension" else value, secret))
         pos = end
     return spans
 

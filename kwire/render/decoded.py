@@ -71,7 +71,8 @@ def _remarks(item: Item, width: int) -> Iterator[Line]:
             low, high = best.versions[-1], best.versions[0]
             alike = f" v{low} to v{high} read the same." if low != high else ""
             missing = {"frame": "", "unsized frame": " No size prefix.", "body": " A body alone, without a header."}
-            yield from paragraph(f"inferred: nothing in the bytes names the message.{missing[best.form]}{alike}", width, "  ", "note")
+            guess = f"inferred: nothing in the bytes names the message.{missing[best.form]}{alike}"
+            yield from paragraph(guess, width, "  ", "note")
         if others and not item.sure:
             names = ", ".join(other.title for other in others[:OTHERS])
             more = f" and {len(others) - OTHERS} more" if len(others) > OTHERS else ""
@@ -129,7 +130,8 @@ def record(item: Item, span: Span, inner: bool = False) -> dict[str, Any]:
 def span_rows(item: Item, span: Span) -> Iterator[dict[str, Any]]:
     """A row a span: path, type, where, value of leaves, note. Offsets count from the item's start."""
     for path, part in span.walk():
-        row: dict[str, Any] = {"item": item.start, "path": path, "type": part.type, "start": part.start, "end": part.end}
+        row: dict[str, Any] = {"item": item.start, "path": path, "type": part.type}
+        row |= {"start": part.start, "end": part.end}
         if not part.children:
             row["value"] = to_jsonable(part.value)
         if part.note:

@@ -20,6 +20,7 @@ from kwire.schema.errorcodes import errors
 LINES = 4  # a value takes at most so many, unless all is asked for
 LONG = 16  # pairs a line where bytes stand beneath their row
 SHORT = 40  # characters of a section's label
+IDS = ("PartitionIndex", "Partition", "NodeId", "BrokerId", "ApiKey")  # numbers that tell elements apart
 ELIDED = ""  # the type of the row that stands for elements left out
 HEADS = ("off", "field", "type", "value", "bytes")
 
@@ -196,7 +197,7 @@ def _label(struct: Span) -> str:
     for child in struct.children[:3]:
         if isinstance(child.value, str) and child.value and not isinstance(child.value, Withheld):
             return quoted(child.value if len(child.value) <= SHORT else child.value[: SHORT - 1] + "…")
-        if child.name in ("PartitionIndex", "Partition", "NodeId", "BrokerId", "ApiKey") and isinstance(child.value, int):
+        if child.name in IDS and isinstance(child.value, int):
             return f"{child.name} {child.value}"
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kwire.codec.identify import identify
 from kwire.errors import Exit
 
 FRAMES = Path(__file__).parents[2] / "fixtures" / "frames"
@@ -137,3 +139,19 @@ def test_damaged_frames_never_fail(form: str, kwire: Any) -> None:
             ran = kwire("decode", "--input", "raw", "--format", form, "--elements", "5", stdin=given)
             assert ran.status in (Exit.OK, Exit.MALFORMED, Exit.NOT_KAFKA)
             assert ran.err == ""
+
+
+def test_no_real_answer_is_taken_for_a_request() -> None:
+    with gzip.open(FRAMES / "real.jsonl.gz") as file:
+        rows = [json.loads(line) for line in file]
+    for row in rows:
+        (item,) = identify(bytes.fromhex(row["hex"]))
+        assert item.frame
+        assert item.frame.kind == ("request" if row["name"].endswith("Request") else "response"), row["name"]
+
+
+@pytest.mark.parametrize("version", ["0014", "0018"])
+def test_a_version_that_is_not_known_yet_keeps_its_header(version: str, kwire: Any) -> None:
+    ran = kwire("decode", stdin=f"0000000e 0001 {version} 00000001 0001 61 00 0001".encode())
+    assert ran.text.startswith(f"FetchRequest v{int(version, 16)} · 18 bytes · correlation id 1 · client id a\n")
+    assert (ran.status, "FetchRequest has versions 0-18" in ran.text) == (Exit.MALFORMED, True)

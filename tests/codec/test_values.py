@@ -10,8 +10,9 @@ from uuid import UUID
 
 import pytest
 
+from kwire.codec.code import SHORT
 from kwire.codec.plan import compile_plan
-from kwire.codec.values import SHORT, Codec
+from kwire.codec.values import Codec
 from kwire.errors import DecodeError
 from kwire.schema.model import NONE, Field, Message, Struct, Versions
 from kwire.wire.varint import write_uvarint
