@@ -62,5 +62,6 @@ class UnknownName(KwireError):
 
     def __init__(self, what: str, name: str, nearest: tuple[str, ...] = ()) -> None:
         self.what, self.name, self.nearest = what, name, nearest
-        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        *others, last = nearest or ("",)
+        hint = f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if nearest else ""
         super().__init__(f"no {what} {name}{hint}")

@@ -16,7 +16,7 @@ def command(words: tuple[str, ...], form: str) -> int:
     WORDS keep the rows that hold each of them: kwire apis share group. What the table leaves out (KIPs, sender, which
     versions brokers take) is searched when nothing shown fits, and stands in json and csv.
     """
-    from kwire.render.page import accepted
+    from kwire.render.versions import accepted
     from kwire.schema.registry import builtin
 
     rows: list[Row] = []

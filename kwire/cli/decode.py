@@ -181,5 +181,3 @@ def _fields(shown: list[tuple[Item, Span]], paths: tuple[str, ...]) -> int:
         else:
             print(dumps(value, indent=None))
     return Exit.OK
-
-

@@ -36,5 +36,3 @@ def command(
     else:
         show(answer.lines(width()))
     return Exit.OK
-
-

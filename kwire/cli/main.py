@@ -79,7 +79,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that is not UTF-8 lacks some characters
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(standalone_mode=False, prog_name="kwire")
         sys.stdout.flush()
         _leave(int(status) if isinstance(status, int) else Exit.OK)
     except click.exceptions.Abort:

@@ -17,9 +17,7 @@ class Name(click.ParamType[str]):
 
     name = "name"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str  # noqa: ARG002
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from kwire.schema.errorcodes import errors
         from kwire.schema.registry import builtin
 
@@ -38,9 +36,7 @@ class Version(click.ParamType[int]):
             self.fail(f"{value} is not a version", param, ctx)
         return int(text)
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str  # noqa: ARG002
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from kwire.errors import UnknownName
         from kwire.schema.registry import builtin
 

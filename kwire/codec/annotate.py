@@ -119,7 +119,9 @@ class Cursor:
         if kind == "uuid":
             self._need(16)
             self.pos += 16
-            return Span(name, kind, start, self.pos, uuids.from_bytes(bytes(self.data[start : start + 16])), (), None, slot)
+            return Span(
+                name, kind, start, self.pos, uuids.from_bytes(bytes(self.data[start : start + 16])), (), None, slot
+            )
         nullable = slot.nullable and not slot.array  # of an array, the array itself; never its elements
         length, note = self._length(slot, "int16" if kind == "string" else "int32", "length", nullable)
         if length is None:

@@ -1,4 +1,4 @@
-"""What the two code generators share: lines of Python under construction, and how fields are joined into one struct call."""
+"""What the two code generators share: lines of Python in the making, and how fields are joined into one struct call."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _struct(plan: StructPlan, value: Any, path: str, title: str) -> Iterator[tup
         if name == "_tagged" and plan.flexible:
             yield from _unknown_tags(plan, inner, here)
         elif name not in known:
-            yield here, no_such_field(str(name), list(known), title if not path else path)
+            yield here, no_such_field(str(name), list(known), path or title)
         else:
             yield from _field(known[name], inner, here, title)
 

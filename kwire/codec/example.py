@@ -117,9 +117,13 @@ def _scalar(slot: Slot, owner: str) -> Any:
 
 
 def _string(slot: Slot, owner: str) -> str | None:
+    if owner == "FindCoordinatorRequest" and slot.name in ("Key", "CoordinatorKeys"):
+        return "billing"
     if slot.name in ("Name", "Names", "Key"):
         near = {"Topic": "orders", "Config": "cleanup.policy", "Protocol": "range", "Feature": "metadata.version"}
-        return next((value for word, value in near.items() if word in owner), "orders" if slot.field.entity else "example")
+        return next(
+            (value for word, value in near.items() if word in owner), "orders" if slot.field.entity else "example"
+        )
     value = _looked_up(STRINGS, slot.name, "example")
     if value is None and not slot.nullable:
         return ""

@@ -192,7 +192,7 @@ def _body(
     if message is None:
         note = f"no API has the key {name.removeprefix('ApiKey')}"
     else:
-        note = f"{message.name} has versions {message.versions}; a newer schema comes with kwire schema import, or --schema"
+        note = f"{message.name} has versions {message.versions}; newer ones come with kwire schema import, or --schema"
     if message is not None and not message.versions.low <= version <= 64:
         note = f"{message.name} has versions {message.versions}"
     body = Span("body", UNDECODED, start, len(raw), None, (), note)

@@ -24,8 +24,8 @@ class Item:
     """A piece of the input, from start to end, and what it is; span's offsets count from start.
 
     frame: when it is one whose header was read. readings: how else it could be read, best first; the first is the one
-    shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka. file: a file of a
-    broker's log, or records alone: span is all that there is to say.
+    shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka. file: a file of
+    a broker's log, or records alone: span is all that there is to say.
     """
 
     start: int
@@ -43,7 +43,7 @@ class Item:
         """ok, inferred, opaque (not Kafka), or the frame's quality."""
         if self.file:
             return "malformed" if self.span.broken() else "ok"
-        if self.verdict or self.message is None and self.frame is None:
+        if self.verdict or (self.message is None and self.frame is None):
             return "opaque"
         if self.frame and self.frame.quality != "ok":
             return self.frame.quality
@@ -102,9 +102,9 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
         if not doubtful or not (answered or _fits_better(raw, frame, library)):
             if frame.correlation_id is not None:
                 asked[frame.correlation_id] = frame
-            return _from_frame(data, start, end, frame, library)
+            return _from_frame(start, end, frame, library)
     if answer:
-        return _from_frame(data, start, end, answer, library)
+        return _from_frame(start, end, answer, library)
     readings = infer(raw, library) if frames.has_size(raw) else []
     if frame:  # a header that can be read outweighs guesses
         sure = _may_hold_secrets(frame, library)
@@ -112,7 +112,7 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
     if readings:
         return _from_readings(data, start, end, readings, library, sure=False)
     if frame:
-        return _from_frame(data, start, end, frame, library)
+        return _from_frame(start, end, frame, library)
     return Item(start, end, _opaque(raw, "bytes"))
 
 
@@ -140,40 +140,46 @@ def _single(data: bytes, library: Library) -> Item:
     """Bytes without an agreeing size in front: an unsized frame, a body, or a frame that was cut."""
     frame = _as_request(data, False, library)
     if frame and (frame.quality == "ok" or _may_hold_secrets(frame, library)):
-        return _from_frame(data, 0, len(data), frame, library)
+        return _from_frame(0, len(data), frame, library)
     cut = _as_request(data, True, library)
     if cut and cut.quality != "truncated":
         cut = None
     if cut and cut.api_key and cut.body is not None:
-        return _from_frame(data, 0, len(data), cut, library)
+        return _from_frame(0, len(data), cut, library)
     # a response's correlation id is a large size, and zeros behind it are Produce's key and version
     readings = [reading for reading in infer(data, library) if reading.score > 0]
     if readings:
         return _from_readings(data, 0, len(data), readings, library, sure=False)
     frame = cut or frame
     if frame:
-        return _from_frame(data, 0, len(data), frame, library)
+        return _from_frame(0, len(data), frame, library)
     return Item(0, len(data), _opaque(data, "bytes"))
 
 
 def _as_request(raw: bytes, size: bool, library: Library) -> Frame | None:
-    """The bytes as a request, if their header is one: a known key, a version near the known ones, a readable id."""
+    """The bytes as a request, if their header is one: a known key, a version near the known ones, a readable id.
+
+    In a frame whose size agrees the key may be unknown, if a client id follows that can be read.
+    """
     start = 4 if size else 0
     if len(raw) < start + 8:
         return None
     key, version = unpack_from(">hh", raw, start)
     message = library.api_message(key, request=True)
-    if message is None or not 0 <= version <= message.versions.high + 8:
+    if key < 0 or not 0 <= version <= (message.versions.high if message else 0) + 8:
+        return None
+    if message is None and not (size and frames.has_size(raw)):
         return None
     if size and not 8 <= unpack_from(">i", raw)[0] <= frames.MAX_SIZE:
         return None
     frame = decode_frame(raw, size=size, library=library)
     client = frame.client_id
-    readable = client is None or (client.isprintable() and "\udc80" > max(client, default=""))
-    return frame if readable and (frame.correlation_id is not None) else None
+    if frame.correlation_id is None or (message is None and not client):
+        return None
+    return frame if client is None or client.isprintable() else None
 
 
-def _from_frame(data: bytes, start: int, end: int, frame: Frame, library: Library) -> Item:
+def _from_frame(start: int, end: int, frame: Frame, library: Library) -> Item:
     message = None
     if frame.api_key is not None:
         message = library.api_message(frame.api_key, frame.kind == "request")

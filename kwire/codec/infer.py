@@ -51,16 +51,16 @@ def infer(data: bytes, library: Library | None = None, responses: bool = True, r
     """
     library = library or builtin_library()
     found: list[Reading] = []
-    if responses and has_size(data):  # not by chance: a whole frame that fits needs no rival
+    if responses and len(data) >= 8 and has_size(data):  # not by chance: only a whole frame can be meant
         found = list(_frames(data, library))
-    if not found:
+    else:
         found = list(_others(data, library, responses, records))
     return sorted(found, key=lambda reading: -reading.score)
 
 
 def _frames(data: bytes, library: Library) -> Iterator[Reading]:
     """Readings of a sized frame as a response."""
-    for key in library.registry.keys():
+    for key in sorted(library.registry.keys()):
         message = library.registry.response(key)
         starts = [version for version in library.layout_starts(message) if _fits(data, key, message, version, library)]
         if starts:
@@ -91,7 +91,9 @@ def _others(data: bytes, library: Library, responses: bool, records: bool) -> It
             yield from _readings(data, definition, message, message.versions.each(), FORMS[2:], library)
 
 
-def as_message(data: bytes, message: Message, definition: Definition, versions: Iterable[int], library: Library) -> list[Reading]:
+def as_message(
+    data: bytes, message: Message, definition: Definition, versions: Iterable[int], library: Library
+) -> list[Reading]:
     """Readings of data as this message, the best first: in every form and version that uses all bytes; when none does,
     the one that comes furthest."""
     forms = FORMS if definition.is_api else FORMS[2:]
@@ -131,7 +133,9 @@ def _readings(
             yield Reading(message.name, tuple(found), form, span, score, definition, message)
 
 
-def read_as(data: bytes, definition: Definition, message: Message, version: int, form: str, library: Library) -> Span | None:
+def read_as(
+    data: bytes, definition: Definition, message: Message, version: int, form: str, library: Library
+) -> Span | None:
     """The bytes read in one form; None where the form cannot be."""
     plan = library.plan(message.name, version)
     if form == "body":

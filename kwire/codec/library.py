@@ -1,4 +1,4 @@
-"""Plans and codecs by name and version, each compiled once; the registry behind it may be overlaid with another schema."""
+"""Plans and codecs by name and version, each compiled once; behind it a registry, maybe another schema in front."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Library:
 
     def api_message(self, key: int, request: bool) -> Message | None:
         """An API's request or response; None for a key that is not known."""
-        if key not in self.registry.keys():
+        if self.registry.name_of(key) is None:
             return None
         return self.registry.api(key).messages[0 if request else 1]
 

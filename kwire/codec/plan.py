@@ -159,5 +159,3 @@ def _slot(message: Message, field: Field, version: int, flexible: bool, tag: int
     low, high = field.nullable
     compact = flexible and not field.inflexible
     return Slot(field.name, kind, field.is_array, low <= version <= high, compact, tag, field, struct)
-
-

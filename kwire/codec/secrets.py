@@ -15,7 +15,9 @@ from typing import NamedTuple
 from kwire.codec.span import UNDECODED, Span
 from kwire.schema.model import Field, Message
 
-SENSITIVE = re.compile(r"password|secret|jaas|credential|private|keystore\.key|\btoken\b|apikey|api\.key", re.IGNORECASE)
+SENSITIVE = re.compile(
+    r"password|secret|jaas|credential|private|keystore\.key|\btoken\b|apikey|api\.key", re.IGNORECASE
+)
 CONFIG_NAMES = ("Name", "ConfigName", "Key")
 CONFIG_VALUES = ("Value", "ConfigValue")
 MARK = "IsSensitive"

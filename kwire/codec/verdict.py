@@ -2,7 +2,7 @@
 
 A broker reads the first four bytes of anything as a size. What other protocols begin with makes well-known numbers:
 "GET " is 1195725856, a TLS ClientHello 369295616. Sources of the signatures: RFC 9110 (methods), RFC 8446 section 5.1
-(record header), RFC 4253 section 4.2, PROXY protocol specification section 2, ZooKeeper's admin guide (four-letter words).
+(record header), RFC 4253 section 4.2, PROXY protocol specification section 2, ZooKeeper's admin guide (commands).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_REQUEST = 104857600  # socket.request.max.bytes, the broker's default
 
 
 class Verdict(NamedTuple):
-    """what: a few words; detail: what the bytes tell; size: the first four bytes read as a size; advice: one sentence."""
+    """what: a few words; detail: what the bytes tell; size: the first four bytes as a size; advice: one sentence."""
 
     what: str
     detail: str
@@ -66,7 +66,9 @@ def judge(data: bytes) -> Verdict | None:
         return Verdict("PROXY protocol v2", "", size, "A load balancer announces the client; Kafka does not read that.")
     if re.match(rb"PROXY (TCP4|TCP6|UNKNOWN)", data):
         line = data.split(b"\r\n", 1)[0][:108].decode("latin-1")
-        return Verdict("PROXY protocol v1", line, size, "A load balancer announces the client; Kafka does not read that.")
+        return Verdict(
+            "PROXY protocol v1", line, size, "A load balancer announces the client; Kafka does not read that."
+        )
     if data[:4] in ZOOKEEPER and len(data) <= 6:
         return Verdict("ZooKeeper command", data[:4].decode(), size, "A probe meant for ZooKeeper reaches this port.")
     return _tls(data, size)
@@ -88,7 +90,9 @@ def _tls(data: bytes, size: int | None) -> Verdict | None:
         server = _server_name(data) if data[5] == 1 else None
         advice = "The other side speaks TLS: this listener may be plaintext, or the capture needs its keys to be read."
         return Verdict(f"TLS {name}", f"server name {server}" if server else "", size, advice)
-    return Verdict(f"TLS {kind}", f"{length:,} bytes", size, "Encrypted: the capture needs the session's keys to be read.")
+    return Verdict(
+        f"TLS {kind}", f"{length:,} bytes", size, "Encrypted: the capture needs the session's keys to be read."
+    )
 
 
 def _server_name(data: bytes) -> str | None:

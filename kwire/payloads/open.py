@@ -56,10 +56,11 @@ def _message_fields(span: Span, data: bytes, name: str) -> Span:
 
 
 def _envelope(span: Span, _data: bytes, _around: Sequence[Span]) -> Span:
-    """The request that a broker forwards: header and body, no size (KIP-590)."""
-    frame = decode_frame(span.value, size=False) if isinstance(span.value, bytes) else None
-    if frame is None or frame.api_key is None or frame.quality != "ok":
-        return span
+    """The request that a broker forwards: header and body, no size (KIP-590). One that cannot be read may be secret."""
+    assert isinstance(span.value, bytes)
+    frame = decode_frame(span.value, size=False)
+    if frame.quality != "ok":
+        return span._replace(note=f"not a request: {frame.note}", secret=True)
     inner = _shifted(frame.span, span.end - (frame.span.end - frame.span.start))
     return span._replace(children=inner.children, text=frame.name)
 

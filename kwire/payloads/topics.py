@@ -13,6 +13,7 @@ from uuid import UUID
 
 from kwire.codec.annotate import annotate
 from kwire.codec.library import builtin_library
+from kwire.codec.secrets import may_hold_secrets
 from kwire.codec.span import Span
 from kwire.records.annotate import ARRAY, BATCH, RECORD, open_message
 from kwire.schema.model import Definition
@@ -110,5 +111,5 @@ def _metadata(value: Span, data: bytes) -> Span:
         return value._replace(note=f"metadata record type {kind} version {version} is not known")
     body = annotate(builtin_library().plan(known.name, version), data, pos, value.end)
     if body.broken():
-        return value._replace(note=f"not {known.name} v{version}")
+        return value._replace(note=f"not {known.name} v{version}", secret=may_hold_secrets(known.messages[0]))
     return value._replace(children=(*front, *body.children), text=f"{known.name} v{version}")

@@ -122,7 +122,8 @@ class _Walker:
             spans[4] = spans[4]._replace(note=_wrong(header.crc, crc))
         spans += self._payload(data, pos, end, header)
         count = header.record_count
-        text = f"{count} record{'' if count == 1 else 's'}, {header.compression}" if count else "no records left"
+        codec = "" if header.compression == "none" else f", {header.compression}"
+        text = f"{count} record{'' if count == 1 else 's'}{codec}" if count else "no records left"
         if header.is_control:
             text = "control batch"
         return Span(name, BATCH, start, end, None, tuple(spans), None, None, f"offset {header.base_offset}, {text}")

@@ -174,7 +174,7 @@ def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> Column
     header_counts, pos = _varints(data, pos + np.maximum(value_lengths, 0), 32)
     if bool((pos > ends).any()) or (len(ends) and int(ends[-1]) != end):
         raise IndexError
-    if bool((pos[header_counts == 0] != ends[header_counts == 0]).any()) or bool((header_counts < 0).any()):
+    if bool(((pos != ends) & (header_counts == 0)).any()) or bool((header_counts < 0).any()):
         raise IndexError
     if header.log_append_time:
         timestamps = np.full(len(starts), header.max_timestamp, dtype=np.int64)
@@ -191,8 +191,11 @@ def _varints(data: NDArray[np.uint8], pos: Ints, bits: int) -> tuple[Ints, Ints]
     """The zigzag varints at pos, and the positions behind them. Raises IndexError beyond the buffer or too long."""
     first = data[pos]
     pos = pos + 1
-    raw = first.astype(np.int64) & 0x7F
+    raw = first.astype(np.int64)
     more = np.flatnonzero(first > 127)
+    if not len(more):
+        return (raw >> 1) ^ -(raw & 1), pos
+    raw[more] &= 0x7F
     shift = 7
     while len(more):
         if shift >= bits:

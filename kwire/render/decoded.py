@@ -155,5 +155,3 @@ def find(spans: list[Span], path: str) -> Span:
         return known[folded[path.lower()]]
     near = difflib.get_close_matches(path, known, 3, 0.5)
     raise UnknownName("field", path, tuple(near))
-
-

@@ -116,5 +116,3 @@ def _bytes(title: str, path: str, value: Any) -> bytes:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError) as error:
         raise EncodeError(title, path, f"not base64: {error}") from error
-
-

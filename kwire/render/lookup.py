@@ -11,7 +11,8 @@ from kwire.codec.library import Library
 from kwire.errors import UnknownName
 from kwire.render.cells import slot_type
 from kwire.render.lines import Line, paragraph, table
-from kwire.render.page import Page, accepted, diff_lines, page_of
+from kwire.render.page import Page, page_of
+from kwire.render.versions import accepted, diff_lines
 from kwire.schema.errorcodes import ErrorCode, errors
 from kwire.schema.model import Definition, Field, Message
 

@@ -1,30 +1,22 @@
-"""The reference page of a message or an API: words, related errors, wire diagram, schema, example with its bytes.
-
-The wire diagram has the sections of the decoded diagram, so that a reader goes from one to the other; instead of values
-and bytes it shows what each field means. Offsets stand where they are the same in every frame, and with "+" where they
-are the same from the start of a struct.
-"""
+"""The reference page of a message or an API: words, related errors, wire diagram, schema, example with its bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kwire.codec import headers
 from kwire.codec.annotate import annotate
 from kwire.codec.example import example
 from kwire.codec.library import Library, builtin_library
-from kwire.codec.plan import Plan, Slot, StructPlan
+from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.values import Codec
-from kwire.render.cells import slot_type
 from kwire.render.diagram import Options, diagram
 from kwire.render.jsonform import dumps
 from kwire.render.lines import Line, Piece, joined, paragraph, plain, table
-from kwire.schema import model
+from kwire.render.versions import accepted, versions_table
+from kwire.render.wire_diagram import wire_diagram
 from kwire.schema.errorcodes import errors
-from kwire.schema.model import Definition, Message, Release, Versions
-
-FOUR = (4, 0)
+from kwire.schema.model import Definition, Release
 
 
 class Page(NamedTuple):
@@ -141,34 +133,11 @@ def _listeners(definition: Definition) -> str:
 def _record_type(definition: Definition) -> str:
     if definition.is_api or definition.key is None:
         return ""
-    return f"record type {definition.key}, which stands in front of the key" if "Key" in definition.name else (
-        f"record type {definition.key}"
+    return (
+        f"record type {definition.key}, which stands in front of the key"
+        if "Key" in definition.name
+        else (f"record type {definition.key}")
     )
-
-
-def accepted(definition: Definition) -> str:
-    """Which versions a 4.x broker takes, from the releases that kwire knows."""
-    if not definition.is_api or not definition.releases:
-        return ""
-    before = [release for release in definition.releases if release.order < FOUR]
-    since = [release for release in definition.releases if release.order >= FOUR]
-    if before and not any(release.order == FOUR for release in since):
-        since.insert(0, before[-1]._replace(release="4.0"))
-    texts = []
-    for release in since:
-        newest = release.versions.high
-        unstable = f" (v{newest} not yet stable)" if release.highest_stable < newest else ""
-        texts.append(f"{release.release}: {f'v{release.versions}{unstable}' if release.versions else 'none, removed'}")
-    return "Kafka " + ", ".join([*texts[:-1], texts[-1].replace(":", " and later:")])
-
-
-def first_release(definition: Definition, version: int) -> str:
-    """The first release that kwire knows to speak a version; "-2.2" for older than its facts reach."""
-    for release in definition.releases:
-        if version in release.versions:
-            oldest = release is definition.releases[0] and release.order <= (2, 2)
-            return f"≤{release.release}" if oldest else release.release
-    return ""
 
 
 def _errors(definition: Definition, width: int) -> Iterator[Line]:
@@ -178,106 +147,6 @@ def _errors(definition: Definition, width: int) -> Iterator[Line]:
         code = str(error.code) if error else "?"
         rows.append([(f"  {code:>4}", "dim"), (related.name, "error"), (related.note, "")])
     yield from table(["  code", "error", "here"], rows, width)[1:]
-
-
-# ---------------------------------------------------------------- wire diagram
-
-
-class _Place:
-    """The offset while it is fixed; None from the first field of variable size on."""
-
-    def __init__(self, offset: int | None, mark: str = "") -> None:
-        self.offset, self.mark = offset, mark
-
-    def take(self, size: int | None) -> str:
-        text = "" if self.offset is None else f"{self.mark}{self.offset}"
-        self.offset = None if self.offset is None or size is None else self.offset + size
-        return text
-
-
-Row = tuple[str, str, str, str, str]  # offset, name, type, note, style of the note
-
-
-def wire_diagram(plan: Plan, definition: Definition, width: int) -> list[Line]:
-    """The sections of a message, with its header when it travels as a request or a response."""
-    sections: list[tuple[str, list[Row]]] = []
-    place = _Place(0)
-    if definition.is_api and definition.key is not None:
-        request = plan.message.kind == "request"
-        choose = headers.request_header_version if request else headers.response_header_version
-        number = choose(definition.key, plan.version, plan.message)
-        header = headers.header_plan("RequestHeader" if request else "ResponseHeader", number)
-        title = f"{'Request' if request else 'Response'} Header v{number}" + (" · flexible" if header.flexible else "")
-        rows: list[Row] = [(place.take(4), "message_size", "int32 · 4B", "bytes behind this field", "")]
-        _rows(header.root, place, rows, snake=True)
-        sections.append((title, rows))
-    _sections(plan.title, "", plan.root, place, sections)
-    rows_all = [row for _, rows in sections for row in rows]
-    name = max(14, *(len(row[1]) for row in rows_all)) if rows_all else 14
-    kind = max(12, *(len(row[2]) for row in rows_all)) if rows_all else 12
-    name, kind = min(name, width // 3), min(kind, 26)
-    words = "what it is" if width - name - kind >= 36 else ""
-    lines: list[Line] = [[(f"  {'off':>4}  {'field':<{name}}  {'type':<{kind}}  {words}", "head")]]
-    for title, rows in sections:
-        lines.append([("  " + title, "section")])
-        for row in rows:
-            lines += _row(row, name, kind, width)
-    return lines
-
-
-def _row(row: Row, name: int, kind: int, width: int) -> Iterator[Line]:
-    """A row; a name that is too long stands on a line of its own, and so does the note where it is narrow."""
-    offset, field, kind_text, note, style = row
-    left = 2 + 4 + 2 + name + 2 + kind + 2
-    notes = [plain(line) for line in paragraph(note, max(24, width - left))]
-    fits = width - left >= max([24, *map(len, notes)])
-    notes = notes if fits else []
-    if len(field) > name:
-        yield [(f"  {offset:>4}  ", "offset"), (field, "name")]
-        offset = field = ""
-    yield [
-        (f"  {offset:>4}  ", "offset"),
-        (f"{field:<{name}}  ", "name"),
-        (f"{kind_text:<{kind}}  ", "type"),
-        (notes[0] if notes else "", style),
-    ]
-    yield from ([(" " * left, ""), (text, style)] for text in notes[1:])
-    if not fits and note:
-        yield from paragraph(note, width, " " * 8)
-
-
-def _sections(title: str, path: str, plan: StructPlan, place: _Place, out: list[tuple[str, list[Row]]]) -> None:
-    rows: list[Row] = []
-    _rows(plan, place, rows)
-    out.append((title, rows))
-    for slot in (*plan.slots, *plan.tagged.values()):
-        if slot.struct:
-            inner = f"{path}.{slot.name}" if path else slot.name
-            inner += "[]" if slot.array else ""
-            _sections(inner, inner, slot.struct, _Place(0, "+"), out)
-
-
-def _rows(plan: StructPlan, place: _Place, rows: list[Row], snake: bool = False) -> None:
-    for slot in plan.slots:
-        name = model.snake(slot.name) if snake else slot.name
-        rows.append((place.take(slot.size), name, slot_type(slot), _note(slot), ""))
-    if plan.flexible:
-        rows.append((place.take(None), "tagged", "var", "" if plan.tagged else "no known tags", "dim"))
-        for tag, slot in plan.tagged.items():
-            rows.append(("", f"  {slot.name}", f"{slot_type(slot)} · tag {tag}", _note(slot), ""))
-
-
-def _note(slot: Slot) -> str:
-    field = slot.field
-    note = field.note
-    if field.meanings:
-        values = ", ".join(f"{meaning.value} {meaning.name}" for meaning in field.meanings)
-        note = f"{note} {values}." if note else f"{values}."
-    for old in field.was:
-        note = f"{note} Was {old.name} before {old.before}.".strip()
-    if field.default not in (None, "", "0", "false", "null"):
-        note = f"{note} Default {field.default}.".strip()
-    return note
 
 
 # ---------------------------------------------------------------- schema and example
@@ -323,78 +192,6 @@ def example_lines(plan: Plan, width: int) -> Iterator[Line]:
     yield []
     for line in diagram(annotate(plan, raw), raw, Options(width=width - 2)):
         yield [("  ", ""), *line]
-
-
-# ---------------------------------------------------------------- versions
-
-
-def versions_table(definition: Definition, width: int) -> Iterator[Line]:
-    """What each version brought, and which release first spoke it."""
-    words = dict(definition.changes)
-    rows: list[list[Piece]] = []
-    for version in definition.messages[0].versions.each():
-        text = words.get(version) or "; ".join(changes(definition, version)) or "Same fields."
-        rows.append([(f"  v{version}", "name"), (first_release(definition, version), "dim"), (text, "")])
-    yield from table(["  version", "Kafka", "what it brought"], rows, width)
-
-
-def changes(definition: Definition, version: int) -> Iterator[str]:
-    """The fields that come and go with a version, by comparison with the one before."""
-    for message in definition.messages:
-        if version - 1 not in message.versions:
-            continue
-        fields = [(path, field) for path, field in message.walk()]
-        come = [path for path, field in fields if field.versions.low == version]
-        gone = [path for path, field in fields if field.versions.high == version - 1]
-        if come:
-            yield f"{message.kind} adds {', '.join(come)}"
-        if gone:
-            yield f"{message.kind} drops {', '.join(gone)}"
-        if message.flexible.low == version:
-            yield f"{message.kind} is flexible"
-
-
-def diff_lines(definition: Definition, message: Message, old: Plan, new: Plan, width: int) -> Iterator[Line]:
-    """Two versions of a message side by side, structs indented; what differs is marked."""
-    left, right = _outline(old.root, ""), _outline(new.root, "")
-    paths = list(dict.fromkeys([*left, *right]))
-    order = {path: index for index, path in enumerate(right)}
-    paths.sort(key=lambda path: (order.get(path, _before(path, left, order)), path not in left))
-    yield [(f"{message.name} v{old.version} and v{new.version}", "title")]
-    rows = [(path, left.get(path, ""), right.get(path, "")) for path in paths]
-    names = ["  " * path.count(".") + path.rpartition(".")[2] for path in paths]
-    wide = max(map(len, ["field", *names]))
-    kind = max([8, *(len(a) for _, a, _ in rows)])
-    yield [(f"    {'field':<{wide}}  {f'v{old.version}':<{kind}}  v{new.version}", "head")]
-    for name, (_, a, b) in zip(names, rows, strict=True):
-        mark, style = ("+", "good") if not a else ("-", "error") if not b else ("~", "note") if a != b else (" ", "")
-        yield [(f"  {mark} {name:<{wide}}  {a:<{kind}}  {b}", style)]
-    words = dict(definition.changes)
-    span = Versions(min(old.version, new.version) + 1, max(old.version, new.version))
-    for version in span.each():
-        if words.get(version):
-            yield from paragraph(words[version], width, f"  v{version:<3} ", hang=" " * 7)
-
-
-def _outline(plan: StructPlan, path: str) -> dict[str, str]:
-    """Every field's path and type."""
-    out: dict[str, str] = {}
-    for slot in (*plan.slots, *plan.tagged.values()):
-        tag = f" · tag {slot.tag}" if slot.tag is not None else ""
-        out[path + slot.name] = slot.label + tag
-        if slot.struct:
-            out |= _outline(slot.struct, f"{path}{slot.name}.")
-    return out
-
-
-def _before(path: str, left: dict[str, str], order: dict[str, int]) -> int:
-    """Where a field that is gone stood: behind its last sibling that is still there."""
-    place = -1
-    for known in left:
-        if known == path:
-            break
-        place = order.get(known, place)
-    return place
 
 
 # ---------------------------------------------------------------- JSON

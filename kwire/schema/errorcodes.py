@@ -70,7 +70,7 @@ class ErrorCodes:
         return len(self._by_code)
 
     def label(self, code: int) -> str:
-        """"27 REBALANCE_IN_PROGRESS"; of an unknown code the number and that it is unknown."""
+        """ "27 REBALANCE_IN_PROGRESS"; of an unknown code the number and that it is unknown."""
         error = self.get(code)
         return f"{code} {error.name}" if error else f"{code} (no error code that kwire knows)"
 

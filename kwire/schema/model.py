@@ -177,7 +177,7 @@ class Release(NamedTuple):
 
 
 def release_order(release: str) -> tuple[int, ...]:
-    """"2.10" after "2.9"."""
+    """ "2.10" after "2.9"."""
     return tuple(int(part) for part in release.split("."))
 
 

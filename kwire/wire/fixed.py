@@ -17,7 +17,9 @@ CODES = {
 PACKED = {name: Struct(">" + code) for name, code in CODES.items()}
 SIZES = {name: packed.size for name, packed in PACKED.items()} | {"uuid": 16}
 RANGES = {
-    name: (0, (1 << 8 * SIZES[name]) - 1) if name[0] == "u" else (-(1 << 8 * SIZES[name] - 1), (1 << 8 * SIZES[name] - 1) - 1)
+    name: (0, (1 << 8 * SIZES[name]) - 1)
+    if name[0] == "u"
+    else (-(1 << 8 * SIZES[name] - 1), (1 << 8 * SIZES[name] - 1) - 1)
     for name in CODES
     if "int" in name
 }

@@ -104,7 +104,11 @@ def bench(name: str, version: int, message: dict[str, Any], kio: Any, kafka: Any
     title = f"{name} v{version}"
     reads = {"kwire": lambda: codec.decode(raw), "kio": lambda: read(raw, 0)}
     row(f"{title} decode", reads | {"kafka-python": lambda: kafka.decode(raw, version=version)}, number)
-    row(f"{title} encode", {"kwire": lambda: codec.encode(message), "kio": write, "kafka-python": decoded.encode}, number)
+    row(
+        f"{title} encode",
+        {"kwire": lambda: codec.encode(message), "kio": write, "kafka-python": decoded.encode},
+        number,
+    )
 
 
 def main() -> None:

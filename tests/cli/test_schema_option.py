@@ -140,9 +140,7 @@ def test_frames_that_the_schema_says_nothing_about_read_as_before(folder: Path, 
     ],
 )
 @pytest.mark.parametrize("command", ["explain", "import"])
-def test_a_definition_that_cannot_be_read_is_one_line(
-    tmp_path: Path, content: str, message: str, command: str
-) -> None:
+def test_a_definition_that_cannot_be_read_is_one_line(tmp_path: Path, content: str, message: str, command: str) -> None:
     folder = tmp_path / "bad"
     folder.mkdir()
     (folder / "Bad.json").write_text(content, "utf-8")

@@ -134,7 +134,7 @@ def test_error_35_in_the_form_that_was_asked_for_stays_in_it() -> None:
 
 
 def beyond(api: str, have: str) -> str:
-    return f"{api} has versions {have}; a newer schema comes with kwire schema import, or --schema"
+    return f"{api} has versions {have}; newer ones come with kwire schema import, or --schema"
 
 
 WRONG = [

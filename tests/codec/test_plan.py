@@ -80,9 +80,7 @@ def test_a_struct_has_the_fields_of_its_version(kind: str) -> None:
         assert [inner.name for inner in slot.struct.slots] == expected
 
 
-@pytest.mark.parametrize(
-    ("version", "known"), [(-1, "0-5"), (6, "0-5"), (3, "4+"), (1, "0"), (0, "none")]
-)
+@pytest.mark.parametrize(("version", "known"), [(-1, "0-5"), (6, "0-5"), (3, "4+"), (1, "0"), (0, "none")])
 def test_a_version_that_the_message_lacks_is_unknown(version: int, known: str) -> None:
     with pytest.raises(UnknownName) as caught:
         compile_plan(message(versions=known), version)

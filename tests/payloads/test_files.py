@@ -228,7 +228,7 @@ def test_a_path_tells_kind_and_topic(path: str, expected: tuple[str, str | None]
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(UnknownName, match=r"^no kind of log file logs; did you mean log or index or timeindex"):
+    with pytest.raises(UnknownName, match=r"^no kind of log file logs; did you mean log, index, timeindex, "):
         open_file(b"", "logs")
 
 

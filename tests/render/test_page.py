@@ -12,7 +12,8 @@ from kwire.codec.library import builtin_library
 from kwire.errors import UnknownName
 from kwire.render.jsonform import from_json
 from kwire.render.lines import plain
-from kwire.render.page import accepted, changes, diff_lines, example_lines, first_release, page_of, schema_lines
+from kwire.render.page import example_lines, page_of, schema_lines
+from kwire.render.versions import accepted, changes, diff_lines, first_release
 from kwire.schema.model import Definition
 from kwire.schema.registry import builtin
 
