@@ -38,7 +38,8 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
 @click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
 @click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")
-@click.option("--elements", type=click.IntRange(0), default=0, metavar="N", help="At most N elements of each array.")
+@click.option("--elements", type=click.IntRange(1), metavar="N", help="At most N elements of each array.")
+@click.option("--topic", metavar="NAME", help="Of a log's records: the topic, where the file's path does not tell it.")
 @click.option(
     "--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, which are withheld otherwise."
 )
@@ -48,7 +49,7 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @schema_option
 def command(
     file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
-    notes: bool, inner: bool, elements: int, show_secrets: bool,
+    notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
     scram_password: str | None, schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
@@ -70,9 +71,9 @@ def command(
         print("kwire: no bytes", file=sys.stderr)
         return Exit.NOT_KAFKA
     chosen = library(schema)
-    kind = _file_kind(as_name, getattr(file, "name", ""))
+    kind = _file_kind(as_name, getattr(file, "name", ""), data)
     if kind:
-        items = [_file(data, kind, getattr(file, "name", ""))]
+        items = [_file(data, kind, getattr(file, "name", ""), topic)]
     elif as_name is None:
         items = identify(data, chosen)
     else:
@@ -86,8 +87,8 @@ def command(
         _check_scram(items, scram_password)
     if paths:
         return _fields(shown, paths)
-    _show(shown, data, output, full, notes, elements, inner)
-    return _status(items)
+    _show(shown, data, output, full, notes, elements or 0, inner)
+    return _status([item for item, _ in shown], sum(span.wrong_checksums() for _, span in shown))
 
 
 def _check_scram(items: list[Item], password: str) -> None:
@@ -99,23 +100,23 @@ def _check_scram(items: list[Item], password: str) -> None:
     print(f"kwire: SCRAM server signature: {verdict or 'no whole exchange in these frames'}", file=sys.stderr)
 
 
-def _file_kind(as_name: str | None, path: str) -> str | None:
-    """The kind of log file that is said, or that the file's path tells; None for anything else."""
-    from kwire.payloads.files import KINDS, kind_of
+def _file_kind(as_name: str | None, path: str, data: bytes) -> str | None:
+    """The kind of log file that is said, or that the path tells; a batch whose checksum is right is a log too."""
+    from kwire.payloads.files import KINDS, begins_with_batch, kind_of
 
     if as_name is None:
         found = kind_of(path)
-        return found[0] if found else None
+        return found[0] if found else "log" if begins_with_batch(data) else None
     if as_name.lower() == "records":
         return "log"
     return as_name.lower() if as_name.lower() in KINDS else None
 
 
-def _file(data: bytes, kind: str, path: str) -> Item:
+def _file(data: bytes, kind: str, path: str, topic: str | None) -> Item:
     from kwire.codec.identify import Item
     from kwire.payloads.files import open_file
 
-    return Item(0, len(data), open_file(data, kind, path or None), file=True)
+    return Item(0, len(data), open_file(data, kind, path or None, topic), file=True)
 
 
 def _opened(item: Item, data: bytes, show_secrets: bool) -> Span:
@@ -127,10 +128,11 @@ def _opened(item: Item, data: bytes, show_secrets: bool) -> Span:
     return span if show_secrets else conceal(span, item.message)
 
 
-def _status(items: list[Item]) -> Exit:
+def _status(items: list[Item], wrong_checksums: int) -> Exit:
     if all(item.quality == "opaque" for item in items):
         return Exit.NOT_KAFKA
-    return Exit.OK if all(item.quality in ("ok", "inferred") for item in items) else Exit.MALFORMED
+    fine = not wrong_checksums and all(item.quality in ("ok", "inferred") for item in items)
+    return Exit.OK if fine else Exit.MALFORMED
 
 
 def _show(
@@ -142,8 +144,8 @@ def _show(
     if output == "json":
         from kwire.render.jsonform import dumps
 
-        rows = [record(item, span, inner) for item, span in shown]
-        print(dumps(rows[0] if len(rows) == 1 else rows))
+        for item, span in shown:  # a document each, as jq takes them
+            print(dumps(record(item, span, inner)))
         return
     if output == "spans":
         from kwire.render.decoded import span_rows
@@ -168,16 +170,15 @@ def _fields(shown: list[tuple[Item, Span]], paths: tuple[str, ...]) -> int:
     from kwire.codec.span import plain
     from kwire.render.decoded import find
     from kwire.render.jsonform import dumps
+    from kwire.render.lines import clean
 
     for path in paths:
-        span = find([span for _, span in shown], path)
-        value = plain(span)
-        if isinstance(value, bytes) and len(paths) == 1 and not sys.stdout.isatty():
-            sys.stdout.buffer.write(value)
-        elif isinstance(value, str):
-            from kwire.render.lines import clean
-
-            print(clean(value))
-        else:
-            print(dumps(value, indent=None))
+        for span in find([span for _, span in shown], path):
+            value = plain(span)
+            if isinstance(value, bytes) and len(shown) == len(paths) == 1 and not sys.stdout.isatty():
+                sys.stdout.buffer.write(value)
+            elif isinstance(value, str):
+                print(clean(value))
+            else:
+                print(dumps(value, indent=None))
     return Exit.OK

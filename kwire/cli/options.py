@@ -64,8 +64,10 @@ def library(schema: Path | None) -> Library:
 
     if schema is None:
         return builtin_library()
-    from kwire.schema.importer import FIRST_TRUSTED, overlay
+    from kwire.schema.importer import FIRST_TRUSTED, load_folder, overlay
     from kwire.schema.official import read
     from kwire.schema.registry import HERE, Registry, builtin
 
+    if (schema / "apis").is_dir() or (schema / "data").is_dir():  # what kwire schema import wrote
+        return Library(Registry(HERE, list(load_folder(schema).values())))
     return Library(Registry(HERE, overlay(read(schema, otherwise=FIRST_TRUSTED), builtin())))

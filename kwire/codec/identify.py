@@ -18,6 +18,9 @@ from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge
 from kwire.schema.model import Definition, Message
 
+CUT_FRAME = "cut frame"
+PLAUSIBLE_SIZE = 4 * 1024 * 1024  # of a frame that nothing else speaks for: one in a thousand random numbers is below
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -40,11 +43,11 @@ class Item:
 
     @property
     def quality(self) -> str:
-        """ok, inferred, opaque (not Kafka), or the frame's quality."""
+        """ok, inferred, opaque (not Kafka), truncated (perhaps a frame that was cut), or the frame's quality."""
         if self.file:
             return "malformed" if self.span.broken() else "ok"
         if self.verdict or (self.message is None and self.frame is None):
-            return "opaque"
+            return "truncated" if self.span.name == CUT_FRAME else "opaque"
         if self.frame and self.frame.quality != "ok":
             return self.frame.quality
         return "malformed" if self.span.broken() else "ok" if self.sure else "inferred"
@@ -153,7 +156,9 @@ def _single(data: bytes, library: Library) -> Item:
     frame = cut or frame
     if frame:
         return _from_frame(0, len(data), frame, library)
-    return Item(0, len(data), _opaque(data, "bytes"))
+    claimed = int(unpack_from(">i", data)[0]) if len(data) >= 12 else 0
+    name = CUT_FRAME if len(data) - 4 < claimed <= PLAUSIBLE_SIZE else "bytes"
+    return Item(0, len(data), _opaque(data, name))
 
 
 def _as_request(raw: bytes, size: bool, library: Library) -> Frame | None:

@@ -144,7 +144,9 @@ def read_as(
     if len(data) < plan.root.minimum + 4 * size:
         return None
     if message.kind == "request":
-        return decode_frame(data, size=size, library=library).span
+        frame = decode_frame(data, size=size, library=library)
+        meant = (frame.api_key, frame.api_version) == (definition.key, version)
+        return frame.span if size or meant or frame.quality == "ok" else None  # a body looks like no header by chance
     if definition.key is None or (not size and not _room(data, definition.key, message, version)):
         return None
     return decode_frame(data, api=definition.key, version=version, size=size, library=library).span

@@ -13,6 +13,7 @@ from kwire.codec.plan import Slot
 
 UNDECODED = "undecoded"  # the type of a span that could not be read; its note says why
 TAG = "tag"  # the type of a span around a tagged field's value; its own bytes are the tag and the size
+WRONG_CHECKSUM = "wrong checksum"  # how the note of a checksum that does not fit begins
 TAGGED = "tagged"  # the type of a struct's tag section
 
 
@@ -66,6 +67,10 @@ class Span(NamedTuple):
             if child.children:
                 yield from child.below()
 
+    def wrong_checksums(self) -> int:
+        """How many checksums below do not fit their bytes."""
+        return sum(span.note is not None and span.note.startswith(WRONG_CHECKSUM) for span in self.below())
+
     def broken(self) -> tuple[str, Span] | None:
         """The first span that could not be read, with its path; None when all could."""
         if self.type == UNDECODED:
@@ -103,6 +108,8 @@ def opened(span: Span) -> object:
 def fields(span: Span, of: Callable[[Span], object] = plain) -> dict[str, object]:
     """The fields of a struct, a message or a header as plain values; what could not be read is absent."""
     out: dict[str, object] = {}
+    if of is not plain and span.text and isinstance(span.value, bytes):
+        out["_type"] = span.text  # what was opened, as FeatureLevelRecord v0
     for child in span.children:
         if child.type == TAGGED:
             for tag in child.children:

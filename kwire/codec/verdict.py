@@ -37,6 +37,11 @@ class Verdict(NamedTuple):
 
 HTTP = re.compile(rb"(GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) ([^ \r\n]{1,200})")
 ZOOKEEPER = (b"ruok", b"stat", b"srvr", b"mntr", b"conf", b"cons", b"dump", b"envi", b"wchs", b"isro", b"imok")
+ZEROS = 64  # so many zeros are no message; a short answer without errors may be all zeros
+CAPTURES = {
+    b"\xd4\xc3\xb2\xa1": "pcap", b"\xa1\xb2\xc3\xd4": "pcap", b"\x4d\x3c\xb2\xa1": "pcap",
+    b"\xa1\xb2\x3c\x4d": "pcap", b"\x0a\x0d\x0d\x0a": "pcapng",
+}  # fmt: skip
 TLS_KINDS = {20: "change cipher spec", 21: "alert", 22: "handshake", 23: "application data"}
 TLS_ALERTS = {
     0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac", 40: "handshake_failure", 42: "bad_certificate",
@@ -56,6 +61,13 @@ def judge(data: bytes) -> Verdict | None:
     if http:
         method, target = (part.decode("latin-1") for part in http.groups())
         return Verdict("HTTP request", f"{method} {target}", size, "An HTTP client or health check talks to this port.")
+    if len(data) >= ZEROS and not any(data):
+        return Verdict("zero bytes", "", size, "Nothing but zeros: a hole in a file, or memory that was not written.")
+    if data[:4] in CAPTURES:
+        advice = "A file of packets: what kwire decode takes are the bytes of a frame."
+        return Verdict(f"{CAPTURES[data[:4]]} file", "", size, advice)
+    if data[:8] == b"\x00\x00\x00\x08\x04\xd2\x16\x2f":
+        return Verdict("PostgreSQL SSLRequest", "", size, "A PostgreSQL client talks to this port.")
     if data.startswith(b"HTTP/1."):
         line = data.split(b"\r\n", 1)[0][:80].decode("latin-1")
         return Verdict("HTTP response", line, size, "An HTTP server or proxy answers on this port, not a broker.")

@@ -19,12 +19,12 @@ from struct import unpack_from
 
 from kwire.codec.annotate import MAX_SPANS, annotate, count_bytes
 from kwire.codec.library import builtin_library
-from kwire.codec.span import UNDECODED, Span
+from kwire.codec.span import UNDECODED, WRONG_CHECKSUM, Span
 from kwire.errors import UnknownName
 from kwire.payloads import topics
 from kwire.payloads.open import open_topic
 from kwire.records.annotate import CUT, annotate_records, open_message
-from kwire.records.batch import MAGIC_AT, crc32c
+from kwire.records.batch import CRC_START, LOG_OVERHEAD, MAGIC_AT, SIZE, crc32c
 from kwire.wire.fixed import PACKED, SIZES
 from kwire.wire.times import moment
 
@@ -54,6 +54,14 @@ def kind_of(path_name: str) -> tuple[str, str | None] | None:
     if file is None:
         return None
     return file[1], partition[1] if partition else None
+
+
+def begins_with_batch(data: bytes) -> bool:
+    """Whether the bytes begin with a whole batch of magic 2 whose checksum is right: nothing else does by chance."""
+    if len(data) < SIZE or data[MAGIC_AT] != 2:
+        return False
+    end = LOG_OVERHEAD + int(unpack_from(">i", data, 8)[0])
+    return SIZE <= end <= len(data) and crc32c(memoryview(data)[CRC_START:end]) == unpack_from(">I", data, 17)[0]
 
 
 def open_file(data: bytes, kind: str, name: str | None = None, topic: str | None = None) -> Span:
@@ -242,7 +250,7 @@ def _checked(span: Span, data: bytes) -> Span:
     crc = crc32c(memoryview(data)[CRC_FROM:])
     if crc == span.value:
         return span._replace(text="right")
-    note = f"the checksum is {span.value:08x}, the bytes have {crc:08x}: corrupt or changed"
+    note = f"{WRONG_CHECKSUM}: it is {span.value:08x}, the bytes have {crc:08x}; corrupt or changed"
     return span._replace(text=f"wrong: the bytes have {crc:08x}", note=f"{note}; a broker deletes such a snapshot")
 
 

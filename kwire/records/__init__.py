@@ -3,7 +3,7 @@
 read.py         bytes to Batch and Record          annotate.py   bytes to spans
 columns.py      a batch's records as numpy columns build.py      records to bytes
 batch.py        the header of magic 2, checksums   legacy.py     messages of magic 0 and 1
-compression.py  the four codecs, bounded           control.py    control records
+compression.py  the four codecs, bounded
 """
 
 from kwire.records.build import build

@@ -11,7 +11,7 @@ from struct import Struct, unpack_from
 
 from kwire.codec.annotate import MAX_SPANS, annotate, count_bytes
 from kwire.codec.library import builtin_library
-from kwire.codec.span import UNDECODED, Span
+from kwire.codec.span import UNDECODED, WRONG_CHECKSUM, Span
 from kwire.errors import KwireError
 from kwire.records import batch as v2
 from kwire.records import legacy
@@ -106,7 +106,7 @@ class _Walker:
         header = v2.read_header(data, start)
         crc = v2.crc32c(memoryview(data)[start + v2.CRC_START : end])
         texts = {
-            "Crc": "right" if crc == header.crc else f"wrong: the bytes have {crc:08x}",
+            "Crc": "right" if crc == header.crc else None,
             "Attributes": v2.attribute_words(header.attributes, 2),
             "LastOffsetDelta": f"last offset {header.base_offset + header.last_offset_delta}",
             "BaseTimestamp": moment(header.base_timestamp) if header.base_timestamp >= 0 else None,
@@ -126,6 +126,8 @@ class _Walker:
         text = f"{count} record{'' if count == 1 else 's'}{codec}" if count else "no records left"
         if header.is_control:
             text = "control batch"
+        if crc != header.crc:
+            text += ", wrong checksum"
         return Span(name, BATCH, start, end, None, tuple(spans), None, None, f"offset {header.base_offset}, {text}")
 
     def _payload(self, data: bytes, pos: int, end: int, header: v2.Header) -> list[Span]:
@@ -223,7 +225,7 @@ class _Walker:
             return Span(name, UNDECODED, start, end, None, (), str(error))
         crc = v2.crc32(memoryview(data)[start + 16 : end])
         texts = {
-            "Crc": "right" if crc == message.crc else f"wrong: the bytes have {crc:08x}",
+            "Crc": "right" if crc == message.crc else None,
             "Attributes": v2.attribute_words(message.attributes, message.magic),
             "Timestamp": None if message.timestamp is None or message.timestamp < 0 else moment(message.timestamp),
             "Offset": "relative to the wrapper" if inside and message.magic == 1 else None,
@@ -279,7 +281,7 @@ class _Walker:
 
 
 def _wrong(claimed: int, crc: int) -> str:
-    return f"the checksum is {claimed:08x}, the bytes have {crc:08x}: corrupt or changed"
+    return f"{WRONG_CHECKSUM}: it is {claimed:08x}, the bytes have {crc:08x}; corrupt or changed"
 
 
 def _confluent(raw: bytes) -> str | None:
@@ -290,7 +292,7 @@ def _confluent(raw: bytes) -> str | None:
     if len(raw) < 6 or raw[0] or len(raw) == 8:
         return None
     (schema,) = unpack_from(">i", raw, 1)
-    return f"Confluent wire format, schema id {schema}" if 0 < schema < 1 << 24 else None
+    return f"perhaps Confluent wire format, schema id {schema}" if 0 < schema < 1 << 24 else None
 
 
 def control(key: Span, value: Span, data: bytes) -> tuple[Span, Span]:

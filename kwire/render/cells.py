@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from uuid import UUID
 
 from kwire.codec.annotate import count_bytes
@@ -38,6 +39,10 @@ def _value(span: Span) -> Piece:
         return ("none" if not value else f"{value} field{'s' if value != 1 else ''}"), "dim"
     if span.type == TAG:  # one that is not known; of others the value has a cell of its own
         return scalar(span.children[0].value, None) if span.slot is None and span.children else ("", "dim")
+    if span.type in ("header", "message"):
+        return count_bytes(span.end - span.start), "dim"
+    if slot and slot.field.name == "ClientHostAddress" and isinstance(value, bytes) and len(value) in (4, 16):
+        return str(ip_address(value)), "value"
     if slot is None and span.type in INNER:
         if span.type != "array" or not isinstance(value, int):
             return "", "dim"

@@ -24,7 +24,7 @@ def item_lines(
 ) -> list[Line]:
     """Title, remarks and the view: text (the diagram), tree, hex; svg and html show the diagram."""
     lines = _title(item, span, data, width)
-    lines += list(_remarks(item, width))
+    lines += list(_remarks(item, span, data, width))
     if item.verdict:
         return lines
     lines.append([])
@@ -56,7 +56,7 @@ def _title(item: Item, span: Span, data: bytes, width: int) -> list[Line]:
     return joined(parts, width)
 
 
-def _remarks(item: Item, width: int) -> Iterator[Line]:
+def _remarks(item: Item, span: Span, data: bytes, width: int) -> Iterator[Line]:
     verdict = item.verdict
     if verdict:
         if verdict.detail:
@@ -81,19 +81,27 @@ def _remarks(item: Item, width: int) -> Iterator[Line]:
             missing = {"unsized frame": "no size prefix", "body": "a body alone, without a header"}
             if best.definition.is_api:
                 yield [(f"  {missing[best.form]}", "dim")]
+    wrong = span.wrong_checksums()
+    if wrong:
+        yield [(f"  {wrong} checksum{'' if wrong == 1 else 's'} wrong: corrupt or changed on the way", "error")]
     if item.frame and item.frame.note:
         style = "note" if item.frame.quality == "ok" else "error"
         yield from paragraph(f"{item.quality}: {clean(item.frame.note)}", width, "  ", style)
     elif item.message is not None and not item.frame:
         broken = item.span.broken()
         if broken:
-            path, span = broken
+            path, piece = broken
             where = f"{item.span.name}: {path}" if path and path != "trailing" else item.span.name
-            yield from paragraph(f"malformed: {clean(where)}: {clean(span.note or '')}", width, "  ", "error")
+            yield from paragraph(f"malformed: {clean(where)}: {clean(piece.note or '')}", width, "  ", "error")
+    elif item.quality == "truncated":
+        size = int.from_bytes(data[:4], "big")
+        cut = f"truncated: the first four bytes say {size:,} and {len(data) - 4:,} follow, as in a frame that was cut."
+        how = "A response that was cut cannot be told apart: say what it is with --as NAME -v N."
+        yield from paragraph(f"{cut} {how}", width, "  ", "error")
     elif item.message is None and item.frame is None and not item.file:
         yield from paragraph(
-            "No message of any version uses these bytes whole, and no request header begins them. A response that was "
-            "cut cannot be told apart: say what it is with --as NAME -v N.", width, "  ", "error",
+            "No message of any version uses these bytes whole, and no request header begins them. --as NAME -v N says "
+            "what they should be.", width, "  ", "error",
         )  # fmt: skip
 
 
@@ -116,6 +124,8 @@ def record(item: Item, span: Span, inner: bool = False) -> dict[str, Any]:
     elif best:
         row |= {"message": best.name, "version": best.versions[0]}
     row["quality"] = item.quality
+    if span.wrong_checksums():
+        row["wrong_checksums"] = span.wrong_checksums()
     broken = span.broken()
     row["note"] = frame.note if frame and frame.note else broken[1].note if broken else None
     if not item.sure:
@@ -139,19 +149,23 @@ def span_rows(item: Item, span: Span) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def find(spans: list[Span], path: str) -> Span:
-    """The first span with that path, header fields included. Raises UnknownName with the nearest paths."""
-    known: dict[str, Span] = {}
-    for span in spans:
-        for here, part in span.walk():
-            if part.type not in ("tag", "tagged", "header", "message"):
-                known.setdefault(here, part)
-    if path in known:
-        return known[path]
+def find(spans: list[Span], path: str) -> list[Span]:
+    """In each of spans the first one with that path, header fields included. Raises UnknownName with the nearest paths
+    when none has it."""
+    known = [_paths(span) for span in spans]
+    for wanted in (str, str.lower):
+        found = [next((part for here, part in paths.items() if wanted(here) == wanted(path)), None) for paths in known]
+        if any(found):
+            return [part for part in found if part is not None]
     import difflib
 
-    folded = {here.lower(): here for here in known}
-    if path.lower() in folded:
-        return known[folded[path.lower()]]
-    near = difflib.get_close_matches(path, known, 3, 0.5)
+    near = difflib.get_close_matches(path, dict.fromkeys(here for paths in known for here in paths), 3, 0.5)
     raise UnknownName("field", path, tuple(near))
+
+
+def _paths(span: Span) -> dict[str, Span]:
+    out: dict[str, Span] = {}
+    for here, part in span.walk():
+        if part.type not in ("tag", "tagged", "header", "message"):
+            out.setdefault(here, part)
+    return out

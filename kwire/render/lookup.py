@@ -177,7 +177,7 @@ def _field(name: str, library: Library) -> Answer:
     every = [_Place(message, path, field) for message in messages for path, field in message.walk()]
     places = [place for place in every if place.path.lower() == wanted]
     places = places or [place for place in every if place.path.lower().endswith("." + wanted)]
-    places = places or [place for place in every if wanted in (old.name.lower() for old in place.field.was)]
+    places += [place for place in every if wanted in (old.name.lower() for old in place.field.was)]
     if not places:
         known = {place.field.name for place in every} | {place.path for place in every}
         near = difflib.get_close_matches(path, sorted(known), 3, 0.6)

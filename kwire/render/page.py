@@ -10,6 +10,7 @@ from kwire.codec.example import example
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.values import Codec
+from kwire.payloads.open import open_payloads
 from kwire.render.diagram import Options, diagram
 from kwire.render.jsonform import dumps
 from kwire.render.lines import Line, Piece, joined, paragraph, plain, table
@@ -190,7 +191,7 @@ def example_lines(plan: Plan, width: int) -> Iterator[Line]:
         yield [("  (no bytes: this version has no fields)", "dim")]
         return
     yield []
-    for line in diagram(annotate(plan, raw), raw, Options(width=width - 2)):
+    for line in diagram(open_payloads(annotate(plan, raw), raw, plan.message.name), raw, Options(width=width - 2)):
         yield [("  ", ""), *line]
 
 

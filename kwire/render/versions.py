@@ -20,10 +20,12 @@ def accepted(definition: Definition) -> str:
     if before and not any(release.order == FOUR for release in since):
         since.insert(0, before[-1]._replace(release="4.0"))
     texts = []
-    for release in since:
+    for release, following in zip(since, [*since[1:], None], strict=True):
+        last = f"{following.order[0]}.{following.order[1] - 1}" if following and following.order[1] else release.release
+        span = release.release if last == release.release else f"{release.release} to {last}"
         newest = release.versions.high
         unstable = f" (v{newest} not yet stable)" if release.highest_stable < newest else ""
-        texts.append(f"{release.release}: {f'v{release.versions}{unstable}' if release.versions else 'none, removed'}")
+        texts.append(f"{span}: {f'v{release.versions}{unstable}' if release.versions else 'none, removed'}")
     return "Kafka " + ", ".join([*texts[:-1], texts[-1].replace(":", " and later:")])
 
 

@@ -93,7 +93,7 @@ def test_a_field_alone(path: str, out: str | None, kwire: Any) -> None:
         (["--as", "JoinGroupResponse", "-v", "10"], "no version 10 of JoinGroupResponse (it has 0-9)"),
         (["-v", "9"], "-v says the version of what --as names"),
         (["--input", "hex"], "the input is not hex digits"),
-        (["--elements", "-1"], "-1 is not in the range x>=0"),
+        (["--elements", "-1"], "-1 is not in the range x>=1"),
         (["--schema", "nowhere"], "Path 'nowhere' does not exist"),
     ],
 )
@@ -120,7 +120,8 @@ def test_elements_bound_what_is_shown_and_full_lifts_what_is_cut(kwire: Any) -> 
 
 def test_several_frames_are_told_apart_and_answers_follow_their_requests(kwire: Any) -> None:
     both = (FRAMES / "HeartbeatRequest.v3.bin").read_bytes() + (FRAMES / "HeartbeatResponse.v3.bin").read_bytes()
-    rows = json.loads(kwire("decode", "--format", "json", stdin=both).text)
+    documents = kwire("decode", "--format", "json", stdin=both).text.replace("}\n{", "}\0{").split("\0")
+    rows = [json.loads(document) for document in documents]
     assert [(row["start"], row["api"], row["kind"], row["quality"]) for row in rows] == [
         (0, "Heartbeat", "request", "ok"),
         (96, "Heartbeat", "response", "ok"),
