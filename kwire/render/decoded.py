@@ -30,7 +30,7 @@ def item_lines(
     lines.append([])
     if view == "tree":
         lines += tree(span, width)
-    elif view == "hex" or item.quality == "opaque":
+    elif view == "hex" or (item.message is None and item.frame is None and not item.file):
         shown = data if full or view == "hex" else data[:OPAQUE]
         lines += hexdump(span, shown, width)
         if len(data) > len(shown):

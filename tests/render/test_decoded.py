@@ -204,7 +204,8 @@ def test_spans_as_rows() -> None:
     ],
 )
 def test_a_field_is_found_by_its_path(path: str, value: object) -> None:
-    assert find([item.span for item in _items(JOIN)], path).value == value
+    (found,) = find([item.span for item in _items(JOIN)], path)
+    assert found.value == value
 
 
 def test_a_field_that_is_not_there_gets_the_nearest() -> None:
