@@ -110,6 +110,9 @@ def fields(span: Span, of: Callable[[Span], object] = plain) -> dict[str, object
     out: dict[str, object] = {}
     if of is not plain and span.text and isinstance(span.value, bytes):
         out["_type"] = span.text  # what was opened, as FeatureLevelRecord v0
+    if of is not plain and span.type == "record" and isinstance(span.value, int):
+        out["_offset"] = span.value
+        out["_timestamp"] = next((child.text for child in span.children if child.name.startswith("Timestamp")), None)
     for child in span.children:
         if child.type == TAGGED:
             for tag in child.children:

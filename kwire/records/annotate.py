@@ -188,7 +188,7 @@ class _Walker:
         if pos < stop:
             note = f"the record says {length:,} bytes and has {stop - pos:,} too many"
             spans.append(Span("trailing", UNDECODED, pos, stop, None, (), note))
-        return Span(name, RECORD, start, stop, None, tuple(spans), None, None, f"offset {offset}")
+        return Span(name, RECORD, start, stop, offset, tuple(spans), None, None, f"offset {offset}")
 
     def _sized(self, data: bytes, start: int, stop: int, name: str, kind: str = "bytes") -> Span:
         size, pos = _varint(data, start, stop, f"{name} length")
@@ -243,7 +243,7 @@ class _Walker:
             note = f"{count_bytes(end - spans[-1].end)} left over behind the message"
             spans.append(Span("trailing", UNDECODED, spans[-1].end, end, None, (), note))
         text = f"offset {message.offset}" + (f", {name_of(message.attributes)}" if message.attributes & 7 else "")
-        return Span(name, RECORD, start, end, None, tuple(spans), None, None, text)
+        return Span(name, RECORD, start, end, message.offset, tuple(spans), None, None, text)
 
     def _value(self, message: legacy.Message, start: int, end: int, inside: bool) -> Span:
         """The value; of a compressed message, the message set inside."""

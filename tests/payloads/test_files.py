@@ -354,7 +354,7 @@ def test_a_wrong_checksum_is_a_note() -> None:
     crc = open_file(bytes(data), "snapshot").children[1]
     assert (crc.text, crc.note) == (
         "wrong: the bytes have e2316fac",
-        "the checksum is 874e3648, the bytes have e2316fac: corrupt or changed; a broker deletes such a snapshot",
+        "wrong checksum: it is 874e3648, the bytes have e2316fac; corrupt or changed; a broker deletes such a snapshot",
     )
 
 

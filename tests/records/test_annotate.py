@@ -163,8 +163,12 @@ VALUE = b"\x02v"
 @pytest.mark.parametrize(
     ("raw", "name", "note"),
     [
-        (changed(ONE, 17, ">I", 5), "Crc", "the checksum is 00000005, the bytes have fe917cab: corrupt or changed"),
-        (changed(MESSAGE, 12, ">I", 5), "Crc", "the checksum is 00000005, the bytes have "),
+        (
+            changed(ONE, 17, ">I", 5),
+            "Crc",
+            "wrong checksum: it is 00000005, the bytes have fe917cab; corrupt or changed",
+        ),
+        (changed(MESSAGE, 12, ">I", 5), "Crc", "wrong checksum: it is 00000005, the bytes have "),
         (ONE[:16], "[0]", "a cut batch: 16 bytes of its header; a Fetch response may end so"),
         (ONE[:1], "[0]", "a cut batch: 1 byte of its header; a Fetch response may end so"),
         (ONE[:-1], "[0]", "a cut batch: 69 of 70 bytes; a Fetch response may end so"),
@@ -227,8 +231,8 @@ def test_notes_inside_a_compressed_message(inner: bytes, bits: int, name: str, n
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (b"\0\0\0\0\x07data", "Confluent wire format, schema id 7"),
-        (b"\0\0\0\0\x07d", "Confluent wire format, schema id 7"),
+        (b"\0\0\0\0\x07data", "perhaps Confluent wire format, schema id 7"),
+        (b"\0\0\0\0\x07d", "perhaps Confluent wire format, schema id 7"),
         (b"\0\0\0\0\x07", None),
         (b"\0\0\0\0\0data", None),
         (b"\0\x01\0\0\0data", None),
