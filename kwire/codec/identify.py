@@ -100,7 +100,9 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
         answer = decode_frame(raw, api=request.api_key, version=request.api_version, size=True, library=library)
     if frame and (frame.quality == "ok" or _barely_trailing(frame)):
         # a response's correlation id below 65,536 looks like Produce's key, with a version
-        doubtful = frame.api_key == 0 or frame.quality == "trailing"
+        body = frame.body or {}
+        produces = body.get("Acks") in (-1, 0, 1) and bool(body.get("TopicData"))
+        doubtful = (frame.api_key == 0 and not produces) or frame.quality == "trailing"
         answered = answer is not None and answer.quality == "ok"
         if not doubtful or not (answered or _fits_better(raw, frame, library)):
             if frame.correlation_id is not None:
