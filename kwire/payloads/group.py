@@ -3,7 +3,8 @@
 The coordinator does not read them; the protocol type says who does. Consumers write ConsumerProtocolSubscription and
 ConsumerProtocolAssignment, Connect workers ConnectProtocolSubscription and ConnectProtocolAssignment, an int16 version
 in front of each; a version above those known is read as the newest known, as clients do. Inside a consumer's
-subscription, user data belongs to the assignor that the protocol is named after.
+subscription, user data belongs to the assignor that the protocol is named after; inside an assignment, Kafka Streams
+alone has any.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from struct import unpack_from
 
 from kwire.codec.library import builtin_library
 from kwire.codec.span import Span
+from kwire.payloads.streams import assignment_info
 from kwire.records.annotate import open_message
 
 PREFIXES = {"consumer": "ConsumerProtocol", "connect": "ConnectProtocol"}
@@ -43,7 +45,21 @@ def _inner(span: Span, data: bytes, assignor: str | None) -> Span:
 
 def assignment(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     """A member's assignment: SyncGroup, DescribeGroups, GroupMetadataValue."""
-    return _protocol(span, data, around, "Assignment")
+    opened = _protocol(span, data, around, "Assignment")
+    if not opened.children or _sibling(around, "ProtocolType") not in (None, "consumer"):
+        return opened
+    assignor = _sibling(around, "ProtocolName") or _sibling(around, "ProtocolData") or _sibling(around, "Protocol")
+    if assignor not in (None, STREAMS):
+        return opened
+    return opened._replace(children=tuple(_assigned(child, data, assignor) for child in opened.children))
+
+
+def _assigned(span: Span, data: bytes, assignor: str | None) -> Span:
+    """An assignment's field; where nobody named the assignor, user data stays as it is unless it is Streams'."""
+    if span.name != "UserData" or not span.value:
+        return span
+    opened = assignment_info(span, data)
+    return span if opened.note and assignor is None else opened
 
 
 def _protocol(span: Span, data: bytes, around: Sequence[Span], what: str) -> Span:
