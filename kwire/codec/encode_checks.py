@@ -6,6 +6,7 @@ reader uses the same checks field by field.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ MAX_UVARINT = (1 << 32) - 1
 
 def encode_error(plan: Plan, message: Any) -> EncodeError:
     """The first thing that is wrong with message."""
-    for path, reason in _struct(plan.root, message, "", plan.title):
+    for path, reason in _struct(plan.root, message, "", plan):
         return EncodeError(plan.title, path, reason)
     return EncodeError(plan.title, "", "cannot be written")
 
@@ -42,7 +43,7 @@ def _completed(plan: StructPlan, value: Any) -> Any:
     return out
 
 
-def _struct(plan: StructPlan, value: Any, path: str, title: str) -> Iterator[tuple[str, str]]:
+def _struct(plan: StructPlan, value: Any, path: str, whole: Plan) -> Iterator[tuple[str, str]]:
     if not isinstance(value, dict):
         yield path, f"needs an object with fields, has {_kind(value)}"
         return
@@ -53,17 +54,26 @@ def _struct(plan: StructPlan, value: Any, path: str, title: str) -> Iterator[tup
         if name == "_tagged" and plan.flexible:
             yield from _unknown_tags(plan, inner, here)
         elif name not in known:
-            yield here, no_such_field(str(name), list(known), path or title)
+            yield here, no_such_field(whole, here, list(known))
         else:
-            yield from _field(known[name], inner, here, title)
+            yield from _field(known[name], inner, here, whole)
 
 
-def no_such_field(name: str, known: list[str], owner: str) -> str:
-    """The sentence for a field that is not there."""
+def no_such_field(whole: Plan, path: str, known: list[str]) -> str:
+    """The sentence for a field at path that this version does not have; known are the fields that stand there."""
+    bare = re.sub(r"\[\d+\]", "", path)
+    parent, _, name = bare.rpartition(".")
+    for other, field in whole.message.walk():
+        if other == bare:
+            versions = field.versions.join(field.tagged).within(whole.message.versions)
+            return f"not in v{whole.version}: {whole.message.name} has it in v{versions}"
+        if other.rpartition(".")[0] == parent and field.name in known and name in [old.name for old in field.was]:
+            return f"is called {field.name} now"
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, 2) or [k for k in known if k.lower() == name.lower()]
-    return f"no such field in {owner}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    near = get_close_matches(name, known, 2) or [one for one in known if one.lower() == name.lower()]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"no such field in {path.rpartition('.')[0] or whole.title}{hint}"
 
 
 def _unknown_tags(plan: StructPlan, value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -84,13 +94,13 @@ def _unknown_tags(plan: StructPlan, value: Any, path: str) -> Iterator[tuple[str
             yield f"{path}[{tag}]", f"needs bytes, has {_kind(raw)}"
 
 
-def _field(slot: Slot, value: Any, path: str, title: str) -> Iterator[tuple[str, str]]:
+def _field(slot: Slot, value: Any, path: str, whole: Plan) -> Iterator[tuple[str, str]]:
     if value is None:
         if not slot.nullable:
             yield path, "is null, and this field must not be"
         return
     if not slot.array:
-        yield from _single(slot, value, path, title)
+        yield from _single(slot, value, path, whole)
     elif not isinstance(value, list | tuple):
         yield path, f"needs a list, has {_kind(value)}"
     else:
@@ -98,12 +108,12 @@ def _field(slot: Slot, value: Any, path: str, title: str) -> Iterator[tuple[str,
             if element is None:
                 yield f"{path}[{index}]", "is null, and an element must not be"
             else:
-                yield from _single(slot, element, f"{path}[{index}]", title)
+                yield from _single(slot, element, f"{path}[{index}]", whole)
 
 
-def _single(slot: Slot, value: Any, path: str, title: str) -> Iterator[tuple[str, str]]:
+def _single(slot: Slot, value: Any, path: str, whole: Plan) -> Iterator[tuple[str, str]]:
     if slot.struct:
-        yield from _struct(slot.struct, value, path, title)
+        yield from _struct(slot.struct, value, path, whole)
         return
     reason = scalar_reason(slot, value)
     if reason:

@@ -53,66 +53,66 @@ def from_json(plan: Plan, text: str) -> dict[str, Any]:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise EncodeError(plan.title, "", f"not JSON: {error}") from error
-    message = _struct(plan.root, raw, "", plan.title)
+    message = _struct(plan.root, raw, "", plan)
     assert isinstance(message, dict)
     return message
 
 
-def _struct(plan: StructPlan, raw: Any, path: str, title: str) -> Any:
+def _struct(plan: StructPlan, raw: Any, path: str, whole: Plan) -> Any:
     if not isinstance(raw, dict):
         reason = f"needs an object with fields, has {json.dumps(raw)[:60]}"
-        raise EncodeError(title, path, reason)
+        raise EncodeError(whole.title, path, reason)
     known = {slot.name: slot for slot in (*plan.slots, *plan.tagged.values())}
     out: dict[str, Any] = {}
     for name, value in raw.items():
         here = f"{path}.{name}" if path else name
         if name == "_tagged" and plan.flexible and isinstance(value, dict):
-            out[name] = {_tag(title, here, tag): _bytes(title, f"{here}[{tag}]", raw) for tag, raw in value.items()}
+            out[name] = {_tag(whole, here, tag): _bytes(whole, f"{here}[{tag}]", raw) for tag, raw in value.items()}
         elif name not in known:
-            raise EncodeError(title, here, no_such_field(name, list(known), path or title))
+            raise EncodeError(whole.title, here, no_such_field(whole, here, list(known)))
         else:
-            out[name] = _field(known[name], value, here, title)
+            out[name] = _field(known[name], value, here, whole)
     return out
 
 
-def _tag(title: str, path: str, tag: str) -> int:
+def _tag(whole: Plan, path: str, tag: str) -> int:
     if not tag.isdecimal() or int(tag) >= 1 << 32:
-        raise EncodeError(title, path, f"{tag} is not a tag number")
+        raise EncodeError(whole.title, path, f"{tag} is not a tag number")
     return int(tag)
 
 
-def _field(slot: Slot, value: Any, path: str, title: str) -> Any:
+def _field(slot: Slot, value: Any, path: str, whole: Plan) -> Any:
     if value is None:
         if not slot.nullable:
-            raise EncodeError(title, path, "is null, and this field must not be")
+            raise EncodeError(whole.title, path, "is null, and this field must not be")
         return None
     if not slot.array:
-        return _single(slot, value, path, title)
+        return _single(slot, value, path, whole)
     if not isinstance(value, list):
-        raise EncodeError(title, path, f"needs a list, has {json.dumps(value)[:60]}")
-    return [_single(slot, element, f"{path}[{index}]", title) for index, element in enumerate(value)]
+        raise EncodeError(whole.title, path, f"needs a list, has {json.dumps(value)[:60]}")
+    return [_single(slot, element, f"{path}[{index}]", whole) for index, element in enumerate(value)]
 
 
-def _single(slot: Slot, value: Any, path: str, title: str) -> Any:
+def _single(slot: Slot, value: Any, path: str, whole: Plan) -> Any:
     if slot.struct:
-        return _struct(slot.struct, value, path, title)
+        return _struct(slot.struct, value, path, whole)
     if slot.type in ("bytes", "records"):
-        return _bytes(title, path, value)
+        return _bytes(whole, path, value)
     if slot.type == "uuid" and isinstance(value, str):
         try:
             return uuids.from_text(value)
         except ValueError as error:
-            raise EncodeError(title, path, f"needs a uuid of 22 characters, has {value[:60]!r}") from error
+            raise EncodeError(whole.title, path, f"needs a uuid of 22 characters, has {value[:60]!r}") from error
     reason = scalar_reason(slot, value)
     if reason:
-        raise EncodeError(title, path, reason)
+        raise EncodeError(whole.title, path, reason)
     return value
 
 
-def _bytes(title: str, path: str, value: Any) -> bytes:
+def _bytes(whole: Plan, path: str, value: Any) -> bytes:
     if not isinstance(value, str):
-        raise EncodeError(title, path, f"needs base64 text, has {json.dumps(value)[:60]}")
+        raise EncodeError(whole.title, path, f"needs base64 text, has {json.dumps(value)[:60]}")
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise EncodeError(title, path, f"not base64: {error}") from error
+        raise EncodeError(whole.title, path, f"not base64: {error}") from error

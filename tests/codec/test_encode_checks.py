@@ -178,20 +178,32 @@ def test_the_path_leads_to_what_is_wrong(message: Any, path: str, reason: str) -
 def test_a_field_of_another_version_is_no_field() -> None:
     with pytest.raises(EncodeError) as caught:
         kwire.encode("HeartbeatResponse", 0, {"ThrottleTimeMs": 0})
-    assert str(caught.value) == "HeartbeatResponse v0: ThrottleTimeMs: no such field in HeartbeatResponse v0"
+    assert str(caught.value) == "HeartbeatResponse v0: ThrottleTimeMs: not in v0: HeartbeatResponse has it in v1-4"
+
+
+def test_a_nested_field_of_another_version() -> None:
+    with pytest.raises(EncodeError) as caught:
+        kwire.encode("FetchRequest", 16, {"Topics": [{"Topic": "orders"}]})
+    assert str(caught.value) == "FetchRequest v16: Topics[0].Topic: not in v16: FetchRequest has it in v0-12"
+
+
+def test_an_older_name_leads_to_the_newer() -> None:
+    with pytest.raises(EncodeError) as caught:
+        kwire.encode("TxnOffsetCommitRequest", 5, {"GenerationId": 1})
+    assert caught.value.reason == "is called GenerationIdOrMemberEpoch now"
 
 
 @pytest.mark.parametrize(
     ("name", "known", "sentence"),
     [
-        ("MaxWait", ["MaxWaitMs", "MinBytes"], "no such field in Fetch; did you mean MaxWaitMs?"),
-        ("MaxByte", ["MinBytes", "MaxBytes"], "no such field in Fetch; did you mean MaxBytes or MinBytes?"),
-        ("ISR", ["Isr"], "no such field in Fetch; did you mean Isr?"),
-        ("Isr", [], "no such field in Fetch"),
+        ("MaxWait", ["MaxWaitMs", "MinBytes"], "no such field in Sample v0; did you mean MaxWaitMs?"),
+        ("MaxByte", ["MinBytes", "MaxBytes"], "no such field in Sample v0; did you mean MaxBytes or MinBytes?"),
+        ("ISR", ["Isr"], "no such field in Sample v0; did you mean Isr?"),
+        ("Isr", [], "no such field in Sample v0"),
     ],
 )
 def test_no_such_field_names_the_nearest(name: str, known: list[str], sentence: str) -> None:
-    assert no_such_field(name, known, "Fetch") == sentence
+    assert no_such_field(codec().plan, name, known) == sentence
 
 
 # ---------------------------------------------------------------- unknown tags
