@@ -4,6 +4,7 @@
     ├── DecodeError          bytes that are not what they should be; knows the path and the offset
     ├── EncodeError          a message that cannot be written; knows the path
     ├── SchemaError          a definition that cannot be read or merged; knows the file and the line
+    ├── CaptureError         a file that is no capture, or damaged where nothing can be read any more
     └── UnknownName          no such message, API, field, error code or version; knows the nearest ones
 
 Everything that kwire raises on purpose is a KwireError, and the command line turns each into one line.
@@ -55,6 +56,14 @@ class SchemaError(KwireError):
     def __init__(self, where: str, reason: str) -> None:
         self.where, self.reason = where, reason
         super().__init__(f"{where}: {reason}")
+
+
+class CaptureError(KwireError):
+    """A capture that cannot be read. source is the file or interface."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source, self.reason = source, reason
+        super().__init__(f"{source}: {reason}")
 
 
 class UnknownName(KwireError):

@@ -19,6 +19,7 @@ COMMANDS = {  # name: (module, what it does)
     "apis": ("apis", "All APIs in a table."),
     "errors": ("errors_table", "All error codes in a table."),
     "decode": ("decode", "Bytes to a diagram: a file or stdin, in whatever form they were pasted."),
+    "read": ("read", "A capture's exchanges, a line each."),
     "encode": ("encode", "A message's JSON to bytes."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
 }

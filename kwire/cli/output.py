@@ -6,17 +6,22 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kwire.render.lines import STYLES, Line, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPE_WIDTH = 100
 
 
-def width() -> int:
-    """The columns to lay out for: the terminal's, COLUMNS when it is set, else 100."""
+def width(pipe: int = PIPE_WIDTH) -> int:
+    """The columns to lay out for: the terminal's, COLUMNS when it is set, else those of a pipe."""
     if "COLUMNS" in os.environ or sys.stdout.isatty():
         return max(60, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns)
-    return PIPE_WIDTH
+    return pipe
 
 
 def show(lines: Iterable[Line]) -> None:
@@ -26,12 +31,18 @@ def show(lines: Iterable[Line]) -> None:
         for line in lines:
             write(plain(line) + "\n")
         return
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    console = _console()
     for line in lines:
         console.print(Text.assemble(*((text, STYLES.get(style, style)) for text, style in line)))
+
+
+@cache
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def export(lines: Iterable[Line], form: str, title: str) -> str:

@@ -8,6 +8,7 @@ go on beneath, bytes only when full is asked for: then over the whole width.
 from __future__ import annotations
 
 import textwrap
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -27,12 +28,13 @@ HEADS = ("off", "field", "type", "value", "bytes")
 
 class Options(NamedTuple):
     """width in columns; full: all bytes of every row; notes: the fields' notes too; elements: at most so many of each
-    array (0: all)."""
+    array (0: all); packets: where in the frame which packet begins, as (offset, number): a column of its own."""
 
     width: int = 100
     full: bool = False
     notes: bool = False
     elements: int = 0
+    packets: tuple[tuple[int, int], ...] = ()
 
 
 class Row(NamedTuple):
@@ -65,13 +67,39 @@ def diagram(span: Span, data: bytes, options: Options = Options()) -> list[Line]
     """The lines for a frame's or a message's tree; data are the bytes that offsets count in."""
     sections = list(_sections(span, data, options))
     rows = [row for section in sections for row in section.rows]
+    gutter = _Gutter(options.packets)
+    options = options._replace(width=options.width - gutter.width)
     layout = _layout(rows, options.width)
-    lines: list[Line] = [_head(layout)]
+    lines: list[Line] = [gutter.beside(_head(layout), "packet")]
     for section in sections:
-        lines += joined([(part, "section") for part in section.title.split(" · ")], options.width)
+        titles = joined([(part, "section") for part in section.title.split(" · ")], options.width)
+        lines += [gutter.beside(line) for line in titles]
         for row in section.rows:
-            lines += _row(row, section.data, layout, options)
+            packet = gutter.packet(row.span.start) if section.data is data else ""
+            for line in _row(row, section.data, layout, options):
+                lines.append(gutter.beside(line, packet))
+                packet = ""
     return lines
+
+
+class _Gutter:
+    """The column of packets: a number where a row begins in another packet than the row above."""
+
+    def __init__(self, packets: tuple[tuple[int, int], ...]) -> None:
+        self._offsets = [offset for offset, _ in packets]
+        self._numbers = [number for _, number in packets]
+        self._last = -1
+        self.width = max(6, *(len(str(number)) for number in self._numbers)) + 2 if packets else 0
+
+    def packet(self, offset: int) -> str:
+        at = bisect_right(self._offsets, offset) - 1
+        if at < 0 or at == self._last:
+            return ""
+        self._last = at
+        return str(self._numbers[at])
+
+    def beside(self, line: Line, text: str = "") -> Line:
+        return [(f"{text:>{self.width - 2}}  ", "offset"), *line] if self.width else line
 
 
 # ---------------------------------------------------------------- sections

@@ -1,0 +1,356 @@
+"""From segments to connections: which stream each belongs to, when a connection begins anew, when it is over.
+
+A block's segments are sorted by flow. Of a flow whose segments follow each other without a hole, which is the rule, all
+bytes are joined at once. Connections that a SYN opens or that are out of order take the slow path, segment by segment.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from kwire.capture.ip import address_text
+from kwire.capture.streams import HALF, HELD, PATIENCE, WRAP, Run, Stream, signed
+from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
+
+IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
+LINGER = 3_000_000_000  # ns that a closed connection is kept for segments that come late
+HELD_IN_ALL = 256 << 20  # bytes that may wait behind holes in all connections together
+MOST_OPEN = 100_000  # connections
+MOST_ENDPOINTS = 1_000_000  # whose epochs are remembered
+SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
+LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
+
+Endpoint = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """Both directions between two endpoints. streams[0] carries what ends[0] sends.
+
+    epoch counts, from 1, how often these two endpoints began anew. opener: the index of the side that sent the SYN.
+    """
+
+    key: Key
+    ends: tuple[Endpoint, Endpoint]
+    epoch: int
+    streams: tuple[Stream, Stream] = field(default_factory=lambda: (Stream(), Stream()))
+    opener: int | None = None
+    first_time: int = 0
+    last_time: int = 0
+    segments: int = 0
+    reset: bool = False
+    fins: int = 0  # a bit for each side
+    finished: bool = False
+    opening: list[int] = field(default_factory=list)  # the packets with its SYNs
+
+    @property
+    def closed(self) -> bool:
+        """Whether both sides have said that they are done, and all that they sent is there."""
+        return self.reset or (self.fins == 3 and all(stream.ended for stream in self.streams))
+
+    def open(self, side: int, seq: int, flags: int, number: int) -> None:
+        """A SYN of this side, or its answer to one, in the packet of that number."""
+        if len(self.opening) < 8:
+            self.opening.append(number)
+        self.streams[side].open(seq)
+        self.opener = 1 - side if flags & ACK else side
+
+    def finish(self) -> None:
+        """Nothing more will come: what waits behind holes is delivered."""
+        self.finished = True
+        for stream in self.streams:
+            while stream.held:
+                stream.give_up()
+
+
+class Connections:
+    """feed(segments) gives the connections that got something new, each once, those that are over as finished."""
+
+    def __init__(self, held: int = HELD, idle: int = IDLE) -> None:
+        self._held, self._idle = held, idle
+        self._sides: dict[Key, tuple[Connection, int]] = {}
+        self._open: dict[int, Connection] = {}  # by id
+        self._waiting: dict[int, Connection] = {}  # those with a hole
+        self._epochs: dict[Key, int] = {}  # of connections that are over
+        self._swept = 0
+        self.now = 0
+
+    def feed(self, segments: Segments) -> Iterator[Connection]:
+        """Adds a block of segments."""
+        if not len(segments):
+            return
+        block = _Block(segments)
+        self.now = max(self.now, int(segments.time.max()))
+        touched: dict[int, Connection] = {}
+        done: set[int] = set()
+        for flow, key in enumerate(segments.keys):
+            if flow in done:
+                continue
+            other = block.index.get(_reverse(key))
+            if flow in block.syns or other in block.syns:
+                flows = [flow] if other is None or other == flow else [flow, other]
+                done.update(flows)
+                connection, side = self._sides.get(key) or self._begin(key)
+                if not connection.segments and all(block.opens(one) for one in flows):
+                    for turn, one in enumerate(flows):
+                        self._add(connection, side ^ turn, block, one)
+                else:
+                    ended, connection = self._slowly(connection, side, block, flows)
+                    yield from ended
+                    touched = {name: kept for name, kept in touched.items() if not kept.finished}
+            elif key in self._sides or block.carries(flow):
+                connection, side = self._sides.get(key) or self._begin(key)
+                self._add(connection, side, block, flow)
+            else:
+                continue  # a last FIN or RST of a connection that is over
+            touched[id(connection)] = connection
+        for connection in self._patience():
+            touched[id(connection)] = connection
+        yield from touched.values()
+        yield from self._sweep()
+
+    def finish(self) -> Iterator[Connection]:
+        """The capture is over: all connections that are still open."""
+        for connection in list(self._open.values()):
+            yield self._end(connection)
+
+    def _begin(self, key: Key) -> tuple[Connection, int]:
+        ends = (address_text(key[0], key[1]), key[2]), (address_text(key[3], key[4]), key[5])
+        return self._register(Connection(key, ends, self._epochs.get(_pair(key), 0) + 1)), 0
+
+    def _register(self, connection: Connection) -> Connection:
+        key = connection.key
+        self._sides[key], self._sides[_reverse(key)] = (connection, 0), (connection, 1)
+        self._open[id(connection)] = connection
+        return connection
+
+    def _end(self, connection: Connection) -> Connection:
+        """Takes a connection out. Of its endpoints the epoch is remembered."""
+        del self._open[id(connection)]
+        self._waiting.pop(id(connection), None)
+        key = connection.key
+        del self._sides[key]
+        self._sides.pop(_reverse(key), None)  # gone already where both ends are the same
+        if len(self._epochs) >= MOST_ENDPOINTS:
+            self._epochs.clear()
+        self._epochs[_pair(key)] = connection.epoch
+        connection.finish()
+        return connection
+
+    def _add(self, connection: Connection, side: int, block: _Block, flow: int) -> None:
+        """A flow without a SYN, or with one that stands first."""
+        stream = connection.streams[side]
+        low, high = block.bounds[flow], block.bounds[flow + 1]
+        _note(connection, block.first_times[flow], block.last_times[flow], high - low)
+        for at in block.syns.get(flow, ())[:1]:
+            connection.open(side, block.seqs[at], block.flags[at], block.numbers[at])
+        data = low + block.bare[flow]
+        plain = data < high and block.plain(data, high)
+        if stream.next is None and plain:
+            stream.next = stream.first = block.seqs[data]
+        if plain and not stream.held and stream.next == block.seqs[data]:
+            stream.extend(*block.joined(data, high, stream.position))
+        elif data < high:
+            self._take(connection, side, block.runs(data, high))
+        for at in block.controls.get(flow, ()):
+            _control(connection, side, block, at)
+
+    def _take(self, connection: Connection, side: int, runs: list[Run]) -> None:
+        connection.streams[side].take(runs)
+        if connection.streams[side].held:
+            self._waiting[id(connection)] = connection
+
+    def _slowly(
+        self, connection: Connection, first: int, block: _Block, flows: list[int]
+    ) -> tuple[list[Connection], Connection]:
+        """Flows of which one holds a SYN: segments of both directions in the order of the capture, epoch by epoch.
+        Gives the connections that ended, and the one that goes on. first: the side of the first flow."""
+        ended = []
+        places = [
+            (block.order[at], at, first ^ turn)
+            for turn, flow in enumerate(flows)
+            for at in range(block.bounds[flow], block.bounds[flow + 1])
+        ]
+        runs: tuple[list[Run], list[Run]] = [], []
+        controls: list[tuple[int, int]] = []
+        for _, at, side in sorted(places):
+            seq = block.seqs[at]
+            if block.flags[at] & SYN:
+                if _begins_anew(connection, side, seq, runs[side]):
+                    self._settle(connection, runs, controls, block)
+                    runs, controls = ([], []), []
+                    ended.append(self._end(connection))
+                    connection = self._register(Connection(connection.key, connection.ends, connection.epoch + 1))
+                connection.open(side, seq, block.flags[at], block.numbers[at])
+                seq = (seq + 1) % WRAP
+            _note(connection, block.times[at], block.times[at], 1)
+            if block.lengths[at]:
+                runs[side].append(block.run(at, at + 1, seq))
+            controls.append((at, side))
+        self._settle(connection, runs, controls, block)
+        return ended, connection
+
+    def _settle(
+        self, connection: Connection, runs: tuple[list[Run], list[Run]], controls: list[tuple[int, int]], block: _Block
+    ) -> None:
+        for side in (0, 1):
+            self._take(connection, side, runs[side])
+        for at, side in controls:
+            _control(connection, side, block, at)
+
+    def _patience(self) -> Iterator[Connection]:
+        """Gives up holes that stay too long, or that too much waits behind."""
+        together = sum(stream.held_bytes for connection in self._waiting.values() for stream in connection.streams)
+        for connection in list(self._waiting.values()):
+            gave_up = False
+            for stream in connection.streams:
+                while stream.held and (
+                    stream.held_bytes > self._held
+                    or together > HELD_IN_ALL
+                    or self.now - min(run.times[0] for _, run in stream.held) > PATIENCE
+                ):
+                    together -= stream.held_bytes
+                    stream.give_up()
+                    together += stream.held_bytes
+                    gave_up = True
+            if gave_up:
+                yield connection
+            if not any(stream.held for stream in connection.streams):
+                del self._waiting[id(connection)]
+
+    def _sweep(self) -> Iterator[Connection]:
+        """Ends what is closed or idle, and the idlest when there are too many."""
+        if self.now - self._swept < SWEEP and len(self._open) <= MOST_OPEN:
+            return
+        self._swept = self.now
+        for connection in list(self._open.values()):
+            quiet = self.now - connection.last_time
+            if quiet > self._idle or (connection.closed and quiet > LINGER):
+                yield self._end(connection)
+        if len(self._open) > MOST_OPEN:
+            idlest = sorted(self._open.values(), key=lambda connection: connection.last_time)
+            for connection in idlest[: len(idlest) - MOST_OPEN // 2]:
+                yield self._end(connection)
+
+
+def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run]) -> bool:
+    """Whether a SYN with this number opens another connection than the one that is known."""
+    stream, other = connection.streams[side], connection.streams[1 - side]
+    if stream.syn is not None:
+        return stream.syn != seq
+    firsts = [run.seq for run in runs[:1]] if stream.first is None else [stream.first]
+    if firsts:  # a SYN that comes late is followed by the bytes that were there before it
+        return not 0 <= signed(firsts[0] - seq - 1) <= LATE_SYN
+    return other.syn is None and connection.segments > 0
+
+
+def _note(connection: Connection, first: int, last: int, segments: int) -> None:
+    if not connection.segments:
+        connection.first_time = connection.last_time = first
+    connection.segments += segments
+    connection.first_time = min(connection.first_time, first)
+    connection.last_time = max(connection.last_time, last)
+
+
+def _control(connection: Connection, side: int, block: _Block, at: int) -> None:
+    flags = block.flags[at]
+    if flags & FIN:
+        connection.fins |= 1 << side
+        connection.streams[side].close((block.seqs[at] + block.lengths[at] + (flags & SYN > 0)) % WRAP)
+    if flags & RST:
+        connection.reset = True
+
+
+def _reverse(key: Key) -> Key:
+    return (*key[3:], *key[:3])
+
+
+def _pair(key: Key) -> Key:
+    return min(key, _reverse(key))
+
+
+class _Block:
+    """Segments sorted by flow and within it by sequence number, those without bytes first.
+
+    As lists, since the slow path reads single ones, the fast one runs of them."""
+
+    def __init__(self, segments: Segments) -> None:
+        bare, first = segments.length == 0, np.zeros(len(segments.keys), np.int64)
+        first[segments.flow[::-1]] = segments.seq[::-1]  # the last one written is the flow's first
+        relative = (segments.seq - first[segments.flow] + HALF) % WRAP
+        order = np.lexsort((relative, ~bare, segments.flow))
+        flow, seq, length = segments.flow[order], segments.seq[order], segments.length[order]
+        flags, have, start = segments.flags[order], segments.have[order], segments.start[order]
+        time = segments.time[order]
+        follows = np.zeros(len(order), np.int64)  # 1 where a segment does not follow the one before it
+        follows[1:] = seq[1:] != (seq[:-1] + length[:-1]) % WRAP
+        self._holes = np.cumsum(follows).tolist()
+        cut = have < length
+        follows[1:] |= cut[:-1]
+        self._splits: list[int] = np.flatnonzero(follows).tolist()
+        self._cuts = np.concatenate(([0], np.cumsum(cut))).tolist()
+        sums = np.cumsum(length)
+        self._before = sums - length
+        self._sums = [0, *sums.tolist()]
+        bounds = np.searchsorted(flow, np.arange(len(segments.keys) + 1))
+        self.bounds: list[int] = bounds.tolist()
+        self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
+        self.last_times: list[int] = np.maximum.reduceat(time, bounds[:-1]).tolist()
+        self.bare: list[int] = np.add.reduceat(bare[order].astype(np.int64), bounds[:-1]).tolist()
+        self.index = {key: number for number, key in enumerate(segments.keys)}
+        self.syns: dict[int, list[int]] = {}
+        for at in np.flatnonzero(flags & SYN).tolist():
+            self.syns.setdefault(int(flow[at]), []).append(at)
+        self.controls: dict[int, list[int]] = {}
+        for at in np.flatnonzero(flags & (FIN | RST)).tolist():
+            self.controls.setdefault(int(flow[at]), []).append(at)
+        self.order: list[int] = order.tolist()
+        self.seqs: list[int] = seq.tolist()
+        self.lengths: list[int] = length.tolist()
+        self.flags: list[int] = flags.tolist()
+        self.times: list[int] = time.tolist()
+        self.numbers: list[int] = segments.number[order].tolist()
+        self._starts: list[int] = start.tolist()
+        self._ends: list[int] = (start + have).tolist()
+        self._buffer = segments.buffer
+
+    def carries(self, flow: int) -> bool:
+        """Whether there are bytes in it."""
+        return bool(self._sums[self.bounds[flow]] < self._sums[self.bounds[flow + 1]])
+
+    def opens(self, flow: int) -> bool:
+        """Whether a SYN, if there is one, is alone, carries nothing and comes right before what there is."""
+        syns, data = self.syns.get(flow, ()), self.bounds[flow] + self.bare[flow]
+        if not syns:
+            return True
+        follows = data == self.bounds[flow + 1] or self.seqs[data] == (self.seqs[syns[0]] + 1) % WRAP
+        return len(syns) == 1 and not self.lengths[syns[0]] and follows
+
+    def plain(self, low: int, high: int) -> bool:
+        """Whether the segments follow each other and are whole."""
+        return bool(self._holes[low] == self._holes[high - 1] and self._cuts[low] == self._cuts[high])
+
+    def joined(self, low: int, high: int, position: int) -> tuple[bytes, list[int], list[int], list[int]]:
+        """The bytes of segments that follow each other, and their packets, as Stream.extend takes them."""
+        buffer = self._buffer
+        if high - low == 1:
+            data = bytes(buffer[self._starts[low] : self._ends[low]])
+            return data, [position], self.times[low:high], self.numbers[low:high]
+        parts = [buffer[a:b] for a, b in zip(self._starts[low:high], self._ends[low:high], strict=True)]
+        places: list[int] = (self._before[low:high] + (position - self._sums[low])).tolist()
+        return b"".join(parts), places, self.times[low:high], self.numbers[low:high]
+
+    def runs(self, low: int, high: int) -> list[Run]:
+        """The segments in runs that follow each other."""
+        first, last = bisect_right(self._splits, low), bisect_left(self._splits, high)
+        ends = [low, *self._splits[first:last], high]
+        return [self.run(start, end, self.seqs[start]) for start, end in pairwise(ends)]
+
+    def run(self, low: int, high: int, seq: int) -> Run:
+        data, offsets, times, numbers = self.joined(low, high, 0)
+        return Run(seq, data, self._sums[high] - self._sums[low], offsets, times, numbers)

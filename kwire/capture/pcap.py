@@ -1,0 +1,137 @@
+"""pcap files: a header, then records; both byte orders, microseconds and nanoseconds.
+
+One loop walks the record headers, everything else is read as columns. Where a record header makes no sense, the next
+place is searched from which a chain of plausible headers follows (IETF draft-ietf-opsawg-pcap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+
+import numpy as np
+
+from kwire.capture.packets import Packets
+from kwire.errors import CaptureError
+
+MAGICS = {  # (byte order, ns for each unit of the fraction)
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+HEADER, RECORD = 24, 16
+MAX_PACKET = 1 << 22  # bytes; a record that claims more is damage
+CHAIN = 4  # record headers in a row that make a place believable
+WEEK = 7 * 86400
+
+
+class PcapReader:
+    """read(view, final) gives the packets of a window and how many bytes of it they took."""
+
+    def __init__(self, head: bytes, name: str) -> None:
+        if len(head) < HEADER:
+            raise CaptureError(name, f"a pcap header takes {HEADER} bytes, there are {len(head)}")
+        self.order, self.unit = MAGICS[head[:4]]
+        _, _, _, _, snaplen, link = Struct(self.order + "HHiIII").unpack_from(head, 4)
+        self.link = link & 0xFFFF
+        self.snaplen = snaplen
+        self.notes: list[str] = []
+        self.secrets: list[bytes] = []
+        self.dropped = 0
+        self._number = 1
+        self._pos = 0  # in the capture, of the window's first byte
+        self._header = True
+        self._seconds = 0
+
+    def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
+        """The packets of the window. final: no more bytes will come, so that a cut record is the last one."""
+        begin = HEADER if self._header else 0
+        self._header = False
+        starts, used, cut = self._walk(view, begin, final)
+        self._pos += used
+        if not starts:
+            return iter(()), used
+        return iter((self._packets(view, starts, cut),)), used
+
+    def _walk(self, view: memoryview, pos: int, final: bool) -> tuple[list[int], int, bool]:
+        """Where records begin; how far they reach; whether the last one is cut."""
+        starts: list[int] = []
+        append = starts.append
+        length_at = Struct(self.order + "I").unpack_from
+        end = len(view)
+        last_header = end - RECORD
+        while pos <= last_header:
+            (captured,) = length_at(view, pos + 8)
+            following = pos + RECORD + captured
+            if captured > MAX_PACKET:
+                pos = self._resync(view, pos)
+                continue
+            if following > end:
+                if not final:
+                    return starts, pos, False
+                append(pos)
+                self.notes.append(
+                    f"packet {self._number + len(starts) - 1:,} is cut: the file ends {following - end:,} bytes early"
+                )
+                return starts, end, True
+            append(pos)
+            pos = following
+        if final and 0 < end - pos < RECORD:
+            self.notes.append(f"the file ends in the middle of a packet header, {end - pos} bytes behind the last one")
+            pos = end
+        return starts, pos, False
+
+    def _packets(self, view: memoryview, starts: list[int], cut: bool) -> Packets:
+        at = np.array(starts, np.int64)
+        if self._seconds == 0:
+            self._seconds = Struct(self.order + "I").unpack_from(view, starts[0])[0]
+        words = np.ndarray((len(view) - 3,), self.order + "u4", view, strides=(1,))
+        captured = words[at + 8].astype(np.int64)
+        length = words[at + 12].astype(np.int64)
+        if cut:
+            captured[-1] = len(view) - (starts[-1] + RECORD)
+        time = words[at].astype(np.int64) * 1_000_000_000 + words[at + 4].astype(np.int64) * self.unit
+        number = np.arange(self._number, self._number + len(at), dtype=np.int64)
+        self._number += len(at)
+        links = np.full(len(at), self.link, np.int64)
+        return Packets(view, number, time, at + RECORD, captured, np.maximum(length, captured), links)
+
+    def _resync(self, view: memoryview, pos: int) -> int:
+        """The next place where records go on; the end of the window when there is none."""
+        found = find_record(view, pos + 1, self.order, self._seconds)
+        following = len(view) - RECORD + 1 if found is None else found
+        following = max(following, pos + 1)
+        self.notes.append(f"damaged at byte {self._pos + pos:,}: {following - pos:,} bytes skipped")
+        return following
+
+
+def find_record(view: memoryview, pos: int, order: str, seconds: int, chain: int = CHAIN) -> int | None:
+    """Where at or behind pos a chain of plausible record headers begins; None where there is none.
+
+    seconds: a time near which the packets lie (0: any). A chain may also end exactly at the end of view.
+    """
+    n = len(view) - pos - RECORD + 1
+    if n <= 0:
+        return None
+    words = np.ndarray((len(view) - 3,), order + "u4", view, strides=(1,))
+    at = np.arange(pos, pos + n)
+    captured = words[at + 8]
+    fine = (captured <= words[at + 12]) & (captured < MAX_PACKET) & (captured >= 14) & (words[at + 12] < MAX_PACKET)
+    fine &= words[at + 4] < 1_000_000_000
+    if seconds:
+        near = words[at].astype(np.int64) - seconds
+        fine &= np.abs(near) < WEEK
+    header = Struct(order + "IIII").unpack_from
+    for start in at[fine].tolist():
+        here, first = start, header(view, start)[0]
+        for _ in range(chain):
+            if here > len(view) - RECORD:
+                return int(start)
+            found, _, size, full = header(view, here)
+            if size > full or size >= MAX_PACKET or abs(found - first) > WEEK:
+                break
+            here += RECORD + size
+        else:
+            return int(start)
+    return None

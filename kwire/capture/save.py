@@ -1,0 +1,60 @@
+"""Writing packets: pcap with nanoseconds, pcapng with an interface for each link type."""
+
+from __future__ import annotations
+
+from struct import pack
+from typing import BinaryIO, Protocol
+
+from kwire.errors import CaptureError
+
+SNAPLEN = 262144
+
+
+class Writer(Protocol):
+    """write(time in ns, the captured bytes, their length on the wire, the link type)."""
+
+    def write(self, time: int, data: bytes, length: int, link: int) -> None: ...
+
+
+class PcapWriter:
+    """One link type for the whole file."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._link: int | None = None
+
+    def write(self, time: int, data: bytes, length: int, link: int) -> None:
+        """Raises CaptureError for a second link type."""
+        if self._link is None:
+            self._link = link
+            self._file.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, link))
+        elif self._link != link:
+            raise CaptureError("pcap", "packets of several link types need --format pcapng")
+        seconds, rest = divmod(time, 1_000_000_000)
+        self._file.write(pack("<IIII", seconds, rest, len(data), length) + data)
+
+
+class PcapngWriter:
+    """Packets of any link types, in one section. names: of the interfaces, by link type, where they are known."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._interfaces: dict[tuple[int, str], int] = {}
+        self._block(0x0A0D0D0A, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + _option(4, b"kwire") + _option(0, b""))
+
+    def write(self, time: int, data: bytes, length: int, link: int, name: str = "") -> None:
+        interface = self._interfaces.get((link, name))
+        if interface is None:
+            interface = self._interfaces[link, name] = len(self._interfaces)
+            options = (_option(2, name.encode()) if name else b"") + _option(9, b"\x09") + _option(0, b"")
+            self._block(1, pack("<HHI", link, 0, SNAPLEN) + options)
+        head = pack("<IIIII", interface, time >> 32 & 0xFFFFFFFF, time & 0xFFFFFFFF, len(data), length)
+        self._block(6, head + data + bytes(-len(data) % 4))
+
+    def _block(self, kind: int, body: bytes) -> None:
+        size = 12 + len(body)
+        self._file.write(pack("<II", kind, size) + body + pack("<I", size))
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)

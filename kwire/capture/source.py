@@ -1,0 +1,157 @@
+"""A capture's bytes, a window at a time: a file, gzip or zstd of one, stdin, a file that still grows.
+
+The reader says how many bytes it used up; the next window begins behind them and holds more. A plain file is mapped, so
+that a window costs nothing; everything else is read in pieces. What a compressed file expands to is never held as a
+whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import mmap
+import os
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kwire.errors import CaptureError
+
+WINDOW = 8 << 20  # bytes handed out at a time
+POLL = 0.2  # seconds between two looks at a file that grows
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class Source:
+    """window(skip) drops skip bytes and gives a view of what follows. ended: the view reaches to the end of the input.
+
+    name is the file's name, or stdin. done and size, in bytes of the file, are for a progress bar (size None: unknown).
+    problem says why the bytes ended early, when they did.
+    """
+
+    def __init__(self, path: str | Path, *, follow: bool = False, window: int = WINDOW) -> None:
+        self.name = "stdin" if str(path) == "-" else Path(path).name
+        self.ended = False
+        self.problem: str | None = None
+        self.done = 0
+        self.size: int | None = None
+        self._window = window
+        self._follow = follow
+        self._held = b""
+        self._mapped: memoryview | None = None
+        self._pos = 0
+        if str(path) == "-":
+            self._open_stream(sys.stdin.buffer)
+            return
+        file = open(path, "rb")  # noqa: SIM115
+        found = os.fstat(file.fileno())
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(21, "is a directory", str(path))
+        if stat.S_ISREG(found.st_mode):
+            self.size = found.st_size
+        head = file.peek(4)[:4]
+        if stat.S_ISREG(found.st_mode) and not follow and found.st_size and not _compressed(head):
+            self._mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        else:
+            self._open_stream(file)
+
+    def _open_stream(self, file: BinaryIO) -> None:
+        buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
+        head = buffered.peek(4)[:4]
+        self._file = buffered
+        self._pieces = self._plain()
+        if _compressed(head):
+            if self._follow:
+                raise CaptureError(self.name, "a compressed file cannot be followed")
+            self._pieces = self._unpacked(_gunzip if head[:2] == GZIP else _unzstd)
+
+    def window(self, skip: int) -> memoryview:
+        """The bytes behind the skip ones that the window before began with."""
+        if self._mapped is not None:
+            self._grown = self._window if skip else 2 * getattr(self, "_grown", self._window)
+            self._pos += skip
+            end = min(len(self._mapped), self._pos + self._grown)
+            self.ended = end == len(self._mapped)
+            self.done = self._pos
+            return self._mapped[self._pos : end]
+        wanted = self._window if skip else max(self._window, 2 * len(self._held))
+        parts = [self._held[skip:]]
+        have = len(parts[0])
+        while have < wanted:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self.ended = True
+                break
+            parts.append(piece)
+            have += len(piece)
+            if self._live:
+                break
+        self._held = b"".join(parts)
+        return memoryview(self._held)
+
+    @property
+    def _live(self) -> bool:
+        """Whether bytes come as they are written: then what is there is handed out at once."""
+        return self._follow or self.size is None
+
+    def _plain(self) -> Iterator[bytes]:
+        while True:
+            piece = self._file.read1(self._window)
+            if piece:
+                self.done += len(piece)
+                yield piece
+            elif self._follow:
+                time.sleep(POLL)
+                yield b""
+            else:
+                return
+
+    def _unpacked(self, unpack: Callable[[BinaryIO], Iterator[bytes]]) -> Iterator[bytes]:
+        counted = _Counted(self._file, self)
+        try:
+            yield from unpack(counted)  # type: ignore[arg-type]
+        except (EOFError, zlib.error, OSError) as error:
+            self.problem = f"the compressed file is damaged or cut: {str(error)[:120]}"
+
+
+class _Counted(io.RawIOBase):
+    """Tells the source how much of the compressed file is done."""
+
+    def __init__(self, file: BinaryIO, source: Source) -> None:
+        self.file, self.source = file, source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+        piece = self.file.read(len(into))
+        into[: len(piece)] = piece
+        self.source.done += len(piece)
+        return len(piece)
+
+
+def _compressed(head: bytes) -> bool:
+    return head[:2] == GZIP or head == ZSTD
+
+
+def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=file) as plain:
+        while piece := plain.read1(1 << 20):
+            yield piece
+
+
+def _unzstd(file: BinaryIO) -> Iterator[bytes]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    try:
+        with zstd.ZstdFile(file) as plain:
+            while piece := plain.read1(1 << 20):
+                yield piece
+    except zstd.ZstdError as error:
+        raise OSError(str(error)) from error

@@ -1,0 +1,120 @@
+"""TCP segments of a block as columns, and which flow each belongs to.
+
+A flow is one direction: source and target address and port. Flows are numbered by hashing the address columns of all
+segments at once; a hash that two flows share is noticed, and then they are told apart the slow way.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.capture.ip import Datagrams
+from kwire.capture.packets import Columns, Ints, Packets
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+CONTROL = FIN | SYN | RST
+HEADER = 14  # bytes that must be there: up to the flags
+SEED = np.array([secrets.randbits(63) | 1 for _ in range(5)], np.uint64)  # nobody can aim at a collision
+
+Key = tuple[int, int, int, int, int, int]  # source high, source, source port, target high, target, target port
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Segments that carry bytes or open or close a connection, in the order of the capture.
+
+    number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
+    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys.
+    """
+
+    buffer: memoryview
+    number: Ints
+    time: Ints
+    seq: Ints
+    flags: Ints
+    start: Ints
+    have: Ints
+    length: Ints
+    flow: NDArray[np.intp]
+    keys: list[Key]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Chosen) -> Segments:
+    """The block's segments, without those that say nothing but how far the other side has read."""
+    start = found.start
+    ports = data.u32(start)
+    source_port, target_port = ports >> 16, ports & 0xFFFF
+    bits = data.u16(start + 12)
+    flags = bits & 0xFF
+    payload = start + (bits >> 12) * 4
+    length = found.end - payload
+    fine = (start + HEADER <= found.have) & (payload >= start + 20)
+    fine &= (length > 0) | (flags & CONTROL != 0)
+    fine &= chosen.mask(found, source_port, target_port)
+    keep = np.flatnonzero(fine)
+    rows = found.index[keep]
+    payload, length = payload[keep], np.maximum(length[keep], 0)
+    have = np.clip(found.have[keep] - payload, 0, length)
+    flow, keys = _flows(
+        found.source_high[keep], found.source[keep], source_port[keep],
+        found.target_high[keep], found.target[keep], target_port[keep],
+    )  # fmt: skip
+    return Segments(
+        packets.buffer, packets.number[rows], packets.time[rows], data.u32(start[keep] + 4), flags[keep],
+        payload, have, length, flow, keys,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which connections are looked at: those with one of the ports and one of the hosts (none given: all).
+
+    hosts are addresses as (high, low)."""
+
+    ports: frozenset[int] = frozenset()
+    hosts: frozenset[tuple[int, int]] = frozenset()
+
+    def mask(self, found: Datagrams, source_port: Ints, target_port: Ints) -> NDArray[np.bool_] | bool:
+        """Of each segment whether it is wanted."""
+        if not self.ports and not self.hosts:
+            return True
+        out = np.ones(len(source_port), bool)
+        if self.ports:
+            wanted = list(self.ports)
+            out &= np.isin(source_port, wanted) | np.isin(target_port, wanted)
+        if self.hosts:
+            near = np.zeros(len(source_port), bool)
+            for high, low in self.hosts:
+                near |= (found.source_high == np.uint64(high)) & (found.source == np.uint64(low))
+                near |= (found.target_high == np.uint64(high)) & (found.target == np.uint64(low))
+            out &= near
+        return out
+
+
+def _flows(
+    source_high: NDArray[np.uint64], source: NDArray[np.uint64], source_port: Ints,
+    target_high: NDArray[np.uint64], target: NDArray[np.uint64], target_port: Ints,
+) -> tuple[NDArray[np.intp], list[Key]]:  # fmt: skip
+    """Of each segment the number of its flow, and the flows' keys by number."""
+    ports = source_port.astype(np.uint64) << np.uint64(16) | target_port.astype(np.uint64)
+    words = [source, target, ports, source_high, target_high]
+    with np.errstate(over="ignore"):
+        mixed = source * SEED[0] ^ target * SEED[1] ^ ports * SEED[2]
+        if source_high.any() or target_high.any():
+            mixed ^= source_high * SEED[3] ^ target_high * SEED[4]
+    _, first, flow = np.unique(mixed, return_index=True, return_inverse=True)
+    if any((word[first][flow] != word).any() for word in words):
+        _, first, flow = np.unique(np.stack(words, axis=1), axis=0, return_index=True, return_inverse=True)
+        flow = flow.reshape(-1)
+    keys = zip(
+        source_high[first].tolist(), source[first].tolist(), source_port[first].tolist(),
+        target_high[first].tolist(), target[first].tolist(), target_port[first].tolist(), strict=True,
+    )  # fmt: skip
+    return flow, list(keys)

@@ -1,0 +1,241 @@
+"""kwire read: a capture's exchanges, a line each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.captures import (
+    Progress,
+    conclude,
+    connection_options,
+    exchange_options,
+    fewer_collections,
+    open_captures,
+    selection,
+    settings,
+    start_of,
+)  # fmt: skip
+from kwire.cli.options import library, schema_option
+from kwire.errors import CaptureError, Exit
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+    from kwire.session.exchange import Exchange
+    from kwire.session.reader import Reading
+    from kwire.session.select import Selection
+
+FORMATS = ("text", "json", "pcap", "pcapng")
+
+
+@click.command()
+@click.argument("paths", metavar="CAPTURE...", nargs=-1, required=True)
+@connection_options
+@exchange_options
+@click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
+@click.option("-x", "--diagrams", is_flag=True, help="Below each line the diagrams of its frames.")
+@click.option("--elements", type=click.IntRange(1), metavar="N", help="With -x, at most N elements of each array.")
+@click.option("--full", is_flag=True, help="With -x, all bytes and the whole of every value.")
+@click.option("--body", is_flag=True, help="The bodies' values: beneath the lines, or in the rows of JSON.")
+@click.option("--inner", is_flag=True, help="With --body, records and other inner formats as objects, not as base64.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option(
+    "-w",
+    "--write",
+    "target",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Where the packets go, with --format pcap or pcapng.",
+)
+@click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
+@click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, withheld otherwise.")
+@schema_option
+def command(
+    paths: tuple[str, ...], ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, not_kafka: bool,
+    diagrams: bool, elements: int | None, full: bool, body: bool, inner: bool, output: str, target: str | None,
+    utc: bool, follow: bool, show_secrets: bool, schema: Path | None, **wanted: Any,
+) -> int:  # fmt: skip
+    """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
+    and how it ended.
+
+    pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
+    """
+    from kwire.session.reader import Reading
+
+    if target is not None and output not in ("pcap", "pcapng"):
+        output = "pcap" if target.endswith(".pcap") else "pcapng"
+    if output in ("pcap", "pcapng") and (target is None or "-" in paths or follow):
+        raise click.UsageError(f"--format {output} needs -w FILE, and captures that can be read twice")
+    fewer_collections()
+    chosen = selection(lambda: start_of(paths), **wanted)
+    over: list[Conversation] = []
+    progress = Progress(output != "text" or not sys.stdout.isatty())
+    reading = Reading(
+        open_captures(paths), settings(ports, hosts, max_frame, hold, library(schema) if schema else None),
+        tracking=output == "text" or chosen.needs_about, follow=follow, ended=over.append, progress=progress,
+    )  # fmt: skip
+    tally = Tally()
+    try:
+        exchanges = tally.count(reading.exchanges(), chosen)
+        if not_kafka:
+            tally.drain(exchanges)
+            return _show_not_kafka(reading, over, output, utc)
+        if output == "json":
+            _json(exchanges, body, show_secrets, inner)
+        elif target is not None:
+            _save(reading, exchanges, output, target)
+        else:
+            _text(reading, exchanges, utc, diagrams, elements or 0, full, body, inner, show_secrets)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    finally:
+        progress.stop()
+    if output == "text" and not follow:
+        tally.say(over)
+    return conclude(reading, tally.seen > 0, tally.malformed > 0)
+
+
+class Tally:
+    """Counts what passes by."""
+
+    def __init__(self) -> None:
+        self.seen = self.shown = self.malformed = self.wrong = 0
+
+    def count(self, exchanges: Iterator[Exchange], chosen: Selection) -> Iterator[Exchange]:
+        """Those that are wanted."""
+        everything = type(chosen)() == chosen
+        for exchange in exchanges:
+            self.seen += 1
+            request, response = exchange.request, exchange.response
+            if (request and request.quality == "malformed") or (response and response.quality == "malformed"):
+                self.malformed += 1
+            if everything or chosen.holds(exchange):
+                self.shown += 1
+                self.wrong += exchange.error is not None
+                yield exchange
+            elif chosen.needs_about:
+                _ = exchange.about  # an incremental fetch builds on all before it
+
+    def drain(self, exchanges: Iterator[Exchange]) -> None:
+        for _ in exchanges:
+            pass
+
+    def say(self, over: list[Conversation]) -> None:
+        """A line on stderr: how much there was."""
+        kafka = sum(known.is_kafka for known in over)
+        other = sum(known.verdict is not None for known in over)
+        parts = [f"{self.shown:,} exchanges" + (f" of {self.seen:,}" if self.shown != self.seen else "")]
+        parts.append(f"{kafka:,} connection{'s' if kafka != 1 else ''}")
+        if self.wrong:
+            parts.append(f"{self.wrong:,} with errors")
+        if other:
+            parts.append(f"{other:,} connection{'s' if other != 1 else ''} not Kafka (--not-kafka)")
+        sys.stdout.flush()
+        print("kwire: " + ", ".join(parts), file=sys.stderr)
+
+
+def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: bool) -> None:
+    from kwire.session.record import Lines
+
+    write, line = sys.stdout.write, Lines().line
+    if not body:
+        for exchange in exchanges:
+            request, response = exchange.request, exchange.response
+            if request is not None:
+                write(line(request, exchange) + "\n")
+            if response is not None:
+                write(line(response, exchange) + "\n")
+        return
+    from kwire.render.bodies import Bodies
+
+    bodies = Bodies(show_secrets, inner).json
+    for exchange in exchanges:
+        for message in (exchange.request, exchange.response):
+            if message is not None:
+                write(line(message, exchange, bodies(message)) + "\n")
+
+
+def _text(
+    reading: Reading, exchanges: Iterator[Exchange], utc: bool, diagrams: bool, elements: int, full: bool,
+    body: bool, inner: bool, show_secrets: bool,
+) -> None:  # fmt: skip
+    from kwire.cli.output import show, width
+    from kwire.render.exchange_diagrams import body_lines, diagram_lines
+    from kwire.render.exchanges import ExchangeLines
+
+    bounded = sys.stdout.isatty() or diagrams
+    columns = width(PIPE)
+    lines: ExchangeLines | None = None
+    for exchange in exchanges:
+        if lines is None:
+            first = min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
+            lines = ExchangeLines(columns, None if utc else first, bounded)
+            show([lines.head()])
+        for conversation, side, skipped in reading.take_skipped(exchange.time):
+            show([lines.gap(conversation, side, skipped)])
+        show(lines.lines(exchange))
+        if diagrams:
+            show(diagram_lines(exchange, columns, elements, full, show_secrets, lines.start))
+        elif body:
+            show(body_lines(exchange, columns, inner, show_secrets))
+    for conversation, side, skipped in reading.take_skipped(None):
+        if lines is None:
+            lines = ExchangeLines(columns, None, bounded)
+        show([lines.gap(conversation, side, skipped)])
+
+
+PIPE = 160  # columns of a pipe: all of a line's, and nothing is cut
+
+
+def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: str) -> None:
+    """Writes the packets of the exchanges, and those that opened their connections."""
+    from kwire.capture.files import open_capture
+    from kwire.capture.save import PcapngWriter, PcapWriter, Writer
+
+    wanted: dict[str, set[int]] = {}
+    for exchange in exchanges:
+        numbers = wanted.setdefault(exchange.conversation.capture, set())
+        numbers.update(exchange.conversation.connection.opening)
+        for message in (exchange.request, exchange.response):
+            if message is not None:
+                numbers.update([message.packet, message.last_packet], (number for _, number in message.marks))
+    if len({capture.name for capture in reading.captures}) < len(reading.captures):
+        raise CaptureError(target, "captures of the same name cannot be told apart")
+    total = 0
+    with open(target, "wb") as file:
+        writer: Writer = PcapWriter(file) if output == "pcap" else PcapngWriter(file)
+        for path in reading.paths:
+            capture = open_capture(path)
+            numbers = wanted.get(capture.name, set())
+            for packets in capture.blocks():
+                for at, number in enumerate(packets.number.tolist()):
+                    if number in numbers:
+                        start = int(packets.start[at])
+                        data = bytes(packets.buffer[start : start + int(packets.captured[at])])
+                        writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
+                        total += 1
+    print(f"kwire: {total:,} packets to {target}", file=sys.stderr)
+
+
+def _show_not_kafka(reading: Reading, over: list[Conversation], output: str, utc: bool) -> int:
+    import json
+
+    from kwire.cli.output import show, width
+    from kwire.render.not_kafka import lines_of, row_of
+
+    found = sorted((known for known in over if known.verdict), key=lambda known: known.connection.first_time)
+    if output == "json":
+        for conversation in found:
+            print(json.dumps(row_of(conversation)))
+    else:
+        first = min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
+        for conversation in found:
+            show(lines_of(conversation, width(), None if utc else first))
+    conclude(reading, True, False)
+    return Exit.OK

@@ -1,0 +1,75 @@
+"""A message's body as JSON, without secrets: by the values codec where nothing can be secret, else by spans."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.codec.secrets import conceal, may_hold_secrets
+from kwire.codec.span import Span, fields, opened
+from kwire.payloads.open import open_payloads
+from kwire.render.jsonform import to_jsonable
+from kwire.wire import uuids
+
+if TYPE_CHECKING:
+    from kwire.schema.model import Message as Definition
+    from kwire.session.exchange import Message
+
+
+class Bodies:
+    """json(message) is the body as JSON text. inner: records and other inner formats as objects."""
+
+    def __init__(self, show_secrets: bool = False, inner: bool = False) -> None:
+        self._show, self._inner = show_secrets, inner
+        self._guarded: dict[str, bool] = {}
+
+    def json(self, message: Message) -> str:
+        """null where there is none; of a body that is broken what could be read."""
+        if message.token:
+            token = message.data[4:]
+            if self._show:
+                return json.dumps({"AuthBytes": base64.b64encode(token).decode()})
+            return json.dumps({"AuthBytes": f"withheld ({len(token):,} bytes; --show-secrets)"})
+        kind = message.api
+        definition = kind.message(message.kind) if kind else None
+        if definition is None:
+            return "null"
+        whole = message.quality in ("ok", "trailing", "orphan", "inferred")
+        if whole and not self._inner and (self._show or not self._may_be_secret(definition)):
+            body = message.body()
+            if body is not None:
+                return json.dumps(body, default=_other)
+        span = body_span(message, self._show)
+        if span is None:
+            return "null"
+        return json.dumps(to_jsonable(opened(span) if self._inner else fields(span)))
+
+    def _may_be_secret(self, definition: Definition) -> bool:
+        known = self._guarded.get(definition.name)
+        if known is None:
+            known = self._guarded[definition.name] = may_hold_secrets(definition)
+        return known
+
+
+def shown_span(message: Message, show_secrets: bool) -> Span:
+    """The frame's tree with what its fields hold, and without its secrets."""
+    kind, span = message.api, message.span()
+    definition = kind.message(message.kind) if kind else None
+    if definition is not None:
+        span = open_payloads(span, message.data, definition.name)
+    return span if show_secrets else conceal(span, definition)
+
+
+def body_span(message: Message, show_secrets: bool) -> Span | None:
+    """The body's part of the same."""
+    span = shown_span(message, show_secrets)
+    return next((child for child in span.children if child.type == "message"), None)
+
+
+def _other(value: Any) -> Any:
+    """What JSON does not know."""
+    if isinstance(value, UUID):
+        return uuids.to_text(value)
+    return base64.b64encode(value).decode()

@@ -1,0 +1,66 @@
+"""The frames of an exchange in full: diagrams with the packets beside the offsets, or the bodies' values."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kwire.codec.annotate import count_bytes
+from kwire.render.bodies import Bodies, shown_span
+from kwire.render.diagram import Options, diagram
+from kwire.render.exchanges import ExchangeLines
+from kwire.render.lines import Line, clean, joined, paragraph
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange, Message
+
+
+def diagram_lines(
+    exchange: Exchange, width: int, elements: int, full: bool, show_secrets: bool, start: int | None
+) -> list[Line]:
+    """Both frames, each with a title; start as ExchangeLines has it."""
+    lines: list[Line] = []
+    for message in (exchange.request, exchange.response):
+        if message is not None:
+            lines += message_lines(message, width, elements, full, show_secrets, start)
+            lines.append([])
+    return lines
+
+
+def message_lines(
+    message: Message, width: int, elements: int, full: bool, show_secrets: bool, start: int | None, notes: bool = False
+) -> list[Line]:
+    """A title with the packets and the direction, what is wrong, and the diagram."""
+    client, broker = message.conversation.ends
+    source, target = (client, broker) if message.kind == "request" else (broker, client)
+    parts = [(clean(message.name), "title"), (count_bytes(len(message.data)), "dim")]
+    if message.correlation_id is not None:
+        parts.append((f"correlation id {message.correlation_id}", "dim"))
+    packets = f"packet {message.packet}"
+    if message.last_packet != message.packet:
+        packets = f"packets {message.packet} to {message.last_packet}"
+    parts += [(packets, "dim"), (ExchangeLines(width, start).time(message.time), "dim")]
+    parts += [(f"{source} → {target}", "dim"), (f"frame {message.index} of its stream", "dim")]
+    lines = joined(parts, width)
+    if message.note and message.quality != "ok":
+        lines += paragraph(clean(f"{message.quality}: {message.note}"), width, "", "error")
+    elif message.note:
+        lines += paragraph(clean(message.note), width, "", "note")
+    lines.append([])
+    if message.token and not show_secrets:
+        lines.append([(f"{count_bytes(len(message.data) - 4)} withheld (--show-secrets)", "note")])
+        return lines
+    span = shown_span(message, show_secrets)
+    options = Options(width, full, notes, elements, packets=message.marks)
+    return lines + diagram(span, message.data, options)
+
+
+def body_lines(exchange: Exchange, width: int, inner: bool, show_secrets: bool) -> list[Line]:
+    """The bodies as JSON, cut to what a reader takes in, in a pipe whole."""
+    lines: list[Line] = []
+    bodies = Bodies(show_secrets, inner)
+    for message, mark in ((exchange.request, "→"), (exchange.response, "←")):
+        if message is not None:
+            text = json.dumps(json.loads(bodies.json(message)), ensure_ascii=False)
+            lines += paragraph(f"{mark} {clean(text)}", width, "    ", "dim", "      ")
+    return lines

@@ -1,0 +1,194 @@
+"""Exchanges, a line each: what differs first, what is wrong in red. Wide terminals and pipes get every column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.render.lines import Line, Piece, clean
+from kwire.session.record import error_name
+
+if TYPE_CHECKING:
+    from kwire.session.about import About
+    from kwire.session.conversation import Conversation
+    from kwire.session.exchange import Exchange
+    from kwire.session.framing import Skipped
+
+WIDE, MIDDLE = 150, 100  # columns from which all, and from which most of the columns are shown
+USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
+BAD = ("malformed", "gap", "truncated", "unsupported", "trailing")
+TOPICS = 3  # named in a line, at most
+PARTITIONS = 6
+
+
+class Columns(NamedTuple):
+    """Widths; 0 leaves the column out."""
+
+    time: int
+    client: int
+    broker: int
+    api: int
+    ident: int
+    size: int
+    took: int
+
+
+class ExchangeLines:
+    """line(exchange) gives its lines. start: what times count from, ns; None shows clock times, UTC.
+
+    bounded: what is about and does not fit is cut, as on a terminal; a pipe gets all of it.
+    """
+
+    def __init__(self, width: int, start: int | None, bounded: bool = True) -> None:
+        self.start, self.width, self.bounded = start, width, bounded
+        time = 11 if start is not None else 15
+        if width >= WIDE:
+            self.columns = Columns(time, 28, 18, 24, 7, 7, 8)
+        elif width >= MIDDLE:
+            self.columns = Columns(time, 15, 0, 22, 6, 0, 8)
+        else:
+            self.columns = Columns(time - 1, 11, 0, 20, 0, 0, 8)
+
+    def head(self) -> Line:
+        c = self.columns
+        parts = [f"{'time':>{c.time}}", f"{'client':<{c.client}}"]
+        if c.broker:
+            parts.append(f"{'broker':<{c.broker}}")
+        parts.append(f"{'exchange':<{c.api}}")
+        if c.ident:
+            parts.append(f"{'id':>{c.ident}}")
+        if c.size:
+            parts += [f"{'sent':>{c.size}}", f"{'got':>{c.size}}"]
+        parts += [f"{'took':>{c.took}}", "about · outcome"]
+        return [("  ".join(parts), "head")]
+
+    def lines(self, exchange: Exchange) -> list[Line]:
+        """One line; a second one where a long outcome leaves no room for what it is about."""
+        c, first = self.columns, exchange.first
+        client, broker = exchange.conversation.ends
+        name = clean(exchange.client_id or "")
+        version = exchange.api_version
+        api = exchange.api if version is None else f"{exchange.api} v{version}"
+        row: Line = [(f"{self.time(exchange.time):>{c.time}}  ", "offset")]
+        if c.broker:
+            who = f"{name} {client}" if name else client
+            row += [(f"{_fit(who, c.client, self.bounded)}  ", ""), (f"{broker:<{c.broker}}  ", "dim")]
+        else:
+            row.append((f"{_fit(name or client, c.client, self.bounded)}  ", ""))
+        row.append((f"{_fit(api, c.api, self.bounded)}  ", "name"))
+        if c.ident:
+            row.append((f"{'' if first.correlation_id is None else first.correlation_id:>{c.ident}}  ", "dim"))
+        if c.size:
+            sizes = [str(message.size) if message else "" for message in (exchange.request, exchange.response)]
+            row.append((f"{sizes[0]:>{c.size}}  {sizes[1]:>{c.size}}  ", "dim"))
+        row.append((f"{took(exchange.latency):>{c.took}}  ", ""))
+        about, (outcome, style) = about_text(exchange.about), outcome_of(exchange)
+        left = self.width - sum(len(text) for text, _ in row)
+        if not self.bounded:
+            return [[*row, (f"{about:<40}  " if about else "", ""), (outcome, style)]]
+        room = left - len(outcome) - 2
+        if room >= min(len(about), 12):
+            return [[*row, (f"{_cut(about, room)}  " if about else "", ""), (outcome, style)]]
+        beneath: Line = [(" " * (c.time + 2), ""), (f"╰ {_cut(about, self.width - c.time - 4)}", "dim")]
+        return [[*row, (_cut(outcome, left), style)], beneath] if about else [[*row, (_cut(outcome, left), style)]]
+
+    def gap(self, conversation: Conversation, side: str, skipped: Skipped) -> Line:
+        """Bytes of which no frame could be made."""
+        c = self.columns
+        client, broker = conversation.ends
+        source = client if side == "request" else broker
+        text = f"{skipped.length:,} bytes from {source} skipped at position {skipped.position:,}: {skipped.reason}"
+        return [(f"{self.time(skipped.time):>{c.time}}  ", "offset"), (text, "note")]
+
+    def time(self, moment: int) -> str:
+        """Seconds since the start, or the time of day."""
+        if self.start is None:
+            return clock(moment)
+        micro = (moment - self.start) // 1000
+        sign = "-" if micro < 0 else ""
+        return f"{sign}{abs(micro) // 1_000_000}.{abs(micro) % 1_000_000:06d}"
+
+
+def clock(moment: int) -> str:
+    """ns since the epoch as 14:03:22.104311, UTC."""
+    seconds, rest = divmod(moment, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%H:%M:%S}.{rest // 1000:06d}"
+
+
+def took(latency: int | None) -> str:
+    """ns as 0.4 ms, 31 ms, 1.52 s."""
+    if latency is None:
+        return ""
+    if abs(latency) < 9_950_000:
+        return f"{latency / 1e6:.1f} ms" if abs(latency) >= 50_000 else f"{latency / 1e6:.2f} ms"
+    if abs(latency) < 999_500_000:
+        return f"{latency / 1e6:.0f} ms"
+    return f"{latency / 1e9:.2f} s"
+
+
+def about_text(about: About) -> str:
+    """As "group billing gen 3 orders-0,1 +5 topics"."""
+    parts = []
+    if about.groups:
+        parts.append("group " + _some([clean(name) for name in about.groups], 2, " "))
+    if about.groups and about.generation is not None and about.generation >= 0:
+        parts.append(f"gen {about.generation}")
+    if about.groups and about.epoch is not None:
+        parts.append(f"epoch {about.epoch}")
+    if about.transactions:
+        parts.append("txn " + _some([clean(name) for name in about.transactions], 2, " "))
+    names = [_topic(name, partitions) for name, partitions in list(about.topics.items())[:TOPICS]]
+    if len(about.topics) > TOPICS:
+        names.append(f"+{len(about.topics) - TOPICS} topics")
+    return " ".join(clean(part) for part in [*parts, *names, *about.words] if part)
+
+
+def _topic(name: str, partitions: list[int]) -> str:
+    if not partitions:
+        return clean(name)
+    return f"{clean(name)}-{_some([str(number) for number in partitions], PARTITIONS, ',')}"
+
+
+def _some(names: list[str], most: int, between: str) -> str:
+    shown = between.join(names[:most])
+    return f"{shown}{between}+{len(names) - most}" if len(names) > most else shown
+
+
+def outcome_of(exchange: Exchange) -> Piece:
+    """How it ended, and the style for it."""
+    request, response = exchange.request, exchange.response
+    text, style = _ending(exchange)
+    for message, side in ((request, "request"), (response, "answer")):
+        if message is not None and message.quality in BAD:
+            return f"{text}, {side} {message.quality}" if text else f"{side} {message.quality}", "error"
+    return text, style
+
+
+def _ending(exchange: Exchange) -> Piece:
+    response = exchange.response
+    if response is None:
+        return ("no answer wanted", "dim") if exchange.silent else ("no answer", "note")
+    if exchange.request is None:
+        return f"orphan answer{'' if response.api is None else ' (inferred)'}", "note"
+    code = exchange.error
+    if code is None:
+        return "ok", "good"
+    more = len(response.errors) - 1
+    name = clean(error_name(code) or "")
+    return f"{name} +{more}" if more else name, "note" if code in USUAL else "error"
+
+
+def remarks(exchange: Exchange) -> Iterator[str]:
+    """What is said of its messages beyond the line: why a frame is not as it should be."""
+    for message in (exchange.request, exchange.response):
+        if message is not None and message.note and message.quality not in ("ok", "opaque"):
+            yield f"{message.name}: {message.note}"
+
+
+def _fit(text: str, width: int, bounded: bool) -> str:
+    return f"{_cut(text, width) if bounded else text:<{width}}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"

@@ -1,0 +1,49 @@
+"""Connections of other protocols: what they are, and what the broker will have logged of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.render.exchanges import ExchangeLines
+from kwire.render.lines import Line, clean, paragraph
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+
+
+def lines_of(conversation: Conversation, width: int, start: int | None) -> list[Line]:
+    """A line with the endpoints and the verdict, and what follows from it beneath."""
+    found = conversation.verdict
+    assert found is not None
+    verdict, (client, broker) = found.verdict, conversation.ends
+    time = ExchangeLines(width, start).time(conversation.connection.first_time)
+    sizes = f"{found.sizes[found.client]:,} bytes sent, {found.sizes[1 - found.client]:,} got"
+    lines: list[Line] = [
+        [(f"{time:>11}  ", "offset"), (f"{client} → {broker}  ", ""), (verdict.what, "error"), (f"  {sizes}", "dim")]
+    ]
+    said = [text for text in (clean(verdict.detail), found.answer, verdict.advice) if text]
+    if verdict.logged:
+        said.append(f"The broker logs: {verdict.logged}")
+    for text in said:
+        lines += paragraph(text, width, " " * 13, "dim")
+    return lines
+
+
+def row_of(conversation: Conversation) -> dict[str, Any]:
+    """The same as a row."""
+    found = conversation.verdict
+    assert found is not None
+    verdict, (client, broker) = found.verdict, conversation.ends
+    return {
+        "capture": conversation.capture,
+        "connection": f"{client}>{broker}#{conversation.connection.epoch}",
+        "time": conversation.connection.first_time,
+        "what": verdict.what,
+        "detail": verdict.detail or None,
+        "answer": found.answer,
+        "sent": found.sizes[found.client],
+        "got": found.sizes[1 - found.client],
+        "first_bytes_as_size": verdict.size,
+        "logged": verdict.logged,
+        "advice": verdict.advice or None,
+    }

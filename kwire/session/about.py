@@ -1,0 +1,142 @@
+"""What an exchange is about: topics with partitions, group, transactional id, read from the request by its schema.
+
+The schema marks which fields are names of topics, groups and transactions; only requests that put them in fields of
+other kinds (FindCoordinator, configs) have a line of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.codec.plan import Slot, StructPlan
+from kwire.session.topics import Partitions
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange, Message
+    from kwire.session.topics import Topics
+
+PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
+COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
+RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
+
+
+@dataclass(slots=True)
+class About:
+    """topics: partitions by name, none where the request names none. words: whatever else there is to say."""
+
+    topics: Partitions = field(default_factory=dict)
+    groups: list[str] = field(default_factory=list)
+    transactions: list[str] = field(default_factory=list)
+    generation: int | None = None
+    epoch: int | None = None
+    member: str | None = None
+    words: list[str] = field(default_factory=list)
+
+
+def about(exchange: Exchange) -> About:
+    """Reads the request; of an orphan, the response."""
+    out = About()
+    message = exchange.first
+    kind = message.api
+    if message.token:
+        out.words.append(message.conversation.identity.mechanism or "SASL")
+        return out
+    body = message.body()
+    definition = kind.message(message.kind) if kind else None
+    if kind is None or body is None or definition is None:
+        return out
+    topics = exchange.conversation.topics
+    _struct(out, kind.library.plan_of(definition, kind.version).root, body, topics)
+    if message.kind == "response":
+        return out
+    _words(out, kind.key, body, message, exchange)
+    if kind.key == 1:
+        session = topics.fetched(exchange, body, out.topics)
+        if session is not None:
+            out.topics = session
+            out.words.append(f"session {body['SessionId']}")
+    return out
+
+
+def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics) -> None:
+    """Collects what the struct and those in it name."""
+    topic: str | None = None
+    partitions: list[int] = []
+    for slot in (*plan.slots, *plan.tagged.values()):
+        value: Any = body.get(slot.name)
+        if value is None:
+            continue
+        entity = slot.field.entity
+        if entity == "topicName":
+            if slot.array:
+                for name in value:
+                    out.topics.setdefault(name, [])
+            else:
+                topic = value
+        elif entity == "topicId" and isinstance(value, UUID) and value.int:
+            topic = topic or topics.name(value)
+        elif entity == "groupId":
+            _add(out.groups, value)
+        elif entity == "transactionalId":
+            _add(out.transactions, value)
+        elif slot.name == "GenerationId":
+            out.generation = value
+        elif slot.name in ("MemberEpoch", "GenerationIdOrMemberEpoch"):
+            out.epoch = value
+        elif entity == "memberId" and out.member is None and isinstance(value, str):
+            out.member = value
+        if slot.array:
+            partitions += _partitions(slot, value)
+        if slot.struct:
+            for element in value if slot.array else [value]:
+                _struct(out, slot.struct, element, topics)
+    if topic:
+        out.topics.setdefault(topic, []).extend(partitions)
+
+
+def _partitions(slot: Slot, value: list[Any]) -> list[int]:
+    """The partition numbers that an array holds."""
+    if not slot.name.startswith("Partition"):
+        return []
+    if slot.struct is None:
+        return list(value) if slot.type == "int32" else []
+    name = next((inner.name for inner in slot.struct.slots if inner.name in PARTITION), None)
+    return [element[name] for element in value] if name else []
+
+
+def _add(into: list[str], value: object) -> None:
+    for name in value if isinstance(value, list) else [value]:
+        if isinstance(name, str) and name and name not in into:
+            into.append(name)
+
+
+def _words(out: About, key: int, body: dict[str, Any], message: Message, exchange: Exchange) -> None:
+    """What the fields of some requests say that no entity marks."""
+    if key == 10:  # FindCoordinator
+        names = body.get("CoordinatorKeys") or [body.get("Key")]
+        kind = COORDINATORS.get(body.get("KeyType", 0), "group")
+        if kind == "group":
+            _add(out.groups, names)
+        elif kind == "transaction":
+            _add(out.transactions, names)
+        else:
+            out.words.append(" ".join(["share", *map(str, names)]))
+    elif key == 3 and not out.topics:
+        everything = body.get("Topics") is None or (message.api is not None and message.api.version == 0)
+        out.words.append("all topics" if everything else "no topics")
+    elif key == 18 and "ClientSoftwareName" in body:
+        out.words.append(f"{body['ClientSoftwareName']} {body['ClientSoftwareVersion']}")
+    elif key == 17:
+        out.words.append(body["Mechanism"])
+    elif key == 36:
+        identity = exchange.conversation.identity
+        out.words.append(" ".join(filter(None, (identity.mechanism, identity.principal))))
+    elif key in (32, 33, 44):  # DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
+        for resource in body.get("Resources") or ():
+            kind, name = RESOURCES.get(resource["ResourceType"], "resource"), resource["ResourceName"]
+            if kind == "topic":
+                out.topics.setdefault(name, [])
+            else:
+                out.words.append(f"{kind} {name}".strip())

@@ -1,0 +1,497 @@
+"""One connection as a conversation: requests and responses in order, paired, and what the client said of itself.
+
+A broker answers the requests of a connection in the order in which it got them (Kafka protocol guide, "Network"), so an
+answer also says that all earlier requests will get none. The rule has its exceptions here, all of them: Produce with
+acks=0 is never answered; after SaslHandshake v0 bare tokens travel in both directions; ApiVersions may be answered in
+the form of v0; answers may be captured before their requests.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError
+
+from kwire.capture.connections import Connection
+from kwire.capture.streams import Piece
+from kwire.codec.annotate import decode_error
+from kwire.codec.scan_code import Scan
+from kwire.errors import DecodeError
+from kwire.session import sides
+from kwire.session.exchange import API_VERSIONS, REFUSED, Exchange, Message
+from kwire.session.framing import Framer, Raw
+from kwire.session.kinds import Kind, Kinds
+from kwire.session.resync import find_request, find_response, looks_like_request
+from kwire.session.sasl import Identity
+from kwire.session.topics import Topics
+from kwire.wire.varint import read_uvarint
+
+SASL_HANDSHAKE, SASL_AUTHENTICATE, PRODUCE = 17, 36, 0
+OPEN_MOST = 4096  # requests that may wait for an answer
+OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
+EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
+UNDECIDED = 1 << 18  # bytes that are kept until it is known which side is the broker
+
+header_at = Struct(">hhih").unpack_from
+id_at = Struct(">i").unpack_from
+short_at = Struct(">h").unpack_from
+
+
+class Conversation:
+    """pump() reads what the connection got since the last call; finish() says that no more will come.
+
+    done(exchange) is called for every exchange that is complete, in the order in which they become so. client is the
+    index of the client's side, None as long as nobody knows. verdict: what the connection is when it is not Kafka.
+    """
+
+    def __init__(
+        self, capture: str, connection: Connection, kinds: Kinds, known: sides.Brokers,
+        done: Callable[[Exchange], None], max_size: int, topics: Topics,
+    ) -> None:  # fmt: skip
+        self.capture, self.connection = capture, connection
+        self.kinds, self.known = kinds, known
+        self.done = done
+        self.topics = topics
+        self.inferred = 0  # orphans that were looked at
+        self.json_head: str | None = None  # the beginning of its rows, as record.py writes them
+        self.client: int | None = None
+        self.verdict: sides.NotKafka | None = None
+        self.identity = Identity()
+        self.name = ""
+        self.open: deque[Exchange] = deque()
+        self.exchanges = 0
+        self.lost = 0  # bytes of which no frames could be made
+        self._ids: dict[int, int] = {}  # how many open requests have this correlation id
+        self._early: list[Message] = []
+        self._token_after: bytes | None = None  # the client id of a SaslHandshake v0, while tokens travel
+        self._clients: dict[bytes, str] = {}
+        self._max_size = max_size
+        self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
+        midstream = connection.opener is None
+        self.requests = Framer(lambda data, starts: find_request(data, starts, kinds), midstream, max_size)
+        self.responses = Framer(self._find_response, midstream, max_size)
+        self.indexes = [0, 0]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Client and broker as "10.0.0.7:51522"; before the sides are known, as they came."""
+        client = self.client or 0
+        first, second = self.connection.ends[client], self.connection.ends[1 - client]
+        return endpoint(*first), endpoint(*second)
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether frames were found."""
+        return self.exchanges > 0 or bool(self.open)
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that are kept for frames that are not whole."""
+        pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)
+        return self.requests.waiting + self.responses.waiting + pending
+
+    def pump(self) -> None:
+        """Reads what is new in both streams."""
+        streams = self.connection.streams
+        new = streams[0].pieces, streams[1].pieces
+        if not new[0] and not new[1]:
+            return
+        streams[0].pieces, streams[1].pieces = [], []
+        if self.verdict:
+            self.verdict.more(new)
+            return
+        if self.client is None:
+            new[0][:0], new[1][:0] = self._pieces
+            if not self._decide(new):
+                self._pieces = new
+                return
+            self._pieces = [], []
+        assert self.client is not None
+        if not self.name:
+            self.name = f"{'>'.join(self.ends)}#{self.connection.epoch}"
+        requests = self.requests.feed(new[self.client]) if new[self.client] else []
+        responses = self.responses.feed(new[1 - self.client]) if new[1 - self.client] else []
+        self._exchange(requests, responses)
+        if self.open:
+            self._limit()
+
+    def _exchange(self, requests: list[Raw], responses: list[Raw]) -> None:
+        """Pairs frames that came together. Where each request's answer is the next response, which is the rule, nothing
+        has to be kept and looked up."""
+        taken = paired = 0
+        if not self.open and not self._early:
+            count = len(responses)
+            for raw in requests:
+                request = self._request(raw)
+                taken += 1
+                exchange = Exchange(self, request)
+                if paired < count and not request.token:
+                    answer = responses[paired]
+                    # bytes 8 to 12 of a request and 4 to 8 of a response are the correlation id
+                    if answer.data[4:8] == raw.data[8:12] and len(answer.data) >= 8 and not self._is_silent(request):
+                        paired += 1
+                        self._pair(exchange, self._response(answer))
+                        continue
+                self._asked(exchange)
+                if self.open:
+                    break
+        self._requests(requests[taken:])
+        self._responses(responses[paired:])
+
+    def finish(self, why: str = "the capture ended") -> None:
+        """Nothing more will come: what is open stays without an answer."""
+        self.pump()
+        if self.client is None and not self.verdict and any(self._pieces):
+            self._judge(self._pieces)
+        if self.client is not None and not self.verdict:
+            closed = self.connection.closed
+            ended = [stream.ended or self.connection.reset for stream in self.connection.streams]
+            self._requests(self.requests.finish(why, ended[self.client]))
+            self._responses(self.responses.finish(why, ended[1 - self.client]))
+            reason = "the connection was reset" if self.connection.reset else "the connection closed" if closed else why
+            while self.open:
+                self._unanswered(reason)
+            for message in self._early:
+                self._orphan(message)
+            self._early = []
+
+    def give_up(self) -> None:
+        """Lets go of what waits for the rest of its frame, to bound memory."""
+        self._pieces = [], []
+        self.requests.give_up()
+        self.responses.give_up()
+
+    # ---------------------------------------------------------------- which side is which
+
+    def _decide(self, new: tuple[list[Piece], list[Piece]]) -> bool:
+        """Finds the client's side, or that this is not Kafka. Whether either is known now."""
+        opener = self.connection.opener
+        if opener is not None:
+            first = b"".join(piece.data for piece in new[opener][:4])
+            complete = len(first) >= sides.ENOUGH or self.connection.finished
+            if new[opener] and not new[opener][0].missing and not looks_like_request(first, 0, self.kinds):
+                if not complete and not sides.speaks(new):
+                    return False
+                return self._judge(new) if complete or sides.speaks(new) else False
+            if not new[opener] and not (sides.speaks(new) or self.connection.finished):
+                return False
+            if not new[opener]:
+                return self._judge(new)
+            return self._settle(opener)
+        found = sides.client_of(self.connection.ends, new, self.known, self.kinds)
+        if found is not None:
+            return self._settle(found)
+        if sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED:
+            return self._judge(new)
+        return False
+
+    def _settle(self, client: int) -> bool:
+        self.client = client
+        self.known.add(self.connection.ends[1 - client])
+        return True
+
+    def _judge(self, new: tuple[list[Piece], list[Piece]]) -> bool:
+        """Not Kafka, as far as anybody can tell."""
+        self.client = self.connection.opener
+        self.verdict = sides.NotKafka(self.connection.opener or 0)
+        self.verdict.more(new)
+        return True
+
+    # ---------------------------------------------------------------- requests
+
+    def _requests(self, frames: list[Raw]) -> None:
+        for raw in frames:
+            self._asked(Exchange(self, self._request(raw)))
+
+    def _asked(self, exchange: Exchange) -> None:
+        """A request without an answer so far."""
+        message = exchange.first
+        if self._early and not message.token and self._came_early(exchange):
+            return
+        if not message.token and self._is_silent(message):
+            exchange.silent = True
+            self._complete(exchange)
+        else:
+            self._wait(exchange)
+
+    def _wait(self, exchange: Exchange) -> None:
+        self.open.append(exchange)
+        ident = exchange.correlation_id
+        if ident is not None:
+            self._ids[ident] = self._ids.get(ident, 0) + 1
+
+    def _request(self, raw: Raw) -> Message:
+        position, data, size, time, last_time, packet, last_packet, quality, note, marks = raw
+        index = self.indexes[0]
+        self.indexes[0] = index + 1
+        message = Message(
+            self, "request", index, position, time, last_time, packet, last_packet, size, data,
+            None, None, None, None, (), quality, note, marks,
+        )  # fmt: skip
+        if self._token_after is not None and self._is_token(data):
+            message.token, message.quality = True, "opaque"
+            message.note = f"a bare SASL token{self.identity.of_mechanism} after SaslHandshake v0"
+            self.identity.token(data[4:])
+            return message
+        if len(data) < 12:
+            if raw.quality == "ok":
+                message.quality, message.note = "malformed", f"{len(data) - 4} bytes are no request header"
+            return message
+        if len(data) >= 14:
+            key, version, message.correlation_id, length = header_at(data, 4)
+        else:
+            (key, version), (message.correlation_id,), length = Struct(">hh").unpack_from(data, 4), id_at(data, 8), -1
+        kind = message.api = self.kinds.of(key, version)
+        pos = 14
+        if kind.request_header == 0:
+            pos = 12
+        elif length >= 0:
+            pos += length
+            name = data[14:pos]
+            client = self._clients.get(name)
+            if client is None:
+                client = name.decode("utf-8", "surrogateescape")
+                if len(self._clients) < 1000:
+                    self._clients[name] = client
+            message.client_id = client
+        if kind.request_header == 2:
+            pos = _behind_tags(data, pos)
+        if pos > len(data) and raw.quality == "ok":
+            message.quality, message.note = "malformed", "the header does not fit into the frame"
+            return message
+        if pos > len(data):
+            return message
+        message.body_at = pos
+        if not kind.supported:
+            _unsupported(message, kind)
+            return message
+        _scan(message, kind.scan_request)
+        if key in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE):
+            self.identity.request(message)
+            if key == SASL_HANDSHAKE and version == 0:
+                self._token_after = data[12:pos]
+        return message
+
+    def _is_token(self, data: bytes) -> bool:
+        """After SaslHandshake v0 frames are tokens until one is a request of the same client."""
+        client = self._token_after
+        assert client is not None
+        if looks_like_request(data, 0, self.kinds) and data[12 : 12 + len(client)] == client:
+            self._token_after = None
+            return False
+        return True
+
+    def _is_silent(self, message: Message) -> bool:
+        """Whether it is a Produce with acks=0, which is never answered."""
+        kind, data, pos = message.api, message.data, message.body_at
+        if kind is None or kind.key or pos is None or not kind.supported:
+            return False
+        try:
+            if kind.version >= 9:  # a compact, nullable transactional id stands before acks
+                length, pos = read_uvarint(data, pos)
+                pos += max(length - 1, 0)
+            elif kind.version >= 3:
+                pos += 2 + max(short_at(data, pos)[0], 0)
+            return bool(short_at(data, pos)[0] == 0)
+        except (IndexError, StructError, ValueError):
+            return False
+
+    # ---------------------------------------------------------------- responses
+
+    def _responses(self, frames: list[Raw]) -> None:
+        waiting, ids = self.open, self._ids
+        for raw in frames:
+            data = raw.data
+            message = self._response(raw)
+            if waiting and waiting[0].first.token:
+                self._answer_token(waiting.popleft(), message)
+                continue
+            if len(data) < 8:
+                if raw.quality == "ok":
+                    message.quality, message.note = "malformed", f"{len(data) - 4} bytes are no response header"
+                if waiting and raw.quality != "ok":
+                    self._pair(self._next(), message)
+                else:
+                    self._complete(Exchange(self, None, message))
+                continue
+            ident = message.correlation_id
+            if ident is None or ident not in ids:
+                self._early.append(message)
+                continue
+            while waiting[0].correlation_id != ident:
+                self._unanswered("a later request was answered")
+            self._pair(self._next(), message)
+        if self._early:
+            self._release_early()
+
+    def _response(self, raw: Raw) -> Message:
+        position, data, size, time, last_time, packet, last_packet, quality, note, marks = raw
+        index = self.indexes[1]
+        self.indexes[1] = index + 1
+        return Message(
+            self, "response", index, position, time, last_time, packet, last_packet, size, data,
+            None, None if len(data) < 8 else id_at(data, 4)[0], None, None, (), quality, note, marks,
+        )  # fmt: skip
+
+    def _next(self) -> Exchange:
+        """The oldest open request, which is open no longer."""
+        exchange = self.open.popleft()
+        ident = exchange.correlation_id
+        if ident is not None:
+            left = self._ids.get(ident, 1) - 1
+            if left:
+                self._ids[ident] = left
+            else:
+                self._ids.pop(ident, None)
+        return exchange
+
+    def _pair(self, exchange: Exchange, message: Message) -> None:
+        request = exchange.request
+        assert request is not None
+        exchange.response = message
+        message.client_id = request.client_id
+        kind = message.api = request.api
+        if kind is not None:
+            self._read_response(message, kind)
+        self._complete(exchange)
+
+    def _read_response(self, message: Message, kind: Kind) -> None:
+        data = message.data
+        pos = 8 if not kind.response_header else _behind_tags(data, 8)
+        if pos > len(data):
+            if message.quality == "ok":
+                message.quality, message.note = "malformed", "the header does not fit into the frame"
+            return
+        message.body_at = pos
+        if not kind.supported:
+            if kind.key == API_VERSIONS and data[8:10] == b"\0\x23":
+                message.errors = (REFUSED,)
+            _unsupported(message, kind)
+            return
+        if kind.key == API_VERSIONS and kind.version and data[8:10] == b"\0\x23":
+            zero = self.kinds.of(API_VERSIONS, 0)
+            message.body_version = 0
+            _scan(message, zero.scan_response, 0)
+            if message.quality == "ok":
+                message.note = f"the broker does not know ApiVersions v{kind.version}: it answers in the form of v0"
+            return
+        _scan(message, kind.scan_response)
+
+    def _answer_token(self, exchange: Exchange, message: Message) -> None:
+        message.token, message.quality = True, "opaque"
+        message.note = f"the answer to a bare SASL token{self.identity.of_mechanism}"
+        message.client_id = exchange.client_id
+        exchange.response = message
+        self._complete(exchange)
+
+    # ---------------------------------------------------------------- what stays without its counterpart
+
+    def _unanswered(self, why: str) -> None:
+        exchange = self._next()
+        request = exchange.request
+        assert request is not None
+        exchange.ending = why
+        if request.quality == "ok" and not request.token:
+            request.quality, request.note = "orphan", f"no answer: {why}"
+        self._complete(exchange)
+
+    def _limit(self) -> None:
+        """Requests that are never answered must not pile up: in a capture of one direction none is."""
+        oldest = self.connection.last_time - OPEN_LONGEST
+        while self.open and (len(self.open) > OPEN_MOST or self.open[0].time < oldest):
+            self._unanswered("none was captured")
+
+    def _came_early(self, exchange: Exchange) -> bool:
+        """Pairs a request with an answer that was captured before it."""
+        for message in self._early:
+            if message.correlation_id == exchange.correlation_id:
+                self._early.remove(message)
+                self._pair(exchange, message)
+                return True
+        return False
+
+    def _release_early(self) -> None:
+        limit = self.connection.last_time - EARLY
+        kept: list[Message] = []
+        for message in self._early:
+            if message.time >= limit and len(kept) < OPEN_MOST:
+                kept.append(message)
+            else:
+                self._orphan(message)
+        self._early = kept
+
+    def _orphan(self, message: Message) -> None:
+        from kwire.session.orphans import name_orphan
+
+        name_orphan(message)
+        self._complete(Exchange(self, None, message))
+
+    def _complete(self, exchange: Exchange) -> None:
+        self.exchanges += 1
+        self.done(exchange)
+
+    def _find_response(self, data: bytes, starts: list[int]) -> int | None:
+        return find_response(data, starts, self._ids)
+
+
+def endpoint(address: str, port: int) -> str:
+    """As 10.0.0.7:9092 or [::1]:9092."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _behind_tags(data: bytes, pos: int) -> int:
+    """Where a header's tag section ends; behind the data when it is broken."""
+    if pos < len(data) and not data[pos]:
+        return pos + 1
+    try:
+        count, pos = read_uvarint(data, pos)
+        for _ in range(min(count, len(data))):
+            _, pos = read_uvarint(data, pos)
+            size, pos = read_uvarint(data, pos)
+            pos += size
+            if pos > len(data):
+                break
+    except (IndexError, ValueError):
+        return len(data) + 1
+    return pos
+
+
+def _unsupported(message: Message, kind: Kind) -> None:
+    if message.quality != "ok":
+        return
+    definition = kind.message(message.kind)
+    message.quality = "unsupported"
+    message.note = (
+        f"{definition.name} has versions {definition.versions}" if definition else f"no API has the key {kind.key}"
+    )
+
+
+def _scan(message: Message, scan: Scan, version: int | None = None) -> None:
+    """Walks over the body: its errors, and whether it is what it should be."""
+    errors: list[int] = []
+    data, pos = message.data, message.body_at
+    assert pos is not None
+    try:
+        end = scan(data, pos, errors)
+    except (IndexError, ValueError, StructError):
+        end = -1
+    if errors:
+        message.errors = tuple(errors)
+    if end == len(data) or message.quality != "ok":
+        return
+    if 0 <= end < len(data):
+        message.quality = "trailing"
+        message.note = f"{len(data) - end:,} bytes behind the body"
+    else:
+        message.quality, message.note = "malformed", _why(message, pos, version)
+
+
+def _why(message: Message, pos: int, version: int | None) -> str:
+    kind = message.api
+    assert kind is not None
+    definition = kind.message(message.kind)
+    assert definition is not None
+    plan = kind.library.plan_of(definition, kind.version if version is None else version)
+    problem: DecodeError = decode_error(plan, message.data, pos)
+    return str(problem)

@@ -1,0 +1,153 @@
+"""What comes out: a message is a frame with what its header says; an exchange is a request with its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kwire.codec.frames import Frame, decode_frame
+from kwire.codec.span import Span
+from kwire.errors import DecodeError
+from kwire.session.kinds import Kind
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+
+TOKEN = "SaslToken"  # what bare SASL tokens go by
+REFUSED = 35  # UNSUPPORTED_VERSION
+API_VERSIONS = 18
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """A frame of a connection.
+
+    data begins with the size prefix and is shorter than size + 4 where the capture lacks bytes. index counts the frames
+    of the stream from 0, position its bytes. time and last_time, ns since the epoch, and packet and last_packet are
+    those of the packets with the first and the last byte; marks, of a frame in several packets, where each begins, as
+    (offset, packet). body_at: where the body begins in data, None when the header cannot be read. errors: the error
+    codes in a response that are not zero. quality and note: as in the message record. api is None for bare SASL tokens
+    and for orphans that could be anything.
+    """
+
+    conversation: Conversation
+    kind: str
+    index: int
+    position: int
+    time: int
+    last_time: int
+    packet: int
+    last_packet: int
+    size: int
+    data: bytes
+    api: Kind | None = None
+    correlation_id: int | None = None
+    client_id: str | None = None
+    body_at: int | None = None
+    errors: tuple[int, ...] = ()
+    quality: str = "ok"
+    note: str | None = None
+    marks: tuple[tuple[int, int], ...] = ()
+    token: bool = False
+    body_version: int | None = None  # where it is not the request's: ApiVersions answered in the form of v0
+
+    @property
+    def name(self) -> str:
+        """As "FetchResponse v16"."""
+        if self.api is None:
+            return TOKEN if self.token else f"{self.kind} of an unknown API"
+        return f"{self.api.api}{self.kind.capitalize()} v{self.api.version}"
+
+    def body(self) -> dict[str, Any] | None:
+        """The body as plain values; None when it cannot be decoded."""
+        kind = self.api
+        definition = kind.message(self.kind) if kind else None
+        if kind is None or definition is None or not kind.supported or self.body_at is None:
+            return None
+        version = kind.version if self.body_version is None else self.body_version
+        codec = kind.library.codec(definition.name, version)
+        try:
+            return codec.decode_at(self.data, self.body_at)[0]
+        except DecodeError:
+            return None
+
+    def frame(self) -> Frame:
+        """The frame with its span tree: every byte. What is missing or wrong is an undecoded span."""
+        kind = self.api
+        if kind is None or self.kind == "request" or not kind.supported:
+            return decode_frame(self.data, size=True, library=kind.library if kind else None)
+        return decode_frame(self.data, api=kind.key, version=kind.version, size=True, library=kind.library)
+
+    def span(self) -> Span:
+        """The frame's tree."""
+        return self.frame().span
+
+
+@dataclass(eq=False)
+class Exchange:
+    """A request with its response; either may be missing. ending says why, when the response is.
+
+    about is filled in by about.py when it is asked for.
+    """
+
+    conversation: Conversation
+    request: Message | None
+    response: Message | None = None
+    ending: str | None = None
+    silent: bool = False  # a Produce with acks=0 wants no answer
+
+    @property
+    def first(self) -> Message:
+        """The request; of an orphan, the response."""
+        message = self.request or self.response
+        assert message is not None
+        return message
+
+    @property
+    def time(self) -> int:
+        """ns since the epoch: the first byte's."""
+        return self.first.time
+
+    @property
+    def api(self) -> str:
+        """The API's name, or what is known instead."""
+        kind = self.first.api
+        return kind.api if kind else TOKEN if self.first.token else "unknown"
+
+    @property
+    def api_version(self) -> int | None:
+        kind = self.first.api
+        return kind.version if kind else None
+
+    @property
+    def correlation_id(self) -> int | None:
+        return self.first.correlation_id
+
+    @property
+    def client_id(self) -> str | None:
+        return self.first.client_id
+
+    @property
+    def latency(self) -> int | None:
+        """ns from the request's last byte to the response's first; negative when they were captured the wrong way
+        round. None without both."""
+        if self.request is None or self.response is None:
+            return None
+        return self.response.time - self.request.last_time
+
+    @property
+    def error(self) -> int | None:
+        """The first error code that is not zero."""
+        return self.response.errors[0] if self.response and self.response.errors else None
+
+    @cached_property
+    def about(self) -> About:
+        """What it is about: topics, group, transactional id."""
+        from kwire.session.about import about
+
+        return about(self)
+
+
+if TYPE_CHECKING:
+    from kwire.session.about import About

@@ -1,0 +1,334 @@
+"""Frames from a stream: size prefix by size prefix, over any number of packets and over holes.
+
+A frame that a hole hits is given as far as it was captured; where its end is known, the next one begins there. When the
+place is lost (in midstream, behind a hole, after a size that cannot be), bytes are collected until resync.py finds a
+boundary. A long frame is put together once, when it is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from typing import NamedTuple
+
+from kwire.capture.streams import Piece
+from kwire.codec.frames import MAX_SIZE
+
+COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time
+TAIL = 1 << 16  # of these, the last ones that stay for the next search
+
+unpack_size = Struct(">i").unpack_from
+
+
+Marks = tuple[tuple[int, int], ...]
+
+
+class Raw(NamedTuple):
+    """A frame. data begins with the size prefix and is shorter than size + 4 where bytes are missing; then quality is
+    truncated (the snaplen or the end of the capture cut it) or gap (packets are missing), and note says more. marks: of
+    a frame in several packets where each packet begins, as (offset, packet)."""
+
+    position: int
+    data: bytes
+    size: int
+    time: int
+    last_time: int
+    packet: int
+    last_packet: int
+    quality: str = "ok"
+    note: str | None = None
+    marks: Marks = ()
+
+
+class Skipped(NamedTuple):
+    """Bytes of which no frame could be made."""
+
+    position: int
+    length: int
+    time: int
+    reason: str
+
+
+Search = Callable[[bytes, list[int]], int | None]  # bytes, offsets where packets begin → where a frame begins
+
+
+class Framer:
+    """feed(pieces) gives what whole frames there are. search finds a boundary when the place is lost."""
+
+    __slots__ = (
+        *(
+            "_first",
+            "_have",
+            "_holed",
+            "_marks",
+            "_need",
+            "_parts",
+            "_searched",
+            "collected",
+            "frames",
+            "lost",
+            "max_size",
+            "position",
+        ),
+        *("reason", "search", "skipped"),
+    )
+
+    def __init__(self, search: Search, lost: bool, max_size: int = MAX_SIZE) -> None:
+        self.search = search
+        self.max_size = max_size
+        self.position = 0  # of the next frame's first byte
+        self.lost = lost
+        self.reason = "the capture begins in midstream"
+        self.skipped: list[Skipped] = []
+        self.frames = 0
+        self.collected: list[Piece] = []  # while the place is lost
+        self._searched = 0
+        self._marks: list[tuple[int, int]] = []  # of the frame that is not whole
+        self._parts: list[bytes] = []  # of the frame that is not whole yet
+        self._have = 0
+        self._need = 0  # 0: its size is not known yet
+        self._first = (0, 0)  # time and packet of its first byte
+        self._holed: tuple[str, str] | None = None  # quality and note, when bytes of it are missing
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that are kept for a frame that is not whole."""
+        return self._have + sum(len(piece.data) for piece in self.collected)
+
+    def feed(self, pieces: list[Piece]) -> list[Raw]:
+        out: list[Raw] = []
+        for piece in pieces:
+            self._piece(piece, out)
+        self.frames += len(out)
+        return out
+
+    def finish(self, why: str, ended: bool) -> list[Raw]:
+        """Nothing more will come. ended: the connection was closed, so that nothing is missing from the capture."""
+        out: list[Raw] = []
+        if self.lost and self.collected and not self._search(_joined(self.collected), out, 0):
+            self._give_up_search()
+        if self._have or self._holed:
+            what = "the connection closed" if ended else why
+            have = self._have
+            note = f"{what} after {have:,} of {self._need:,} bytes" if self._need else f"{what} after {have} bytes"
+            data = b"".join(self._parts)
+            size = unpack_size(data)[0] if len(data) >= 4 else 0
+            if len(data) >= 4:
+                quality, said = self._holed or ("truncated", note)
+                time, packet = self._first
+                out.append(Raw(self.position, data, size, time, time, packet, packet, quality, said))
+        self._clear()
+        self.frames += len(out)
+        return out
+
+    def take_skipped(self) -> list[Skipped]:
+        """Bytes of which no frames could be made, each once."""
+        skipped = self.skipped
+        if skipped:
+            self.skipped = []
+        return skipped
+
+    def give_up(self) -> None:
+        """Lets go of what waits for the rest of its frame."""
+        if self.lost:
+            self._give_up_search()
+        elif self._have:
+            self.skipped.append(Skipped(self.position, self._have, self._first[0], "given up to bound memory"))
+            self._lose(self.position + self._have, "given up to bound memory")
+
+    def _piece(self, piece: Piece, out: list[Raw]) -> None:
+        if piece.missing and not self._hole(piece, out):
+            return
+        if self.lost:
+            self._collect(piece, out)
+        elif self._holed:
+            self._behind_hole(piece, out)
+        elif self._have:
+            self._go_on(piece, out)
+        else:
+            self._split(piece.position, piece.data, piece.starts, piece.times, piece.numbers, out)
+
+    def _split(
+        self, base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], out: list[Raw]
+    ) -> None:
+        """Cuts frames off data, whose first byte is a frame's; what is left waits."""
+        pos, at, last, length = 0, 0, len(starts) - 1, len(data)
+        while length - pos >= 4:
+            (size,) = unpack_size(data, pos)
+            end = pos + 4 + size
+            if not 0 <= size <= self.max_size:
+                self._lose(base + pos, f"a size of {size:,} bytes cannot be")
+                self._collect(_rest(base, data, starts, times, numbers, pos), out, 1)
+                return
+            if end > length:
+                break
+            start = base + pos
+            while at < last and starts[at + 1] <= start:
+                at += 1
+            first = at
+            start = base + end
+            while at < last and starts[at + 1] < start:
+                at += 1
+            frame, marks = data[pos:end], self._marks
+            if at > first:
+                marks = (marks or _marks(starts, numbers, first, first, base + pos)) + _marks(
+                    starts, numbers, first + 1, at, base + pos
+                )
+            ends = times[first], times[at], numbers[first], numbers[at]
+            out.append(Raw(base + pos, frame, size, *ends, "ok", None, tuple(marks) if marks else ()))
+            if marks:
+                self._marks = []
+            pos = end
+        self.position = base + pos
+        if pos < length:
+            while at < last and starts[at + 1] <= self.position:
+                at += 1
+            self._parts, self._have = [data[pos:]], length - pos
+            self._first = times[at], numbers[at]
+            self._marks = _marks(starts, numbers, at, last, self.position)
+            self._need = 4 + unpack_size(data, pos)[0] if length - pos >= 4 else 0
+
+    def _go_on(self, piece: Piece, out: list[Raw]) -> None:
+        """More of a frame that is not whole."""
+        self._parts.append(piece.data)
+        self._have += len(piece.data)
+        if not self._need:
+            if self._have < 4:
+                self._marks += _marks(piece.starts, piece.numbers, 0, len(piece.starts) - 1, self.position)
+                return
+            self._parts = [b"".join(self._parts)]
+            self._need = 4 + max(unpack_size(self._parts[0])[0], 0)
+        if self._have < self._need:
+            self._marks += _marks(piece.starts, piece.numbers, 0, len(piece.starts) - 1, self.position)
+            return
+        data = b"".join(self._parts)
+        time, packet = self._first
+        starts, marks = [self.position, *piece.starts], self._marks
+        self._clear()
+        self._marks = marks
+        self._split(self.position, data, starts, [time, *piece.times], [packet, *piece.numbers], out)
+
+    def _hole(self, piece: Piece, out: list[Raw]) -> bool:
+        """Bytes are missing before the piece. Whether the piece's own bytes are still to be read."""
+        begin = piece.position - piece.missing
+        if self.lost:
+            self._give_up_search()
+            return True
+        if self._have < 4 and not self._holed:  # the size itself is lost
+            self._lose(self.position, f"{piece.missing:,} bytes are missing at position {begin:,}")
+            return True
+        end = self.position + self._need
+        if not self._holed:
+            cut = f"the capture's snaplen cut off all but {self._have:,} of {self._need:,} bytes"
+            lost = f"{min(piece.missing, end - begin):,} of {self._need:,} bytes are missing from the capture"
+            self._holed = ("truncated", cut) if piece.cut else ("gap", lost)
+        if end > piece.position:
+            return True
+        if piece.cut or end == piece.position:
+            self._emit_holed(piece.times[0], piece.numbers[0], out)
+        else:
+            self._emit_holed(*self._first, out)
+        if end < piece.position:
+            self._lose(end, f"{piece.position - end:,} bytes are missing at position {end:,}")
+        return True
+
+    def _behind_hole(self, piece: Piece, out: list[Raw]) -> None:
+        """The frame that a hole hit goes on: its bytes are of no use, its end is."""
+        end = self.position + self._need
+        if piece.position + len(piece.data) < end:
+            return
+        offset = end - piece.position
+        packet = max((at for at, start in enumerate(piece.starts) if start < end), default=0)
+        self._emit_holed(piece.times[packet], piece.numbers[packet], out)
+        rest = _rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, offset)
+        self._split(rest.position, rest.data, rest.starts, rest.times, rest.numbers, out)
+
+    def _emit_holed(self, last_time: int, last_packet: int, out: list[Raw]) -> None:
+        assert self._holed is not None
+        quality, note = self._holed
+        time, packet = self._first
+        data = b"".join(self._parts)
+        marks = tuple(self._marks)
+        out.append(Raw(self.position, data, self._need - 4, time, last_time, packet, last_packet, quality, note, marks))
+        position = self.position + self._need
+        self._clear()
+        self.position = position
+
+    def _clear(self) -> None:
+        self._parts, self._have, self._need, self._holed, self._marks = [], 0, 0, None, []
+
+    def _lose(self, position: int, reason: str) -> None:
+        self._clear()
+        self.lost, self.position, self.reason = True, position, reason
+
+    def _collect(self, piece: Piece, out: list[Raw], skip: int = 0) -> None:
+        """Keeps bytes until a boundary is found among them. skip: bytes at the front that are none.
+
+        What is new is searched by itself, all of it together only when it has doubled: the work stays linear."""
+        if not piece.data:
+            return
+        self.collected.append(piece)
+        if self._search(piece, out, skip):
+            return
+        have = sum(len(kept.data) for kept in self.collected)
+        if len(self.collected) > 1 and have >= 2 * self._searched:
+            self._searched = have
+            self.collected = [_joined(self.collected)]
+            if self._search(self.collected[0], out, 0):
+                return
+        if have > COLLECTED:
+            self.collected = [_joined(self.collected)]
+            self._drop(have - TAIL)
+            self._searched = TAIL
+
+    def _search(self, piece: Piece, out: list[Raw], skip: int) -> bool:
+        """Looks for a boundary in a piece, and goes on from there."""
+        offsets = [start - piece.position - skip for start in piece.starts if start >= piece.position + skip]
+        found = self.search(piece.data[skip:], offsets)
+        if found is None:
+            return False
+        rest = _rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, found + skip)
+        if rest.position > self.position:
+            first = self.collected[0].times[0] if self.collected else rest.times[0]
+            self.skipped.append(Skipped(self.position, rest.position - self.position, first, self.reason))
+        self.collected, self.lost, self._searched = [], False, 0
+        self._split(rest.position, rest.data, rest.starts, rest.times, rest.numbers, out)
+        return True
+
+    def _drop(self, length: int) -> None:
+        """Gives up bytes at the front of what was collected."""
+        if length <= 0:
+            return
+        piece = self.collected[0]
+        end = piece.position + length
+        self.skipped.append(Skipped(self.position, end - self.position, piece.times[0], self.reason))
+        self.position = end
+        rest = _rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, length)
+        self.collected = [rest] if rest.data else []
+
+    def _give_up_search(self) -> None:
+        if self.collected:
+            self.collected = [_joined(self.collected)]
+            self._drop(len(self.collected[0].data))
+
+
+def _rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], offset: int) -> Piece:
+    """The piece without its first offset bytes."""
+    first = max((at for at, start in enumerate(starts) if start <= base + offset), default=0)
+    return Piece(base + offset, data[offset:], starts[first:], times[first:], numbers[first:])
+
+
+def _marks(starts: list[int], numbers: list[int], low: int, high: int, base: int) -> list[tuple[int, int]]:
+    """The packets from low to high, with where they begin in a frame at base."""
+    return [(max(starts[at] - base, 0), numbers[at]) for at in range(low, high + 1)]
+
+
+def _joined(pieces: list[Piece]) -> Piece:
+    """Pieces in a row as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return Piece(
+        pieces[0].position, b"".join(piece.data for piece in pieces),
+        [start for piece in pieces for start in piece.starts], [time for piece in pieces for time in piece.times],
+        [number for piece in pieces for number in piece.numbers],
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""What is known of each API key and version, looked up once: names, header versions, how to walk over its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from kwire.codec.headers import request_header_version, response_header_version
+from kwire.codec.library import Library, builtin_library
+from kwire.codec.scan_code import Scan, scanner
+from kwire.schema.model import Message
+
+NEWER = 16  # versions beyond the newest known that a header may still name
+
+
+@dataclass(eq=False)
+class Kind:
+    """An API at a version. supported: whether the schema has it; scans are only asked for then."""
+
+    library: Library
+    key: int
+    version: int
+    api: str
+    request: Message | None
+    response: Message | None
+
+    def __post_init__(self) -> None:
+        self.supported = self.request is not None and self.version in self.request.versions
+        self.request_header = request_header_version(self.key, self.version, self.request)
+        self.response_header = response_header_version(self.key, self.version, self.response)
+
+    @cached_property
+    def scan_request(self) -> Scan:
+        assert self.request is not None
+        return scanner(self.library.plan_of(self.request, self.version))
+
+    @cached_property
+    def scan_response(self) -> Scan:
+        assert self.response is not None
+        return scanner(self.library.plan_of(self.response, self.version))
+
+    def message(self, kind: str) -> Message | None:
+        """The definition of the request or the response."""
+        return self.request if kind == "request" else self.response
+
+
+class Kinds:
+    """kinds.of(key, version) gives a Kind, also of what nobody knows."""
+
+    def __init__(self, library: Library | None = None) -> None:
+        self.library = library or builtin_library()
+        self._known: dict[tuple[int, int], Kind] = {}
+        self._highest: dict[int, int] = {}
+
+    def of(self, key: int, version: int) -> Kind:
+        known = self._known.get((key, version))
+        if known is None:
+            request = self.library.api_message(key, request=True)
+            response = self.library.api_message(key, request=False)
+            api = request.name.removesuffix("Request") if request else f"ApiKey{key}"
+            known = Kind(self.library, key, version, api, request, response)
+            if len(self._known) < 10_000:  # what is read from the wire must not fill the memory
+                self._known[key, version] = known
+        return known
+
+    def highest(self) -> dict[int, int]:
+        """The highest version of each known key that a header may plausibly name."""
+        if not self._highest:
+            for key in sorted(self.library.registry.keys()):
+                request = self.library.api_message(key, request=True)
+                assert request is not None
+                self._highest[key] = request.versions.high + NEWER
+        return self._highest

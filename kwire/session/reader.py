@@ -1,0 +1,276 @@
+"""A whole capture: from packets to exchanges, in the order of time.
+
+Exchanges become complete in another order than they began, so those that began later wait for the ones that are still
+open; only so many, after which they come when they come. Several captures are read side by side.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kwire.capture.connections import Connection, Connections
+from kwire.capture.files import Capture, open_capture, unread_links
+from kwire.capture.ip import Network
+from kwire.capture.packets import Columns, Packets
+from kwire.capture.streams import HELD
+from kwire.capture.tcp import Chosen, read_segments
+from kwire.codec.frames import MAX_SIZE
+from kwire.codec.library import Library
+from kwire.session.conversation import Conversation
+from kwire.session.exchange import Exchange, Message
+from kwire.session.framing import Skipped
+from kwire.session.kinds import Kinds
+from kwire.session.sides import Brokers
+from kwire.session.topics import Topics
+
+WAITING = 50_000  # exchanges that wait for an older one
+WAITING_BYTES = 64 << 20
+MOST_SKIPPED = 10_000
+FRAMES_IN_ALL = 1 << 30  # bytes that are kept for frames that are not whole
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
+    behind a hole. max_size: up to which a size prefix is believed."""
+
+    ports: frozenset[int] = frozenset()
+    hosts: frozenset[tuple[int, int]] = frozenset()
+    held: int = HELD
+    max_size: int = MAX_SIZE
+    library: Library | None = None
+
+
+class Reader:
+    """feed(packets) and finish() give exchanges; name is the capture's.
+
+    tracking: topic names are collected, as about needs them. ordered: in the order of time, else as they are complete.
+    ended(conversation) is called for every connection that is over. notes: what was given up or not read.
+    """
+
+    def __init__(
+        self, name: str, settings: Settings | None = None, *, tracking: bool = False, ordered: bool = True,
+        topics: Topics | None = None, ended: Callable[[Conversation], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.settings = settings or Settings()
+        self.name = name
+        self.topics = topics or Topics()
+        self.packets = 0
+        self.first_time: int | None = None
+        self.last_time = 0
+        self.kinds = Kinds(self.settings.library)
+        self._tracking, self._ordered, self._ended = tracking, ordered, ended
+        self._chosen = Chosen(self.settings.ports, self.settings.hosts)
+        self._brokers = Brokers(self.settings.ports)
+        self._network, self._connections = Network(), Connections(self.settings.held)
+        self._conversations: dict[int, Conversation] = {}
+        self._ready: list[tuple[int, int, Exchange]] = []
+        self._bytes = 0
+        self._count = 0
+        self._open: dict[int, Conversation] = {}
+        self._given_up = 0
+        self.skipped: list[tuple[Conversation, str, Skipped]] = []  # newest last, at most MOST_SKIPPED
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be read."""
+        given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
+        return unread_links(self._network.unread) + ([given_up] if self._given_up else [])
+
+    @property
+    def conversations(self) -> list[Conversation]:
+        """Those that are not over."""
+        return list(self._conversations.values())
+
+    def feed(self, packets: Packets) -> Iterator[Exchange]:
+        """Adds packets; gives what is complete."""
+        self.packets += len(packets)
+        if len(packets):
+            first = int(packets.time.min())
+            self.first_time = first if self.first_time is None else min(first, self.first_time)
+            self.last_time = max(self.last_time, int(packets.time.max()))
+        self._block(packets)
+        whole = self._network.take_whole()
+        if whole is not None:
+            self._block(whole)
+        return self._release()
+
+    def finish(self, why: str = "the capture ended") -> Iterator[Exchange]:
+        """Gives what is left."""
+        for connection in self._connections.finish():
+            self._end(connection, why)
+        self._open.clear()
+        return self._release()
+
+    def _block(self, packets: Packets) -> None:
+        data = Columns(packets.buffer)
+        segments = read_segments(packets, self._network.read(packets, data), data, self._chosen)
+        for connection in self._connections.feed(segments):
+            if connection.finished:
+                self._end(connection, "the connection fell silent")
+            else:
+                conversation = self._conversation(connection)
+                conversation.pump()
+                self._skips(conversation)
+                if conversation.open:
+                    self._open[id(connection)] = conversation
+        self._bound()
+
+    def _conversation(self, connection: Connection) -> Conversation:
+        known = self._conversations.get(id(connection))
+        if known is None:
+            known = Conversation(
+                self.name, connection, self.kinds, self._brokers, self._done, self.settings.max_size, self.topics
+            )
+            self._conversations[id(connection)] = known
+        return known
+
+    def _end(self, connection: Connection, why: str) -> None:
+        conversation = self._conversation(connection)
+        conversation.finish(why)
+        self._skips(conversation)
+        del self._conversations[id(connection)]
+        self._open.pop(id(connection), None)
+        if self._ended is not None:
+            self._ended(conversation)
+
+    def _skips(self, conversation: Conversation) -> None:
+        """Takes over what the conversation could make no frames of."""
+        for side, framer in (("request", conversation.requests), ("response", conversation.responses)):
+            for skipped in framer.take_skipped():
+                conversation.lost += skipped.length
+                if len(self.skipped) < MOST_SKIPPED:
+                    self.skipped.append((conversation, side, skipped))
+
+    def _bound(self) -> None:
+        """Keeps what waits for the rest of its frame within bounds."""
+        waiting = sum(conversation.waiting for conversation in self._conversations.values())
+        if waiting <= FRAMES_IN_ALL:
+            return
+        for conversation in sorted(self._conversations.values(), key=lambda known: -known.waiting):
+            if waiting <= FRAMES_IN_ALL // 2:
+                return
+            waiting -= conversation.waiting
+            self._given_up += conversation.waiting
+            conversation.give_up()
+
+    def _done(self, exchange: Exchange) -> None:
+        if self._tracking:
+            self.topics.learn(exchange)
+        self._count += 1
+        request, response = exchange.request, exchange.response
+        self._bytes += (len(request.data) if request else 0) + (len(response.data) if response else 0)
+        self._ready.append((exchange.first.time, self._count, exchange))
+
+    def _release(self) -> Iterator[Exchange]:
+        ready = self._ready
+        if not self._ordered:
+            self._ready = []
+            return iter([exchange for _, _, exchange in ready])
+        ready.sort()
+        self._open = {key: known for key, known in self._open.items() if known.open}
+        oldest = min((known.open[0].time for known in self._open.values()), default=None)
+        end = len(ready) if oldest is None else bisect_left(ready, (oldest,))
+        if len(ready) - end > WAITING or self._bytes > WAITING_BYTES:
+            end = max(end, len(ready) // 2, 1)
+        self._ready = ready[end:]
+        released = [exchange for _, _, exchange in ready[:end]]
+        if self._ready:
+            self._bytes -= sum(len(message.data) for exchange in released for message in _messages(exchange))
+        else:
+            self._bytes = 0
+        return iter(released)
+
+
+def _messages(exchange: Exchange) -> Iterator[Message]:
+    for message in (exchange.request, exchange.response):
+        if message is not None:
+            yield message
+
+
+@dataclass(eq=False)
+class Reading:
+    """Captures that are being read: exchanges() gives what they hold, the rest tells how it went."""
+
+    paths: Sequence[str | Path]
+    settings: Settings = field(default_factory=Settings)
+    tracking: bool = False
+    follow: bool = False
+    ended: Callable[[Conversation], None] | None = None
+    progress: Callable[[Capture], None] | None = None
+    captures: list[Capture] = field(default_factory=list)
+    readers: list[Reader] = field(default_factory=list)
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """In the order of time, over all captures. Raises OSError and CaptureError."""
+        topics = Topics(self._look_ahead if self._twice else None)
+        streams = [self._one(path, topics) for path in self.paths]
+        if len(streams) == 1:
+            return streams[0]
+        return heapq.merge(*streams, key=lambda exchange: exchange.time)
+
+    def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
+        """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
+        found = [
+            entry for reader in self.readers for entry in reader.skipped if until is None or entry[2].time <= until
+        ]
+        if found:
+            for reader in self.readers:
+                reader.skipped = [entry for entry in reader.skipped if until is not None and entry[2].time > until]
+        return sorted(found, key=lambda entry: entry[2].time)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was damaged, cut, given up or not read, each with its capture."""
+        found = [(capture.name, note) for capture in self.captures for note in capture.notes]
+        found += [(reader.name, note) for reader in self.readers for note in reader.notes]
+        found += [
+            (capture.name, f"{capture.dropped:,} packets were dropped while capturing")
+            for capture in self.captures
+            if capture.dropped
+        ]
+        return [f"{name}: {note}" for name, note in found]
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a file was not what it should be."""
+        return any(capture.notes for capture in self.captures)
+
+    @property
+    def _twice(self) -> bool:
+        """Whether the captures can be read a second time."""
+        return not self.follow and all(str(path) != "-" and Path(path).is_file() for path in self.paths)
+
+    def _one(self, path: str | Path, topics: Topics) -> Iterator[Exchange]:
+        capture = open_capture(path, follow=self.follow)
+        self.captures.append(capture)
+        reader = Reader(
+            capture.name,
+            self.settings,
+            tracking=self.tracking,
+            ordered=not self.follow,
+            topics=topics,
+            ended=self.ended,
+        )
+        self.readers.append(reader)
+        for packets in capture.blocks():
+            yield from reader.feed(packets)
+            if self.progress is not None:
+                self.progress(capture)
+        yield from reader.finish()
+
+    def _look_ahead(self, topics: Topics) -> None:
+        """Reads all captures for the names of topics: an id may be used before the response that explains it."""
+        ahead = Topics()
+        for path in self.paths:
+            capture = open_capture(path)
+            reader = Reader(capture.name, self.settings, tracking=True, ordered=False, topics=ahead)
+            for packets in capture.blocks():
+                reader.feed(packets)
+            reader.finish()
+        for ident, name in ahead.names.items():
+            topics.names.setdefault(ident, name)

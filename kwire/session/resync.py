@@ -1,0 +1,130 @@
+"""Where a frame begins in bytes whose beginning is lost: the first place from which a chain of frames holds.
+
+A request says what it is: a known API key, a version near those known, a client id that can be read. A response only
+has a correlation id, which must be among those asked, or grow from frame to frame. Places where a packet begins are
+believed first. All offsets are looked at in one go, as columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from struct import Struct
+
+import numpy as np
+
+from kwire.codec.frames import MAX_SIZE
+from kwire.session.kinds import Kinds
+
+REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client id
+NEAR = 1 << 10  # how far correlation ids of responses in a row may lie apart
+CHAIN = 3  # frames in a row that make a place certain
+CANDIDATES = 2_000
+
+request_header = Struct(">ihhih").unpack_from
+response_header = Struct(">ii").unpack_from
+
+
+def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
+    """Whether a request's frame can begin at this offset. What is cut off is given the benefit of the doubt."""
+    if len(data) - at < REQUEST_HEADER:
+        return False
+    size, key, version, _, client = request_header(data, at)
+    highest = kinds.highest().get(key)
+    if highest is None or not 0 <= version <= highest or not 8 <= size <= MAX_SIZE:
+        return False
+    if key == 7 and version == 0:  # ControlledShutdown v0 has no client id
+        return bool(size == 12)
+    if not -1 <= client <= size - 10:
+        return False
+    name = data[at + 14 : at + 14 + max(client, 0)]
+    try:
+        return bool(str(name, "utf-8").isprintable())
+    except UnicodeDecodeError:
+        return len(name) < int(client)  # cut in the middle of a character
+
+
+def find_request(data: bytes, starts: list[int], kinds: Kinds) -> int | None:
+    """The offset of the first request, None where none can be believed. starts: where packets begin."""
+    for at in starts:
+        if looks_like_request(data, at, kinds) and _requests_from(data, at, kinds) is not False:
+            return at
+    for at in _request_places(data, kinds):
+        if looks_like_request(data, at, kinds) and _requests_from(data, at, kinds):
+            return at
+    return None
+
+
+def _requests_from(data: bytes, at: int, kinds: Kinds) -> bool | None:
+    """Whether requests follow each other from there: True, False, None when the data ends too early to tell."""
+    for _ in range(CHAIN):
+        if at == len(data):
+            return True
+        if len(data) - at < REQUEST_HEADER:
+            return None
+        if not looks_like_request(data, at, kinds):
+            return False
+        (size,) = Struct(">i").unpack_from(data, at)
+        at += 4 + size
+    return True if at <= len(data) else None
+
+
+def _request_places(data: bytes, kinds: Kinds) -> Iterator[int]:
+    n = len(data) - REQUEST_HEADER + 1
+    if n <= 0:
+        return
+    size = np.ndarray((n,), ">i4", data, 0, (1,))
+    key = np.ndarray((n,), ">u2", data, 4, (1,))
+    version = np.ndarray((n,), ">u2", data, 6, (1,))
+    client = np.ndarray((n,), ">i2", data, 12, (1,))
+    highest = np.full(1 << 16, -1, np.int32)
+    for known, high in kinds.highest().items():
+        highest[known] = high
+    fine = (size >= 8) & (size <= MAX_SIZE) & (client >= -1) & (client < 256)
+    places = np.flatnonzero(fine)
+    places = places[version[places] <= highest[key[places]]]
+    yield from places[:CANDIDATES].tolist()
+
+
+def find_response(data: bytes, starts: list[int], asked: Collection[int]) -> int | None:
+    """The offset of the first response, None where none can be believed. asked: correlation ids of requests."""
+    for at in starts:
+        if _responses_from(data, at, asked, True):
+            return at
+    if not asked:
+        return None
+    n = len(data) - 7
+    if n <= 0:
+        return None
+    size = np.ndarray((n,), ">i4", data, 0, (1,))
+    ids = np.ndarray((n,), ">i4", data, 4, (1,))
+    places = np.flatnonzero((size >= 4) & (size <= MAX_SIZE))
+    wanted = np.fromiter(asked, np.int64, len(asked))
+    for at in places[np.isin(ids[places], wanted)][:CANDIDATES].tolist():
+        if _responses_from(data, at, asked, False):
+            return int(at)
+    return None
+
+
+def _responses_from(data: bytes, at: int, asked: Collection[int], packet: bool) -> bool:
+    """Whether responses follow each other from there. packet: a packet begins there, which speaks for it."""
+    seen, last, certain = 0, None, False
+    while seen < CHAIN:
+        if at == len(data):
+            break
+        if len(data) - at < 8:
+            return False
+        size, ident = response_header(data, at)
+        if not 4 <= size <= MAX_SIZE:
+            return False
+        known = ident in asked
+        if not known and asked and not packet:
+            return False
+        if last is not None and not known and not 0 < ident - last < NEAR:
+            return False
+        certain |= known
+        last = ident
+        at += 4 + size
+        seen += 1
+        if at > len(data):  # cut: one that was asked for, in a packet of its own, is enough
+            return packet and (certain or seen > 1)
+    return certain or (packet and not asked) or seen >= CHAIN

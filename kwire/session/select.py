@@ -1,0 +1,88 @@
+"""Which exchanges are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange
+
+WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """All that is given must hold; of several values of one kind, one must. Names may have * and ? in them.
+
+    clients and brokers are addresses, with or without port. errors: only exchanges that went wrong. slower: ns.
+    start and end: ns since the epoch. connection: any part of its name.
+    """
+
+    apis: frozenset[int] = frozenset()
+    client_ids: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    brokers: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    errors: bool = False
+    slower: int | None = None
+    start: int | None = None
+    end: int | None = None
+    ids: frozenset[int] = frozenset()
+    connections: tuple[str, ...] = ()
+
+    @property
+    def needs_about(self) -> bool:
+        """Whether bodies must be read to decide."""
+        return bool(self.topics or self.groups)
+
+    def holds(self, exchange: Exchange) -> bool:
+        """Whether the exchange is wanted."""
+        return all(self._checks(exchange))
+
+    def _checks(self, exchange: Exchange) -> Iterator[bool]:
+        first = exchange.first
+        if self.apis:
+            yield first.api is not None and first.api.key in self.apis
+        if self.ids:
+            yield first.correlation_id in self.ids
+        if self.start is not None:
+            yield exchange.time >= self.start
+        if self.end is not None:
+            yield exchange.time <= self.end
+        if self.client_ids:
+            yield _any(self.client_ids, [first.client_id or ""])
+        if self.errors:
+            yield went_wrong(exchange)
+        if self.slower is not None:
+            latency = exchange.latency
+            yield latency is not None and latency >= self.slower
+        if self.clients or self.brokers or self.connections:
+            client, broker = exchange.conversation.ends
+            yield not self.clients or any(_is_at(client, wanted) for wanted in self.clients)
+            yield not self.brokers or any(_is_at(broker, wanted) for wanted in self.brokers)
+            yield not self.connections or any(wanted in exchange.conversation.name for wanted in self.connections)
+        if self.topics:
+            yield _any(self.topics, exchange.about.topics)
+        if self.groups:
+            yield _any(self.groups, exchange.about.groups)
+
+
+def went_wrong(exchange: Exchange) -> bool:
+    """An error in the answer, no answer, or a frame that is not as it should be."""
+    messages = [message for message in (exchange.request, exchange.response) if message is not None]
+    return exchange.error is not None or any(message.quality in WRONG for message in messages)
+
+
+def _any(patterns: tuple[str, ...], names: object) -> bool:
+    assert isinstance(names, list | dict)
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+def _is_at(endpoint: str, wanted: str) -> bool:
+    """Whether "10.0.0.7:9092" is at 10.0.0.7, at 10.0.0.7:9092, or at :9092."""
+    address, _, port = endpoint.rpartition(":")
+    return wanted in (endpoint, address, address.strip("[]"), f":{port}")

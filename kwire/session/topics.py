@@ -1,0 +1,112 @@
+"""Topic names by id, and what fetch sessions hold: what one message leaves to others to say.
+
+From Fetch v13 on requests name topics by their ids (KIP-516); any response in which a struct has both tells the name.
+An incremental fetch lists only what changed; the rest was said earlier in its session, which a broker keeps under an id
+of its own (KIP-227).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.codec.plan import Plan, StructPlan
+from kwire.wire import uuids
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange
+
+MOST_SESSIONS = 10_000
+NONE, FINAL = 0, -1  # session id of no session; epoch of a fetch outside of any
+Partitions = dict[str, list[int]]
+
+
+class Topics:
+    """name(id) gives a topic's name. elsewhere: asked once, when an id is not known, to learn what lies ahead."""
+
+    def __init__(self, elsewhere: Callable[[Topics], None] | None = None) -> None:
+        self.names: dict[UUID, str] = {}
+        self._elsewhere = elsewhere
+        self._sessions: dict[tuple[object, int], dict[str | UUID, set[int]]] = {}
+
+    def name(self, ident: UUID) -> str:
+        """The topic's name, or the id as Kafka prints it."""
+        known = self.names.get(ident)
+        if known is None and self._elsewhere is not None and ident.int > 1:
+            elsewhere, self._elsewhere = self._elsewhere, None
+            elsewhere(self)
+            known = self.names.get(ident)
+        if known is None:
+            return "__cluster_metadata" if ident.int == 1 else uuids.to_text(ident)
+        return known
+
+    def learn(self, exchange: Exchange) -> None:
+        """Takes the names out of a response that has them."""
+        message = exchange.response
+        if message is None or message.api is None or message.body_at is None or message.api.response is None:
+            return
+        kind = message.api
+        if not kind.supported or not tells_names(kind.library.plan_of(message.api.response, kind.version)):
+            return
+        body = message.body()
+        for name, ident in _pairs(body):
+            self.names[ident] = name
+
+    def fetched(self, exchange: Exchange, body: dict[str, Any], listed: Partitions) -> Partitions | None:
+        """Keeps the fetch session of a Fetch request; all the partitions that it asks for, None outside of a session.
+
+        listed: the partitions that the request itself names, by topic."""
+        session, epoch = body.get("SessionId"), body.get("SessionEpoch")
+        if session is None or epoch is None or epoch == FINAL:
+            return None
+        broker = exchange.conversation.ends[1]
+        if session == NONE:
+            answer = exchange.response.body() if exchange.response else None
+            opened = (answer or {}).get("SessionId", NONE)
+            if opened:
+                if len(self._sessions) >= MOST_SESSIONS:
+                    self._sessions.clear()
+                self._sessions[broker, opened] = {name: set(parts) for name, parts in listed.items()}
+            return None
+        known = self._sessions.get((broker, session))
+        if known is None:
+            return None
+        for name, parts in listed.items():
+            known.setdefault(name, set()).update(parts)
+        for forgotten in body.get("ForgottenTopicsData") or ():
+            name = forgotten["Topic"] if "Topic" in forgotten else self.name(forgotten["TopicId"])
+            left = known.get(name, set()) - set(forgotten["Partitions"])
+            if left:
+                known[name] = left
+            else:
+                known.pop(name, None)
+        return {str(name): sorted(parts) for name, parts in known.items()}
+
+
+@cache
+def tells_names(plan: Plan) -> bool:
+    """Whether a struct of the message holds a topic's id beside its name."""
+
+    def inside(struct: StructPlan) -> bool:
+        entities = {slot.field.entity for slot in struct.slots}
+        deeper = [slot.struct for slot in (*struct.slots, *struct.tagged.values()) if slot.struct]
+        return {"topicName", "topicId"} <= entities or any(inside(part) for part in deeper)
+
+    return inside(plan.root)
+
+
+def _pairs(value: object) -> Iterator[tuple[str, UUID]]:
+    if isinstance(value, list):
+        for element in value:
+            yield from _pairs(element)
+    elif isinstance(value, dict):
+        ident = value.get("TopicId")
+        if isinstance(ident, UUID) and ident.int:
+            name = value.get("Name") or value.get("TopicName") or value.get("Topic")
+            if isinstance(name, str):
+                yield name, ident
+        for inner in value.values():
+            if isinstance(inner, list | dict):
+                yield from _pairs(inner)
