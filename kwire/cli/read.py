@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,7 +170,7 @@ def _text(
     from kwire.render.exchange_diagrams import body_lines, diagram_lines
     from kwire.render.exchanges import ExchangeLines
 
-    bounded = sys.stdout.isatty() or diagrams
+    bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
     columns = width(PIPE)
     lines: ExchangeLines | None = None
     for exchange in exchanges:

@@ -20,6 +20,9 @@ USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
 BAD = ("malformed", "gap", "truncated", "unsupported", "trailing")
 TOPICS = 3  # named in a line, at most
 PARTITIONS = 6
+ABOUT = 40  # columns for what it is about, and at least so many where an outcome is long
+LEAST = 12
+LONGEST = 28  # columns of the longest usual outcome
 
 
 class Columns(NamedTuple):
@@ -69,29 +72,32 @@ class ExchangeLines:
         client, broker = exchange.conversation.ends
         name = clean(exchange.client_id or "")
         version = exchange.api_version
-        api = exchange.api if version is None else f"{exchange.api} v{version}"
-        row: Line = [(f"{self.time(exchange.time):>{c.time}}  ", "offset")]
+        row = _Row(self.bounded)
+        row.put(self.time(exchange.time), c.time, "offset", right=True)
         if c.broker:
-            who = f"{name} {client}" if name else client
-            row += [(f"{_fit(who, c.client, self.bounded)}  ", ""), (f"{broker:<{c.broker}}  ", "dim")]
+            row.put(f"{name} {client}" if name else client, c.client, "")
+            row.put(broker, c.broker, "dim")
         else:
-            row.append((f"{_fit(name or client, c.client, self.bounded)}  ", ""))
-        row.append((f"{_fit(api, c.api, self.bounded)}  ", "name"))
+            row.put(name or client, c.client, "")
+        row.put(exchange.api if version is None else f"{exchange.api} v{version}", c.api, "name")
         if c.ident:
-            row.append((f"{'' if first.correlation_id is None else first.correlation_id:>{c.ident}}  ", "dim"))
+            row.put("" if first.correlation_id is None else str(first.correlation_id), c.ident, "dim", right=True)
         if c.size:
-            sizes = [str(message.size) if message else "" for message in (exchange.request, exchange.response)]
-            row.append((f"{sizes[0]:>{c.size}}  {sizes[1]:>{c.size}}  ", "dim"))
-        row.append((f"{took(exchange.latency):>{c.took}}  ", ""))
+            for message in (exchange.request, exchange.response):
+                row.put(str(message.size) if message else "", c.size, "dim", right=True)
+        row.put(took(exchange.latency), c.took, "", right=True)
         about, (outcome, style) = about_text(exchange.about), outcome_of(exchange)
-        left = self.width - sum(len(text) for text, _ in row)
         if not self.bounded:
-            return [[*row, (f"{about:<40}  " if about else "", ""), (outcome, style)]]
+            row.put(about, ABOUT, "")
+            return [[*row.pieces, (outcome, style)]]
+        left = self.width - row.used
         room = left - len(outcome) - 2
-        if room >= min(len(about), 12):
-            return [[*row, (f"{_cut(about, room)}  " if about else "", ""), (outcome, style)]]
-        beneath: Line = [(" " * (c.time + 2), ""), (f"╰ {_cut(about, self.width - c.time - 4)}", "dim")]
-        return [[*row, (_cut(outcome, left), style)], beneath] if about else [[*row, (_cut(outcome, left), style)]]
+        if room >= min(len(about), LEAST):
+            row.put(about, min(room, max(ABOUT, left - LONGEST)), "")
+            return [[*row.pieces, (outcome, style)]]
+        row.put(about, left - 2, "")
+        beneath: Line = [(" " * (c.time + 2), ""), (f"╰ {outcome}", style)]
+        return [row.pieces, beneath]
 
     def gap(self, conversation: Conversation, side: str, skipped: Skipped) -> Line:
         """Bytes of which no frame could be made."""
@@ -186,8 +192,22 @@ def remarks(exchange: Exchange) -> Iterator[str]:
             yield f"{message.name}: {message.note}"
 
 
-def _fit(text: str, width: int, bounded: bool) -> str:
-    return f"{_cut(text, width) if bounded else text:<{width}}"
+class _Row:
+    """Cells in their columns. What is longer than its column is cut, or, in a pipe, makes the next ones narrower."""
+
+    def __init__(self, bounded: bool) -> None:
+        self.pieces: Line = []
+        self.used = 0
+        self._bounded = bounded
+        self._end = 0  # where the columns put so far should end
+
+    def put(self, text: str, width: int, style: str, right: bool = False) -> None:
+        self._end += width + 2
+        shown = _cut(text, width) if self._bounded else text
+        room = max(self._end - 2 - self.used, len(shown))
+        cell = f"{shown:>{room}}  " if right else f"{shown:<{room}}  "
+        self.pieces.append((cell, style))
+        self.used += len(cell)
 
 
 def _cut(text: str, width: int) -> str:

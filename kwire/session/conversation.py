@@ -11,31 +11,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from struct import error as StructError
 
 from kwire.capture.connections import Connection
 from kwire.capture.streams import Piece
-from kwire.codec.annotate import decode_error
-from kwire.codec.scan_code import Scan
-from kwire.errors import DecodeError
 from kwire.session import sides
-from kwire.session.exchange import API_VERSIONS, REFUSED, Exchange, Message
+from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw
-from kwire.session.kinds import Kind, Kinds
+from kwire.session.kinds import Kinds
+from kwire.session.messages import is_silent, read_request, read_response
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import Identity
 from kwire.session.topics import Topics
-from kwire.wire.varint import read_uvarint
 
-SASL_HANDSHAKE, SASL_AUTHENTICATE, PRODUCE = 17, 36, 0
+SASL_HANDSHAKE = 17
+IDENTIFYING = (18, SASL_HANDSHAKE, 36)  # ApiVersions, SaslHandshake, SaslAuthenticate
 OPEN_MOST = 4096  # requests that may wait for an answer
 OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
 EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
 UNDECIDED = 1 << 18  # bytes that are kept until it is known which side is the broker
 
-header_at = Struct(">hhih").unpack_from
 id_at = Struct(">i").unpack_from
-short_at = Struct(">h").unpack_from
 
 
 class Conversation:
@@ -129,7 +124,7 @@ class Conversation:
                 if paired < count and not request.token:
                     answer = responses[paired]
                     # bytes 8 to 12 of a request and 4 to 8 of a response are the correlation id
-                    if answer.data[4:8] == raw.data[8:12] and len(answer.data) >= 8 and not self._is_silent(request):
+                    if answer.data[4:8] == raw.data[8:12] and len(answer.data) >= 8 and not is_silent(request):
                         paired += 1
                         self._pair(exchange, self._response(answer))
                         continue
@@ -209,7 +204,7 @@ class Conversation:
         message = exchange.first
         if self._early and not message.token and self._came_early(exchange):
             return
-        if not message.token and self._is_silent(message):
+        if not message.token and is_silent(message):
             exchange.silent = True
             self._complete(exchange)
         else:
@@ -222,55 +217,21 @@ class Conversation:
             self._ids[ident] = self._ids.get(ident, 0) + 1
 
     def _request(self, raw: Raw) -> Message:
-        position, data, size, time, last_time, packet, last_packet, quality, note, marks = raw
         index = self.indexes[0]
         self.indexes[0] = index + 1
-        message = Message(
-            self, "request", index, position, time, last_time, packet, last_packet, size, data,
-            None, None, None, None, (), quality, note, marks,
-        )  # fmt: skip
+        message = Message(self, "request", index, *raw)
+        data = message.data
         if self._token_after is not None and self._is_token(data):
             message.token, message.quality = True, "opaque"
             message.note = f"a bare SASL token{self.identity.of_mechanism} after SaslHandshake v0"
             self.identity.token(data[4:])
             return message
-        if len(data) < 12:
-            if raw.quality == "ok":
-                message.quality, message.note = "malformed", f"{len(data) - 4} bytes are no request header"
-            return message
-        if len(data) >= 14:
-            key, version, message.correlation_id, length = header_at(data, 4)
-        else:
-            (key, version), (message.correlation_id,), length = Struct(">hh").unpack_from(data, 4), id_at(data, 8), -1
-        kind = message.api = self.kinds.of(key, version)
-        pos = 14
-        if kind.request_header == 0:
-            pos = 12
-        elif length >= 0:
-            pos += length
-            name = data[14:pos]
-            client = self._clients.get(name)
-            if client is None:
-                client = name.decode("utf-8", "surrogateescape")
-                if len(self._clients) < 1000:
-                    self._clients[name] = client
-            message.client_id = client
-        if kind.request_header == 2:
-            pos = _behind_tags(data, pos)
-        if pos > len(data) and raw.quality == "ok":
-            message.quality, message.note = "malformed", "the header does not fit into the frame"
-            return message
-        if pos > len(data):
-            return message
-        message.body_at = pos
-        if not kind.supported:
-            _unsupported(message, kind)
-            return message
-        _scan(message, kind.scan_request)
-        if key in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE):
+        read_request(message, self.kinds, self._clients)
+        kind = message.api
+        if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
             self.identity.request(message)
-            if key == SASL_HANDSHAKE and version == 0:
-                self._token_after = data[12:pos]
+            if kind.key == SASL_HANDSHAKE and kind.version == 0:
+                self._token_after = data[12 : message.body_at]
         return message
 
     def _is_token(self, data: bytes) -> bool:
@@ -281,21 +242,6 @@ class Conversation:
             self._token_after = None
             return False
         return True
-
-    def _is_silent(self, message: Message) -> bool:
-        """Whether it is a Produce with acks=0, which is never answered."""
-        kind, data, pos = message.api, message.data, message.body_at
-        if kind is None or kind.key or pos is None or not kind.supported:
-            return False
-        try:
-            if kind.version >= 9:  # a compact, nullable transactional id stands before acks
-                length, pos = read_uvarint(data, pos)
-                pos += max(length - 1, 0)
-            elif kind.version >= 3:
-                pos += 2 + max(short_at(data, pos)[0], 0)
-            return bool(short_at(data, pos)[0] == 0)
-        except (IndexError, StructError, ValueError):
-            return False
 
     # ---------------------------------------------------------------- responses
 
@@ -326,13 +272,12 @@ class Conversation:
             self._release_early()
 
     def _response(self, raw: Raw) -> Message:
-        position, data, size, time, last_time, packet, last_packet, quality, note, marks = raw
         index = self.indexes[1]
         self.indexes[1] = index + 1
-        return Message(
-            self, "response", index, position, time, last_time, packet, last_packet, size, data,
-            None, None if len(data) < 8 else id_at(data, 4)[0], None, None, (), quality, note, marks,
-        )  # fmt: skip
+        message = Message(self, "response", index, *raw)
+        if len(message.data) >= 8:
+            message.correlation_id = id_at(message.data, 4)[0]
+        return message
 
     def _next(self) -> Exchange:
         """The oldest open request, which is open no longer."""
@@ -353,30 +298,8 @@ class Conversation:
         message.client_id = request.client_id
         kind = message.api = request.api
         if kind is not None:
-            self._read_response(message, kind)
+            read_response(message, kind, self.kinds)
         self._complete(exchange)
-
-    def _read_response(self, message: Message, kind: Kind) -> None:
-        data = message.data
-        pos = 8 if not kind.response_header else _behind_tags(data, 8)
-        if pos > len(data):
-            if message.quality == "ok":
-                message.quality, message.note = "malformed", "the header does not fit into the frame"
-            return
-        message.body_at = pos
-        if not kind.supported:
-            if kind.key == API_VERSIONS and data[8:10] == b"\0\x23":
-                message.errors = (REFUSED,)
-            _unsupported(message, kind)
-            return
-        if kind.key == API_VERSIONS and kind.version and data[8:10] == b"\0\x23":
-            zero = self.kinds.of(API_VERSIONS, 0)
-            message.body_version = 0
-            _scan(message, zero.scan_response, 0)
-            if message.quality == "ok":
-                message.note = f"the broker does not know ApiVersions v{kind.version}: it answers in the form of v0"
-            return
-        _scan(message, kind.scan_response)
 
     def _answer_token(self, exchange: Exchange, message: Message) -> None:
         message.token, message.quality = True, "opaque"
@@ -438,60 +361,3 @@ class Conversation:
 def endpoint(address: str, port: int) -> str:
     """As 10.0.0.7:9092 or [::1]:9092."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
-def _behind_tags(data: bytes, pos: int) -> int:
-    """Where a header's tag section ends; behind the data when it is broken."""
-    if pos < len(data) and not data[pos]:
-        return pos + 1
-    try:
-        count, pos = read_uvarint(data, pos)
-        for _ in range(min(count, len(data))):
-            _, pos = read_uvarint(data, pos)
-            size, pos = read_uvarint(data, pos)
-            pos += size
-            if pos > len(data):
-                break
-    except (IndexError, ValueError):
-        return len(data) + 1
-    return pos
-
-
-def _unsupported(message: Message, kind: Kind) -> None:
-    if message.quality != "ok":
-        return
-    definition = kind.message(message.kind)
-    message.quality = "unsupported"
-    message.note = (
-        f"{definition.name} has versions {definition.versions}" if definition else f"no API has the key {kind.key}"
-    )
-
-
-def _scan(message: Message, scan: Scan, version: int | None = None) -> None:
-    """Walks over the body: its errors, and whether it is what it should be."""
-    errors: list[int] = []
-    data, pos = message.data, message.body_at
-    assert pos is not None
-    try:
-        end = scan(data, pos, errors)
-    except (IndexError, ValueError, StructError):
-        end = -1
-    if errors:
-        message.errors = tuple(errors)
-    if end == len(data) or message.quality != "ok":
-        return
-    if 0 <= end < len(data):
-        message.quality = "trailing"
-        message.note = f"{len(data) - end:,} bytes behind the body"
-    else:
-        message.quality, message.note = "malformed", _why(message, pos, version)
-
-
-def _why(message: Message, pos: int, version: int | None) -> str:
-    kind = message.api
-    assert kind is not None
-    definition = kind.message(message.kind)
-    assert definition is not None
-    plan = kind.library.plan_of(definition, kind.version if version is None else version)
-    problem: DecodeError = decode_error(plan, message.data, pos)
-    return str(problem)

@@ -21,7 +21,7 @@ API_VERSIONS = 18
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A frame of a connection.
+    """A frame of a connection; from position to marks it is what framing.Raw says.
 
     data begins with the size prefix and is shorter than size + 4 where the capture lacks bytes. index counts the frames
     of the stream from 0, position its bytes. time and last_time, ns since the epoch, and packet and last_packet are
@@ -35,20 +35,20 @@ class Message:
     kind: str
     index: int
     position: int
+    data: bytes
+    size: int
     time: int
     last_time: int
     packet: int
     last_packet: int
-    size: int
-    data: bytes
+    quality: str
+    note: str | None
+    marks: tuple[tuple[int, int], ...]
     api: Kind | None = None
     correlation_id: int | None = None
     client_id: str | None = None
     body_at: int | None = None
     errors: tuple[int, ...] = ()
-    quality: str = "ok"
-    note: str | None = None
-    marks: tuple[tuple[int, int], ...] = ()
     token: bool = False
     body_version: int | None = None  # where it is not the request's: ApiVersions answered in the form of v0
 

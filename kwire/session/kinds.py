@@ -7,6 +7,7 @@ from functools import cached_property
 
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
+from kwire.codec.plan import StructPlan
 from kwire.codec.scan_code import Scan, scanner
 from kwire.schema.model import Message
 
@@ -39,9 +40,24 @@ class Kind:
         assert self.response is not None
         return scanner(self.library.plan_of(self.response, self.version))
 
+    @cached_property
+    def tells_names(self) -> bool:
+        """Whether a struct of the response holds a topic's id beside its name."""
+        return (
+            self.supported
+            and self.response is not None
+            and _tells_names(self.library.plan_of(self.response, self.version).root)
+        )
+
     def message(self, kind: str) -> Message | None:
         """The definition of the request or the response."""
         return self.request if kind == "request" else self.response
+
+
+def _tells_names(struct: StructPlan) -> bool:
+    entities = {slot.field.entity for slot in struct.slots}
+    deeper = [slot.struct for slot in (*struct.slots, *struct.tagged.values()) if slot.struct]
+    return {"topicName", "topicId"} <= entities or any(_tells_names(part) for part in deeper)
 
 
 class Kinds:

@@ -8,11 +8,9 @@ of its own (KIP-227).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kwire.codec.plan import Plan, StructPlan
 from kwire.wire import uuids
 
 if TYPE_CHECKING:
@@ -45,10 +43,7 @@ class Topics:
     def learn(self, exchange: Exchange) -> None:
         """Takes the names out of a response that has them."""
         message = exchange.response
-        if message is None or message.api is None or message.body_at is None or message.api.response is None:
-            return
-        kind = message.api
-        if not kind.supported or not tells_names(kind.library.plan_of(message.api.response, kind.version)):
+        if message is None or message.api is None or message.body_at is None or not message.api.tells_names:
             return
         body = message.body()
         for name, ident in _pairs(body):
@@ -83,18 +78,6 @@ class Topics:
             else:
                 known.pop(name, None)
         return {str(name): sorted(parts) for name, parts in known.items()}
-
-
-@cache
-def tells_names(plan: Plan) -> bool:
-    """Whether a struct of the message holds a topic's id beside its name."""
-
-    def inside(struct: StructPlan) -> bool:
-        entities = {slot.field.entity for slot in struct.slots}
-        deeper = [slot.struct for slot in (*struct.slots, *struct.tagged.values()) if slot.struct]
-        return {"topicName", "topicId"} <= entities or any(inside(part) for part in deeper)
-
-    return inside(plan.root)
 
 
 def _pairs(value: object) -> Iterator[tuple[str, UUID]]:

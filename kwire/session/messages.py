@@ -1,0 +1,151 @@
+"""Reads a frame's header and walks over its body: what a message says, whether it is whole, which errors it holds."""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as StructError
+
+from kwire.codec.annotate import decode_error
+from kwire.codec.scan_code import Scan
+from kwire.errors import DecodeError
+from kwire.session.exchange import API_VERSIONS, REFUSED, Message
+from kwire.session.kinds import Kind, Kinds
+from kwire.wire.varint import read_uvarint
+
+CLIENTS = 1000  # client ids of a connection that are remembered as text
+REFUSAL = REFUSED.to_bytes(2, "big")
+
+header_at = Struct(">hhih").unpack_from
+short_header_at = Struct(">hhi").unpack_from
+short_at = Struct(">h").unpack_from
+
+
+def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> None:
+    """Fills in what a request's frame says. clients: the ids that its connection used before, as text."""
+    data = message.data
+    if len(data) < 12:
+        if message.quality == "ok":
+            message.quality, message.note = "malformed", f"{len(data) - 4} bytes are no request header"
+        return
+    if len(data) >= 14:
+        key, version, message.correlation_id, length = header_at(data, 4)
+    else:
+        (key, version, message.correlation_id), length = short_header_at(data, 4), -1
+    kind = message.api = kinds.of(key, version)
+    pos = 14
+    if kind.request_header == 0:
+        pos = 12
+    elif length >= 0:
+        pos += length
+        name = data[14:pos]
+        client = clients.get(name)
+        if client is None:
+            client = name.decode("utf-8", "surrogateescape")
+            if len(clients) < CLIENTS:
+                clients[name] = client
+        message.client_id = client
+    if kind.request_header == 2:
+        pos = _behind_tags(data, pos)
+    if pos > len(data):
+        if message.quality == "ok":
+            message.quality, message.note = "malformed", "the header does not fit into the frame"
+        return
+    message.body_at = pos
+    if kind.supported:
+        _scan(message, kind.scan_request)
+    else:
+        _unsupported(message, kind)
+
+
+def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
+    """Fills in what a response's frame says; kind is its request's."""
+    data = message.data
+    pos = 8 if not kind.response_header else _behind_tags(data, 8)
+    if pos > len(data):
+        if message.quality == "ok":
+            message.quality, message.note = "malformed", "the header does not fit into the frame"
+        return
+    message.body_at = pos
+    refused = kind.key == API_VERSIONS and kind.version > 0 and data[8:10] == REFUSAL
+    if refused:  # answered in the form of v0 (KIP-511)
+        message.body_version = 0
+        _scan(message, kinds.of(API_VERSIONS, 0).scan_response, 0)
+        if message.quality == "ok":
+            message.note = f"the broker does not know ApiVersions v{kind.version}: it answers in the form of v0"
+    elif kind.supported:
+        _scan(message, kind.scan_response)
+    else:
+        _unsupported(message, kind)
+
+
+def is_silent(message: Message) -> bool:
+    """Whether it is a Produce with acks=0, which is never answered."""
+    kind, data, pos = message.api, message.data, message.body_at
+    if kind is None or kind.key or pos is None or not kind.supported:
+        return False
+    try:
+        if kind.version >= 9:  # a compact, nullable transactional id stands before acks
+            length, pos = read_uvarint(data, pos)
+            pos += max(length - 1, 0)
+        elif kind.version >= 3:
+            pos += 2 + max(short_at(data, pos)[0], 0)
+        return bool(short_at(data, pos)[0] == 0)
+    except (IndexError, StructError, ValueError):
+        return False
+
+
+def _behind_tags(data: bytes, pos: int) -> int:
+    """Where a header's tag section ends; behind the data when it is broken."""
+    if pos < len(data) and not data[pos]:
+        return pos + 1
+    try:
+        count, pos = read_uvarint(data, pos)
+        for _ in range(min(count, len(data))):
+            _, pos = read_uvarint(data, pos)
+            size, pos = read_uvarint(data, pos)
+            pos += size
+            if pos > len(data):
+                break
+    except (IndexError, ValueError):
+        return len(data) + 1
+    return pos
+
+
+def _unsupported(message: Message, kind: Kind) -> None:
+    if message.quality != "ok":
+        return
+    definition = kind.message(message.kind)
+    message.quality = "unsupported"
+    message.note = (
+        f"{definition.name} has versions {definition.versions}" if definition else f"no API has the key {kind.key}"
+    )
+
+
+def _scan(message: Message, scan: Scan, version: int | None = None) -> None:
+    """Walks over the body: its errors, and whether it is what it should be. version: when it is not the request's."""
+    errors: list[int] = []
+    data, pos = message.data, message.body_at
+    assert pos is not None
+    try:
+        end = scan(data, pos, errors)
+    except (IndexError, ValueError, StructError):
+        end = -1
+    if errors:
+        message.errors = tuple(errors)
+    if end == len(data) or message.quality != "ok":
+        return
+    if 0 <= end < len(data):
+        message.quality = "trailing"
+        message.note = f"{len(data) - end:,} bytes behind the body"
+    else:
+        message.quality, message.note = "malformed", _why(message, pos, version)
+
+
+def _why(message: Message, pos: int, version: int | None) -> str:
+    kind = message.api
+    assert kind is not None
+    definition = kind.message(message.kind)
+    assert definition is not None
+    plan = kind.library.plan_of(definition, kind.version if version is None else version)
+    problem: DecodeError = decode_error(plan, message.data, pos)
+    return str(problem)
