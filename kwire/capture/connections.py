@@ -114,6 +114,12 @@ class Connections:
         yield from touched.values()
         yield from self._sweep()
 
+    def tick(self, now: int) -> Iterator[Connection]:
+        """Time goes on though no segment came: holes are given up, closed and idle connections ended."""
+        self.now = max(self.now, now)
+        yield from self._patience()
+        yield from self._sweep()
+
     def finish(self) -> Iterator[Connection]:
         """The capture is over: all connections that are still open."""
         for connection in list(self._open.values()):

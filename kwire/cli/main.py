@@ -20,6 +20,9 @@ COMMANDS = {  # name: (module, what it does)
     "errors": ("errors_table", "All error codes in a table."),
     "decode": ("decode", "Bytes to a diagram: a file or stdin, in whatever form they were pasted."),
     "read": ("read", "A capture's exchanges, a line each."),
+    "sniff": ("sniff", "The same, live from an interface."),
+    "stats": ("stats", "A capture in numbers: APIs, clients, brokers, topics, connections."),
+    "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
     "encode": ("encode", "A message's JSON to bytes."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
 }

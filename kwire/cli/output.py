@@ -13,8 +13,10 @@ from kwire.render.lines import STYLES, Line, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 PIPE_WIDTH = 100
+PIPE_WIDE = 160  # where a line holds many columns: all of them, and nothing is cut
 
 
 def width(pipe: int = PIPE_WIDTH) -> int:
@@ -36,6 +38,17 @@ def show(lines: Iterable[Line]) -> None:
     console = _console()
     for line in lines:
         console.print(Text.assemble(*((text, STYLES.get(style, style)) for text, style in line)))
+
+
+def text_of(lines: Iterable[Line]) -> Text:
+    """The lines as one text of rich, for what is drawn again and again in its place."""
+    from rich.text import Text
+
+    joined = Text()
+    for line in lines:
+        joined.append_text(Text.assemble(*((text, STYLES.get(style, style)) for text, style in line)))
+        joined.append("\n")
+    return joined
 
 
 @cache

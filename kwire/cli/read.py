@@ -166,12 +166,12 @@ def _text(
     reading: Reading, exchanges: Iterator[Exchange], utc: bool, diagrams: bool, elements: int, full: bool,
     body: bool, inner: bool, show_secrets: bool,
 ) -> None:  # fmt: skip
-    from kwire.cli.output import show, width
+    from kwire.cli.output import PIPE_WIDE, show, width
     from kwire.render.exchange_diagrams import body_lines, diagram_lines
     from kwire.render.exchanges import ExchangeLines
 
     bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
-    columns = width(PIPE)
+    columns = width(PIPE_WIDE)
     lines: ExchangeLines | None = None
     for exchange in exchanges:
         if lines is None:
@@ -189,9 +189,6 @@ def _text(
         if lines is None:
             lines = ExchangeLines(columns, None, bounded)
         show([lines.gap(conversation, side, skipped)])
-
-
-PIPE = 160  # columns of a pipe: all of a line's, and nothing is cut
 
 
 def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: str) -> None:

@@ -99,6 +99,11 @@ class Reader:
             self._block(whole)
         return self._release()
 
+    def tick(self, now: int) -> Iterator[Exchange]:
+        """Time goes on, ns since the epoch, though no packet came."""
+        self._take(self._connections.tick(now))
+        return self._release()
+
     def finish(self, why: str = "the capture ended") -> Iterator[Exchange]:
         """Gives what is left."""
         for connection in self._connections.finish():
@@ -109,7 +114,12 @@ class Reader:
     def _block(self, packets: Packets) -> None:
         data = Columns(packets.buffer)
         segments = read_segments(packets, self._network.read(packets, data), data, self._chosen)
-        for connection in self._connections.feed(segments):
+        self._take(self._connections.feed(segments))
+        self._bound()
+
+    def _take(self, touched: Iterator[Connection]) -> None:
+        """Reads on in connections that got something new, and ends those that are over."""
+        for connection in touched:
             if connection.finished:
                 self._end(connection, "the connection fell silent")
             else:
@@ -118,7 +128,6 @@ class Reader:
                 self._skips(conversation)
                 if conversation.open:
                     self._open[id(connection)] = conversation
-        self._bound()
 
     def _conversation(self, connection: Connection) -> Conversation:
         known = self._conversations.get(id(connection))

@@ -1,0 +1,1 @@
+"""Exchanges to findings: what a capture says as a whole."""

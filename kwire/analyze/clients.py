@@ -1,0 +1,150 @@
+"""Who speaks in a capture: each client with its software, addresses, logins, and what it uses of the protocol."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kwire.records.compression import name_of
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+    from kwire.session.exchange import Exchange, Message
+
+PRODUCE = 0
+MAGIC_AT = 16  # of a batch or a wrapped message alike
+MOST = 10_000
+# clients inside the broker, by the names of their classes: TransactionMarkerChannelManager, AddPartitionsToTxnManager,
+# PersisterStateManager, NodeToControllerChannelManager, ReplicaFetcherThread, KRaft's network client
+BROKERS = re.compile(r"broker-\d+-|AddPartitionsManager-client|Persister-client|raft-client|controller-\d+|^\d+$")
+
+
+@dataclass(slots=True)
+class Client:
+    """A client id with its software: one that comes with two softwares is two.
+
+    versions: of each API by name; compressions: of the batches it produced, by codec.
+    """
+
+    client_id: str | None
+    software: str | None
+    software_version: str | None
+    addresses: Counter[str] = field(default_factory=Counter)
+    brokers: Counter[str] = field(default_factory=Counter)
+    versions: dict[str, set[int]] = field(default_factory=dict)
+    keys: dict[str, int] = field(default_factory=dict)
+    compressions: Counter[str] = field(default_factory=Counter)
+    mechanisms: set[str] = field(default_factory=set)
+    principals: set[str] = field(default_factory=set)
+    connections: set[str] = field(default_factory=set)
+    exchanges: int = 0
+    errors: int = 0
+    first_time: int = 0
+    last_time: int = 0
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether it is a broker that speaks to itself or to another one."""
+        return self.client_id is not None and bool(BROKERS.search(self.client_id))
+
+    def row(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "client_id": self.client_id, "software": self.software, "software_version": self.software_version,
+            "broker_itself": self.is_broker, "addresses": sorted(self.addresses), "brokers": sorted(self.brokers),
+            "connections": len(self.connections), "exchanges": self.exchanges, "errors": self.errors,
+            "first_time": self.first_time, "last_time": self.last_time,
+            "versions": {api: sorted(found) for api, found in sorted(self.versions.items(), key=self._key)},
+            "compression": dict(self.compressions.most_common()), "sasl_mechanisms": sorted(self.mechanisms),
+            "principals": sorted(self.principals),
+        }  # fmt: skip
+
+    def _key(self, item: tuple[str, set[int]]) -> int:
+        return self.keys[item[0]]
+
+
+@dataclass(slots=True)
+class Secured:
+    """Connections that speak TLS: who opened how many, to which name."""
+
+    address: str
+    broker: str
+    server_name: str | None
+    connections: int = 0
+    alerts: Counter[str] = field(default_factory=Counter)
+
+
+class Clients:
+    """add(exchange) and close(conversation) collect."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str | None, str | None, str | None], Client] = {}
+        self._secured: dict[tuple[str, str, str | None], Secured] = {}
+
+    @property
+    def found(self) -> list[Client]:
+        """All clients, the brokers' own last, then by client id."""
+        return sorted(self._found.values(), key=lambda client: (client.is_broker, client.client_id or ""))
+
+    @property
+    def secured(self) -> list[Secured]:
+        """What cannot be read."""
+        return sorted(self._secured.values(), key=lambda found: (found.address, found.broker))
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange."""
+        request, conversation = exchange.request, exchange.conversation
+        if request is None:
+            return
+        identity = conversation.identity
+        key = request.client_id, identity.software, identity.software_version
+        client = self._found.get(key)
+        if client is None:
+            if len(self._found) >= MOST:
+                return
+            client = self._found[key] = Client(*key, first_time=request.time)
+        address, broker = conversation.ends
+        client.addresses[address.rpartition(":")[0].strip("[]")] += 1
+        client.brokers[broker] += 1
+        client.connections.add(f"{conversation.capture} {conversation.name}")
+        client.exchanges += 1
+        client.errors += exchange.error is not None
+        client.first_time = min(client.first_time, request.time)
+        client.last_time = max(client.last_time, request.time)
+        if identity.mechanism:
+            client.mechanisms.add(identity.mechanism)
+        if identity.principal:
+            client.principals.add(identity.principal)
+        if request.api is not None:
+            client.versions.setdefault(request.api.api, set()).add(request.api.version)
+            client.keys[request.api.api] = request.api.key
+            if request.api.key == PRODUCE:
+                client.compressions.update(_compressions(request))
+
+    def close(self, conversation: Conversation) -> None:
+        """A connection that is over: of TLS all that can be told."""
+        if conversation.verdict is None or not conversation.verdict.verdict.what.startswith("TLS"):
+            return
+        verdict = conversation.verdict
+        name = verdict.verdict.detail.removeprefix("server name ") if "server name" in verdict.verdict.detail else None
+        address, broker = conversation.ends
+        key = address.rpartition(":")[0].strip("[]"), broker, name
+        found = self._secured.setdefault(key, Secured(*key))
+        found.connections += 1
+        if verdict.answer and "alert" in verdict.answer:
+            found.alerts[verdict.answer] += 1
+
+
+def _compressions(request: Message) -> list[str]:
+    """The codec of the first batch of each partition."""
+    body = request.body() or {}
+    out = []
+    for topic in body.get("TopicData") or ():
+        for partition in topic["PartitionData"]:
+            records = partition["Records"]
+            if records and len(records) > MAGIC_AT + 6:
+                attributes = records[22] if records[MAGIC_AT] >= 2 else records[MAGIC_AT + 1]
+                out.append(name_of(attributes))
+    return out

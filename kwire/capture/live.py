@@ -1,0 +1,171 @@
+"""Packets from interfaces as they pass: scapy's sockets, with a filter in the kernel.
+
+What the sockets hold is taken in blocks, so that the way from there on is the same as for a file. Once they are open,
+nothing that was needed to open them is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import struct
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kwire.capture.packets import Packets
+from kwire.errors import CaptureError
+
+LINKS = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101, "Raw": 101}
+SNAPLEN = 262144
+BLOCK = 4096  # packets taken from a socket at a time
+TICK = 0.1  # seconds that packets may wait for others
+SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
+CAPABILITIES_V3 = 0x20080522  # linux/capability.h
+PR_SET_NO_NEW_PRIVS = 38
+
+
+class Interface(NamedTuple):
+    """What --list shows of an interface."""
+
+    name: str
+    addresses: tuple[str, ...]
+    up: bool
+
+
+def interfaces() -> list[Interface]:
+    """The machine's interfaces."""
+    from scapy.config import conf
+
+    found = []
+    for known in conf.ifaces.values():
+        addresses = [text for texts in known.ips.values() for text in texts if text]
+        found.append(Interface(known.name, tuple(dict.fromkeys(addresses)), "UP" in str(known.flags)))
+    return sorted(found, key=lambda interface: interface.name)
+
+
+class Live:
+    """Sockets on the named interfaces ("any": all that are up). Raises CaptureError when they cannot be opened.
+
+    filter is a pcap filter expression. unfiltered: that the kernel could not take it, so that all packets come."""
+
+    def __init__(self, names: Sequence[str], filter: str) -> None:
+        known = {interface.name: interface for interface in interfaces()}
+        chosen = list(dict.fromkeys(names))
+        if "any" in chosen:
+            chosen = [name for name, interface in known.items() if interface.up]
+        for name in chosen:
+            if name not in known:
+                raise CaptureError(name, f"no such interface; there are {', '.join(known)}")
+        self.names = chosen
+        self.dropped = 0
+        self.unfiltered: str | None = None
+        self._sockets = [self._open(name, filter) for name in chosen]
+        self._links = [LINKS.get(socket.LL.__name__, 1) for socket in self._sockets]
+        self._number = 1
+
+    def _open(self, name: str, filter: str) -> Any:
+        from scapy.config import conf
+        from scapy.error import Scapy_Exception
+
+        try:
+            try:
+                socket = conf.L2listen(iface=name, filter=filter)
+            except (Scapy_Exception, OSError) as error:
+                if isinstance(error, PermissionError) or "filter" not in str(error).lower():
+                    raise
+                self.unfiltered = str(error)[:100]  # no libpcap to compile it: what is not wanted is left out later
+                socket = conf.L2listen(iface=name)
+        except PermissionError:
+            raise CaptureError(name, _grant(name)) from None
+        except (Scapy_Exception, OSError) as error:
+            raise CaptureError(name, str(error)) from error
+        if name == "lo" and sys.platform == "linux":  # each packet would come twice: going out and coming in
+            with contextlib.suppress(OSError):
+                socket.ins.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        socket.ins.setblocking(False)
+        return socket
+
+    def drop_privileges(self) -> None:
+        """Nothing but the open sockets is needed from here on."""
+        user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
+        if os.geteuid() == 0 and user and group:
+            os.setgroups([])
+            os.setgid(int(group))
+            os.setuid(int(user))
+        if sys.platform == "linux":
+            libc = ctypes.CDLL(None)
+            libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            libc.capset(struct.pack("Ii", CAPABILITIES_V3, 0), struct.pack("6I", *[0] * 6))
+
+    def blocks(self, until: float | None = None) -> Iterator[Packets]:
+        """Packets as they come; an empty block when none came for a while, so that time goes on. until: by
+        time.monotonic()."""
+        by_file = {socket.ins.fileno(): at for at, socket in enumerate(self._sockets)}
+        while until is None or time.monotonic() < until:
+            ready, _, _ = select.select(list(by_file), [], [], TICK)
+            rows: list[tuple[bytes, int, int]] = []
+            for file in ready:
+                at = by_file[file]
+                rows += self._take(self._sockets[at], self._links[at])
+            yield self._packets(rows)
+
+    def _take(self, socket: Any, link: int) -> list[tuple[bytes, int, int]]:
+        rows = []
+        for _ in range(BLOCK):
+            try:
+                _, data, moment = socket.recv_raw(SNAPLEN)
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError as error:
+                raise CaptureError(str(socket.iface), f"the interface went away: {error}") from error
+            if data:
+                rows.append((data, round((moment or time.time()) * 1e6) * 1000, link))
+        return rows
+
+    def _packets(self, rows: list[tuple[bytes, int, int]]) -> Packets:
+        sizes = np.array([len(data) for data, _, _ in rows], np.int64)
+        number = np.arange(self._number, self._number + len(rows), dtype=np.int64)
+        self._number += len(rows)
+        buffer = memoryview(b"".join(data for data, _, _ in rows))
+        times = np.array([moment for _, moment, _ in rows], np.int64)
+        links = np.array([link for _, _, link in rows], np.int64)
+        return Packets(buffer, number, times, np.cumsum(sizes) - sizes, sizes, sizes, links)
+
+    def count_drops(self) -> int:
+        """How many packets the kernel had no room for, in all."""
+        if sys.platform == "linux":
+            for socket in self._sockets:
+                with contextlib.suppress(OSError):
+                    counts = socket.ins.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
+                    self.dropped += struct.unpack("II", counts)[1]
+        return self.dropped
+
+    def close(self) -> None:
+        for socket in self._sockets:
+            socket.close()
+
+
+def expression(ports: Sequence[int], hosts: Sequence[str]) -> str:
+    """The filter for TCP of these ports and hosts."""
+    parts = ["tcp"]
+    if ports:
+        parts.append("(" + " or ".join(f"port {port}" for port in ports) + ")")
+    if hosts:
+        parts.append("(" + " or ".join(f"host {host}" for host in hosts) + ")")
+    return " and ".join(parts)
+
+
+def _grant(name: str) -> str:
+    python = os.path.realpath(sys.executable)
+    if sys.platform != "linux":
+        return f"capturing needs more rights: sudo kwire sniff -i {name}"
+    return (
+        f"capturing needs the right CAP_NET_RAW: sudo kwire sniff -i {name}, "
+        f"or once for all: sudo setcap cap_net_raw+ep {python}"
+    )

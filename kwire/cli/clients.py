@@ -1,0 +1,69 @@
+"""kwire clients: who speaks in a capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kwire.cli.captures import (
+    Progress,
+    conclude,
+    connection_options,
+    exchange_options,
+    fewer_collections,
+    open_captures,
+    selection,
+    settings,
+    start_of,
+)  # fmt: skip
+from kwire.cli.options import library, schema_option
+from kwire.errors import Exit
+
+
+@click.command()
+@click.argument("paths", metavar="CAPTURE...", nargs=-1, required=True)
+@connection_options
+@exchange_options
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@schema_option
+def command(
+    paths: tuple[str, ...], ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, output: str,
+    schema: Path | None, **wanted: Any,
+) -> int:  # fmt: skip
+    """Names every client of captures: its id, software and version, addresses, login, compression, and which versions of
+    which APIs it uses. Connections that speak TLS are listed with the name that they asked for."""
+    from kwire.analyze.clients import Clients
+    from kwire.cli.output import show, width
+    from kwire.render.clients import clients_lines
+    from kwire.render.jsonform import dumps
+    from kwire.session.reader import Reading
+
+    fewer_collections()
+    chosen = selection(lambda: start_of(paths), **wanted)
+    clients = Clients()
+    progress = Progress(True)
+    reading = Reading(
+        open_captures(paths), settings(ports, hosts, max_frame, hold, library(schema) if schema else None),
+        tracking=chosen.needs_about, ended=clients.close, progress=progress,
+    )  # fmt: skip
+    kafka = False
+    try:
+        for exchange in reading.exchanges():
+            kafka = True
+            if chosen.holds(exchange):
+                clients.add(exchange)
+    finally:
+        progress.stop()
+    if output == "json":
+        secured = [
+            {"address": found.address, "broker": found.broker, "server_name": found.server_name,
+             "connections": found.connections, "alerts": dict(found.alerts)}
+            for found in clients.secured
+        ]  # fmt: skip
+        print(dumps({"clients": [client.row() for client in clients.found], "tls": secured}))
+    else:
+        show(clients_lines(clients, width()))
+    status = conclude(reading, kafka or bool(clients.secured), False)
+    return Exit.NOT_KAFKA if not kafka else status

@@ -1,0 +1,199 @@
+"""kwire sniff: the exchanges on an interface, as they happen."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.captures import Duration, connection_options, exchange_options, fewer_collections, selection, settings
+from kwire.cli.options import library, schema_option
+from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.capture.live import Live
+    from kwire.session.exchange import Exchange
+    from kwire.session.reader import Reader
+    from kwire.session.select import Selection
+
+
+@click.command()
+@click.option(
+    "-i",
+    "--interface",
+    "names",
+    multiple=True,
+    default=["any"],
+    metavar="NAME",
+    help="Where to listen; repeatable; any is all interfaces, which is the default.",
+)
+@click.option("--list", "listing", is_flag=True, help="Name the interfaces.")
+@connection_options
+@exchange_options
+@click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="End after so many exchanges.")
+@click.option("--duration", type=Duration(), metavar="TIME", help="End after so long: 30s, 5m.")
+@click.option(
+    "-w",
+    "--write",
+    "target",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Also write the packets, as pcapng.",
+)
+@click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
+@click.option("-x", "--diagrams", is_flag=True, help="Below each line the diagrams of its frames.")
+@click.option("--elements", type=click.IntRange(1), metavar="N", help="With -x, at most N elements of each array.")
+@click.option("--full", is_flag=True, help="With -x, all bytes and the whole of every value.")
+@click.option("--body", is_flag=True, help="The bodies' values: beneath the lines, or in the rows of JSON.")
+@click.option("--inner", is_flag=True, help="With --body, records and other inner formats as objects, not as base64.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, withheld otherwise.")
+@schema_option
+def command(
+    names: tuple[str, ...], listing: bool, ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int,
+    count: int | None, duration: int | None, target: str | None, stats: bool, diagrams: bool, elements: int | None,
+    full: bool, body: bool, inner: bool, output: str, show_secrets: bool, schema: Path | None, **wanted: Any,
+) -> int:  # fmt: skip
+    """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
+
+    \b
+    kwire sniff -i eth0 --port 9092
+    kwire sniff --port 9092 --errors -w trouble.pcapng
+    """
+    from kwire.capture.live import Live, expression
+    from kwire.session.reader import Reader
+
+    if listing:
+        return _list()
+    chosen = selection(lambda: time.time_ns(), **wanted)
+    bounds = settings(ports, hosts, max_frame, hold, library(schema) if schema else None)
+    live = Live(names, expression(ports, hosts))
+    saved = open(target, "wb") if target else None  # noqa: SIM115 (opened before the right to is gone)
+    live.drop_privileges()
+    reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", bounds, tracking=True, ordered=False)
+    if sys.stderr.isatty():
+        where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, ports))}' if ports else ''}"
+        print(f"kwire: listening on {where}; Ctrl-C ends it", file=sys.stderr)
+    fewer_collections()
+    tally = [0, 0]
+    try:
+        exchanges = _exchanges(live, reader, chosen, duration, count, saved, tally)
+        if stats:
+            _stats(exchanges, reader)
+        else:
+            _show(exchanges, output, diagrams, elements or 0, full, body, inner, show_secrets)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        dropped = live.count_drops()
+        live.close()
+        if saved is not None:
+            saved.close()
+    for note in reader.notes:
+        print(f"kwire: {note}", file=sys.stderr)
+    lost = f", {dropped:,} dropped by the kernel" if dropped else ""
+    print(f"kwire: {reader.packets:,} packets{lost}, {tally[0]:,} exchanges", file=sys.stderr)
+    return Exit.OK if tally[0] or not reader.packets else Exit.NOT_KAFKA
+
+
+def _exchanges(
+    live: Live, reader: Reader, chosen: Selection, duration: int | None, count: int | None, saved: Any, tally: list[int]
+) -> Iterator[Exchange | None]:
+    """Those that are wanted, as they become complete; None when a moment passed without any."""
+    from kwire.capture.save import PcapngWriter
+
+    writer = PcapngWriter(saved) if saved else None
+    until = None if duration is None else time.monotonic() + duration / 1e9
+    for packets in live.blocks(until):
+        found = list(reader.feed(packets)) if len(packets) else list(reader.tick(time.time_ns()))
+        if writer is not None:
+            for at in range(len(packets)):
+                start, size = int(packets.start[at]), int(packets.captured[at])
+                data = bytes(packets.buffer[start : start + size])
+                writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
+        for exchange in found:
+            tally[0] += 1
+            if chosen.holds(exchange):
+                tally[1] += 1
+                yield exchange
+                if tally[1] == count:
+                    return
+        if not found:
+            yield None
+    yield from (exchange for exchange in reader.finish("the capture ended") if chosen.holds(exchange))
+
+
+def _show(
+    exchanges: Iterator[Exchange | None], output: str, diagrams: bool, elements: int, full: bool, body: bool,
+    inner: bool, show_secrets: bool,
+) -> None:  # fmt: skip
+    from kwire.cli.output import PIPE_WIDE, show, width
+    from kwire.render.bodies import Bodies
+    from kwire.render.exchange_diagrams import body_lines, diagram_lines
+    from kwire.render.exchanges import ExchangeLines
+    from kwire.session.record import Lines
+
+    columns = width(PIPE_WIDE)
+    lines = ExchangeLines(columns, None, sys.stdout.isatty() or "COLUMNS" in os.environ)
+    rows, bodies = Lines(), Bodies(show_secrets, inner)
+    if output == "text":
+        show([lines.head()])
+    for exchange in exchanges:
+        if exchange is None:
+            sys.stdout.flush()
+        elif output == "json":
+            for message in (exchange.request, exchange.response):
+                if message is not None:
+                    print(rows.line(message, exchange, bodies.json(message) if body else None))
+        else:
+            show(lines.lines(exchange))
+            if diagrams:
+                show(diagram_lines(exchange, columns, elements, full, show_secrets, None))
+            elif body:
+                show(body_lines(exchange, columns, inner, show_secrets))
+
+
+def _stats(exchanges: Iterator[Exchange | None], reader: Reader) -> None:
+    """The tables of kwire stats: refreshed on a terminal, once at the end in a pipe."""
+    from kwire.analyze.stats import Stats
+    from kwire.cli.output import show, text_of, width
+    from kwire.render.stats import stats_lines
+
+    stats = Stats()
+    if not sys.stdout.isatty():
+        for exchange in exchanges:
+            if exchange is not None:
+                stats.add(exchange)
+        show(stats_lines(stats, width()))
+        return
+    from rich.live import Live as Screen
+
+    drawn = 0.0
+    with Screen(auto_refresh=False, vertical_overflow="crop") as screen, contextlib.suppress(KeyboardInterrupt):
+        for exchange in exchanges:
+            if exchange is not None:
+                stats.add(exchange)
+            if time.monotonic() - drawn > 0.5:
+                drawn = time.monotonic()
+                stats.connections_of(reader.conversations)
+                screen.update(text_of(stats_lines(stats, width())), refresh=True)
+
+
+def _list() -> int:
+    from kwire.capture.live import interfaces
+    from kwire.cli.output import show, width
+    from kwire.render.lines import clean, table
+
+    rows = [
+        [(clean(known.name), ""), ("up" if known.up else "down", "good" if known.up else "dim"),
+         (", ".join(known.addresses), "")]
+        for known in interfaces()
+    ]  # fmt: skip
+    show(table(["interface", "state", "addresses"], rows, width()))
+    return Exit.OK

@@ -1,0 +1,83 @@
+"""Clients as blocks of a few lines each, the same for every width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from kwire.analyze.clients import Client, Clients, Secured
+from kwire.render.exchanges import clock
+from kwire.render.lines import Line, clean
+
+SHOWN = 4  # addresses in a line, at most
+
+
+def clients_lines(clients: Clients, width: int) -> list[Line]:
+    """A block for each client, then what speaks TLS."""
+    lines: list[Line] = []
+    for client in clients.found:
+        lines += _client(client, width)
+        lines.append([])
+    for secured in clients.secured:
+        lines += _secured(secured)
+    return lines[:-1] if lines and not lines[-1] else lines
+
+
+def _client(client: Client, width: int) -> list[Line]:
+    name = clean(client.client_id) if client.client_id else "(no client id)"
+    software = " ".join(filter(None, (client.software, client.software_version)))
+    title: Line = [(name, "title"), (f"  {clean(software)}" if software else "  software not said", "value")]
+    if client.is_broker:
+        title.append(("  a broker itself", "note"))
+    plural = "s" if len(client.connections) != 1 else ""
+    counts = f"{client.exchanges:,} exchanges on {len(client.connections):,} connection{plural}"
+    counts += f", {clock(client.first_time)} to {clock(client.last_time)}"
+    errors: Line = [(f", {client.errors:,} with errors", "error")] if client.errors else []
+    rows: list[tuple[str, str]] = [("from", _listed(client.addresses)), ("to", _listed(client.brokers))]
+    if client.mechanisms:
+        rows.append(("login", ", ".join(sorted(client.mechanisms | client.principals, key=_mechanisms_first))))
+    if client.compressions:
+        rows.append(("produces", ", ".join(client.compressions)))
+    versions = [f"{api} v{_ranges(found)}" for api, found in sorted(client.versions.items(), key=_by(client))]
+    rows.append(("speaks", ", ".join(versions)))
+    lines: list[Line] = [title, [("  ", ""), (counts, "dim"), *errors]]
+    for label, text in rows:
+        wrapped = textwrap.wrap(clean(text), max(width - 12, 30), break_on_hyphens=False) or [""]
+        for number, part in enumerate(wrapped):
+            lines.append([(f"  {label if not number else '':<9} ", "head"), (part, "")])
+    return lines
+
+
+def _by(client: Client):  # type: ignore[no-untyped-def]
+    return lambda item: client.keys[item[0]]
+
+
+def _mechanisms_first(text: str) -> tuple[bool, str]:
+    return not text.isupper(), text
+
+
+def _secured(found: Secured) -> list[Line]:
+    name = f" as {clean(found.server_name)}" if found.server_name else ""
+    plural = "s" if found.connections != 1 else ""
+    lines: list[Line] = [
+        [(f"TLS  {found.address} → {found.broker}{name}", "title"),
+         (f"  {found.connections:,} connection{plural}, encrypted", "dim")]
+    ]  # fmt: skip
+    return lines + [[("  ", ""), (f"{text} ({count:,} times)", "error")] for text, count in found.alerts.items()]
+
+
+def _listed(names: Iterable[str]) -> str:
+    known = sorted(names)
+    more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+    return ", ".join(known[:SHOWN]) + more
+
+
+def _ranges(versions: set[int]) -> str:
+    """As 3, or 3,5-7."""
+    parts: list[list[int]] = []
+    for version in sorted(versions):
+        if parts and version == parts[-1][-1] + 1:
+            parts[-1].append(version)
+        else:
+            parts.append([version])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
