@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
 import select
 import struct
@@ -40,13 +41,25 @@ class Interface(NamedTuple):
 
 def interfaces() -> list[Interface]:
     """The machine's interfaces."""
-    from scapy.config import conf
-
+    conf = _scapy()
     found = []
     for known in conf.ifaces.values():
         addresses = [text for texts in known.ips.values() for text in texts if text]
         found.append(Interface(known.name, tuple(dict.fromkeys(addresses)), "UP" in str(known.flags)))
     return sorted(found, key=lambda interface: interface.name)
+
+
+def _scapy() -> Any:
+    """scapy's configuration, with the platform's sockets and the link types behind it."""
+    import logging
+
+    logging.getLogger("scapy").setLevel(logging.CRITICAL)
+    for module in ("scapy.arch", "scapy.layers.l2", "scapy.layers.inet"):
+        importlib.import_module(module)
+    from scapy.config import conf
+
+    conf.ifaces.reload()
+    return conf
 
 
 class Live:
@@ -70,8 +83,9 @@ class Live:
         self._number = 1
 
     def _open(self, name: str, filter: str) -> Any:
-        from scapy.config import conf
         from scapy.error import Scapy_Exception
+
+        conf = _scapy()
 
         try:
             try:

@@ -32,8 +32,8 @@ def command(
     paths: tuple[str, ...], ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, output: str,
     schema: Path | None, **wanted: Any,
 ) -> int:  # fmt: skip
-    """Names every client of captures: its id, software and version, addresses, login, compression, and which versions of
-    which APIs it uses. Connections that speak TLS are listed with the name that they asked for."""
+    """Names every client of captures: its id, software and version, addresses, login, compression, and which versions
+    of which APIs it uses. Connections that speak TLS are listed with the name that they asked for."""
     from kwire.analyze.clients import Clients
     from kwire.cli.output import show, width
     from kwire.render.clients import clients_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,6 +15,7 @@ from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.codec.identify import Item
+    from kwire.codec.library import Library
     from kwire.codec.span import Span
     from kwire.render.lines import Line
 
@@ -46,11 +47,25 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @click.option(
     "--scram-password", metavar="TEXT", help="Check the server's signature of a SCRAM exchange with this password."
 )
+@click.option(
+    "--frame",
+    "packet",
+    type=click.IntRange(1),
+    metavar="N",
+    help="FILE is a capture: the frames in its packet N, which is Wireshark's frame number.",
+)
+@click.option("--connection", metavar="TEXT", help="FILE is a capture: frames of the connection whose name holds this.")
+@click.option(
+    "--index",
+    type=click.IntRange(0),
+    metavar="N",
+    help="With --connection, the request and the response that are number N of their streams, from 0.",
+)
 @schema_option
 def command(
     file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
     notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
-    scram_password: str | None, schema: Path | None,
+    scram_password: str | None, packet: int | None, connection: str | None, index: int | None, schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
 
@@ -61,6 +76,10 @@ def command(
     from kwire.cli.literals import to_bytes
     from kwire.codec.identify import identify, identify_as
 
+    if packet is not None or connection is not None or index is not None:
+        views = Views(output, full, notes, elements or 0, inner, show_secrets)
+        path = getattr(file, "name", "-") if file is not sys.stdin.buffer else "-"
+        return _captured("-" if path == "<stdin>" else path, packet, connection, index, views, paths, library(schema))
     if version is not None and as_name is None:
         raise click.UsageError("-v says the version of what --as names")
     if file.isatty():
@@ -89,6 +108,50 @@ def command(
         return _fields(shown, paths)
     _show(shown, data, output, full, notes, elements or 0, inner)
     return _status([item for item, _ in shown], sum(span.wrong_checksums() for _, span in shown))
+
+
+class Views(NamedTuple):
+    """What is shown of a frame, as the options say."""
+
+    output: str
+    full: bool
+    notes: bool
+    elements: int
+    inner: bool
+    show_secrets: bool
+
+
+def _captured(
+    path: str, packet: int | None, connection: str | None, index: int | None, views: Views, paths: tuple[str, ...],
+    chosen: Library,
+) -> int:  # fmt: skip
+    """The frames of a capture that are in a packet, or have a number on a connection."""
+    from kwire.cli.frames import captured_items, document, frames_of
+    from kwire.cli.output import show, width
+    from kwire.render.bodies import Bodies
+    from kwire.render.exchange_diagrams import message_lines
+    from kwire.render.jsonform import dumps
+
+    reading, found = frames_of(path, packet, connection, index, chosen)
+    messages = [message for message, _ in found]
+    items, data = captured_items(messages)
+    if views.output == "text" and not paths:
+        start = min(reader.first_time or 0 for reader in reading.readers)
+        lines: list[Line] = []
+        for message in messages:
+            lines += [[]] if lines else []
+            lines += message_lines(message, width(), views.elements, views.full, views.show_secrets, start, views.notes)
+        show(lines)
+    elif views.output == "json" and not paths:
+        bodies = Bodies(views.show_secrets, views.inner)
+        for message, exchange in found:
+            print(dumps(document(message, exchange, bodies.json(message))))
+    else:
+        shown = [(item, _opened(item, data[item.start : item.end], views.show_secrets)) for item in items]
+        if paths:
+            return _fields(shown, paths)
+        _show(shown, data, views.output, views.full, views.notes, views.elements, views.inner)
+    return _status(items, 0)
 
 
 def _check_scram(items: list[Item], password: str) -> None:

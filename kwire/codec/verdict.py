@@ -64,7 +64,9 @@ def judge(data: bytes) -> Verdict | None:
     if len(data) >= ZEROS and not any(data):
         return Verdict("zero bytes", "", size, "Nothing but zeros: a hole in a file, or memory that was not written.")
     if data[:4] in CAPTURES:
-        advice = "A file of packets: what kwire decode takes are the bytes of a frame."
+        advice = (
+            "A file of packets: kwire read lists what is in it, kwire decode FILE --frame N shows one packet's frame."
+        )
         return Verdict(f"{CAPTURES[data[:4]]} file", "", size, advice)
     if data[:8] == b"\x00\x00\x00\x08\x04\xd2\x16\x2f":
         return Verdict("PostgreSQL SSLRequest", "", size, "A PostgreSQL client talks to this port.")

@@ -38,18 +38,19 @@ def _client(client: Client, width: int) -> list[Line]:
         rows.append(("login", ", ".join(sorted(client.mechanisms | client.principals, key=_mechanisms_first))))
     if client.compressions:
         rows.append(("produces", ", ".join(client.compressions)))
-    versions = [f"{api} v{_ranges(found)}" for api, found in sorted(client.versions.items(), key=_by(client))]
+    versions = [
+        f"{api}\N{NO-BREAK SPACE}v{_ranges(found)}"
+        for api, found in sorted(client.versions.items(), key=lambda item: client.keys[item[0]])
+    ]
     rows.append(("speaks", ", ".join(versions)))
     lines: list[Line] = [title, [("  ", ""), (counts, "dim"), *errors]]
     for label, text in rows:
-        wrapped = textwrap.wrap(clean(text), max(width - 12, 30), break_on_hyphens=False) or [""]
+        wrapped = textwrap.wrap(text, max(width - 12, 30), break_on_hyphens=False) or [""]
         for number, part in enumerate(wrapped):
-            lines.append([(f"  {label if not number else '':<9} ", "head"), (part, "")])
+            lines.append(
+                [(f"  {label if not number else '':<9} ", "head"), (clean(part.replace("\N{NO-BREAK SPACE}", " ")), "")]
+            )
     return lines
-
-
-def _by(client: Client):  # type: ignore[no-untyped-def]
-    return lambda item: client.keys[item[0]]
 
 
 def _mechanisms_first(text: str) -> tuple[bool, str]:
