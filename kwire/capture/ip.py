@@ -22,6 +22,7 @@ AUTHENTICATION, FRAGMENT = 51, 44
 MAPPED = 0xFFFF << 32
 MAX_DATAGRAM = 1 << 16
 MAX_PENDING = 1024  # datagrams of which some fragments are there
+LIFETIME = 30_000_000_000  # ns that fragments wait, as in Linux; later their identification means another datagram
 RAW_LINK = 101
 
 
@@ -54,6 +55,7 @@ class Network:
     unread: dict[int, int] = field(default_factory=dict)  # packets by link type
     pending: dict[tuple[int, int, int], dict[int, bytes]] = field(default_factory=dict)
     totals: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    since: dict[tuple[int, int, int], int] = field(default_factory=dict)  # when the first fragment came
     whole: list[tuple[int, int, bytes]] = field(default_factory=list)  # number, time, datagram
 
     def read(self, packets: Packets, data: Columns) -> Datagrams:
@@ -125,9 +127,8 @@ class Network:
         kind, start = data.u8(at + 6), at + 40
         extended = np.isin(kind, (*EXTENSIONS, AUTHENTICATION, FRAGMENT)) & (start <= captured)
         for row in np.flatnonzero(extended).tolist():
-            limit = int(captured[row])
             kind[row], start[row] = self._extensions(
-                packets, int(index[row]), int(at[row]), int(kind[row]), min(limit, int(end[row]))
+                packets, int(index[row]), int(at[row]), int(kind[row]), int(captured[row]), int(end[row])
             )
         fine = (kind == TCP) & (start <= captured) & (start <= end)
         high, low = data.u64(at + 8), data.u64(at + 16)
@@ -135,9 +136,9 @@ class Network:
         found = Datagrams(index, high, low, target_high, target, start, end, np.minimum(end, captured))
         return found if fine.all() else _chosen(found, fine)
 
-    def _extensions(self, packets: Packets, row: int, at: int, kind: int, end: int) -> tuple[int, int]:
+    def _extensions(self, packets: Packets, row: int, at: int, kind: int, have: int, wire: int) -> tuple[int, int]:
         """Goes over extension headers; what comes next, and where. A fragment is put aside: 59, nothing comes next."""
-        view, pos = packets.buffer, at + 40
+        view, pos, end = packets.buffer, at + 40, min(have, wire)
         while pos + 8 <= end:
             if kind in EXTENSIONS:
                 kind, pos = view[pos], pos + 8 * (view[pos + 1] + 1)
@@ -152,7 +153,7 @@ class Network:
                 key = hash(bytes(source) + bytes(target)), ident, 6
                 header = bytes(view[at : at + 6]) + bytes([view[pos]]) + bytes(view[at + 7 : at + 40])
                 body = bytes(view[pos + 8 : end])
-                self._piece(packets, row, key, header, place & 0xFFF8, bool(place & 1), body)
+                self._piece(packets, row, key, header, place & 0xFFF8, bool(place & 1), body, wire - pos - 8)
                 return 59, pos
             else:
                 return kind, pos
@@ -163,23 +164,29 @@ class Network:
         end = min(at + total, int(packets.start[row] + packets.captured[row]))
         ident, place = unpack_from(">HH", view, at + 4)
         key = hash(bytes(view[at + 12 : at + 20])), ident, view[at + 9]
+        offset, more = (place & 0x1FFF) * 8, bool(place & 0x2000)
         body = bytes(view[at + header : end])
-        self._piece(packets, row, key, bytes(view[at : at + header]), (place & 0x1FFF) * 8, bool(place & 0x2000), body)
+        self._piece(packets, row, key, bytes(view[at : at + header]), offset, more, body, total - header)
 
     def _piece(
-        self, packets: Packets, row: int, key: tuple[int, int, int], header: bytes, offset: int, more: bool, body: bytes
-    ) -> None:
-        """Keeps a fragment; the datagram goes on its way when no byte of it is missing."""
+        self, packets: Packets, row: int, key: tuple[int, int, int], header: bytes, offset: int, more: bool,
+        body: bytes, size: int,
+    ) -> None:  # fmt: skip
+        """Keeps a fragment of size bytes, body the captured ones; the datagram goes on its way when no byte of it is
+        missing."""
         if offset + len(body) > MAX_DATAGRAM:
             return
+        time = int(packets.time[row])
+        if time - self.since.setdefault(key, time) > LIFETIME:
+            self._forget(key)
+            self.since[key] = time
         parts = self.pending.setdefault(key, {})
-        parts.setdefault(offset, body)
+        if len(body) >= len(parts.get(offset, b"")):
+            parts[offset] = body
         if not more:
-            self.totals[key] = offset + len(body)
+            self.totals[key] = offset + size
         while len(self.pending) > MAX_PENDING:
-            oldest = next(iter(self.pending))
-            del self.pending[oldest]
-            self.totals.pop(oldest, None)
+            self._forget(next(iter(self.pending)))
         if key not in self.totals or key not in self.pending:
             return
         whole = bytearray()
@@ -189,12 +196,18 @@ class Network:
             whole[start:] = parts[start] if start + len(parts[start]) >= len(whole) else whole[start:]
         if len(whole) < self.totals[key]:
             return
-        del self.pending[key], self.totals[key]
-        if header[0] >> 4 == 4:
-            fixed = header[:2] + (len(header) + len(whole)).to_bytes(2, "big") + header[4:6] + b"\0\0" + header[8:]
-        else:
-            fixed = header[:4] + len(whole).to_bytes(2, "big") + header[6:]
-        self.whole.append((int(packets.number[row]), int(packets.time[row]), fixed + bytes(whole)))
+        self._forget(key)
+        four = header[0] >> 4 == 4
+        length = len(whole) + (len(header) if four else 0)
+        if length > 0xFFFF:  # the ping of death
+            return
+        written = length.to_bytes(2, "big")
+        fixed = header[:2] + written + header[4:6] + b"\0\0" + header[8:] if four else header[:4] + written + header[6:]
+        self.whole.append((int(packets.number[row]), time, fixed + bytes(whole)))
+
+    def _forget(self, key: tuple[int, int, int]) -> None:
+        for known in (self.pending, self.totals, self.since):
+            known.pop(key, None)
 
 
 def _chosen(found: Datagrams, mask: NDArray[np.bool_]) -> Datagrams:

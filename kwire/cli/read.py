@@ -67,6 +67,7 @@ def command(
     pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
     """
     from kwire.session.reader import Reading
+    from kwire.session.record import Lines
 
     if target is not None and output not in ("pcap", "pcapng"):
         output = "pcap" if target.endswith(".pcap") else "pcapng"
@@ -82,6 +83,9 @@ def command(
     )  # fmt: skip
     tally = Tally()
     try:
+        if output == "json" and not body and not not_kafka and chosen == type(chosen)():
+            sys.stdout.writelines(reading.lines(Lines()))
+            return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
         exchanges = tally.count(reading.exchanges(), chosen)
         if not_kafka:
             tally.drain(exchanges)
@@ -142,24 +146,15 @@ class Tally:
 
 
 def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: bool) -> None:
+    from kwire.render.bodies import Bodies
     from kwire.session.record import Lines
 
     write, line = sys.stdout.write, Lines().line
-    if not body:
-        for exchange in exchanges:
-            request, response = exchange.request, exchange.response
-            if request is not None:
-                write(line(request, exchange) + "\n")
-            if response is not None:
-                write(line(response, exchange) + "\n")
-        return
-    from kwire.render.bodies import Bodies
-
-    bodies = Bodies(show_secrets, inner).json
+    bodies = Bodies(show_secrets, inner).json if body else None
     for exchange in exchanges:
         for message in (exchange.request, exchange.response):
             if message is not None:
-                write(line(message, exchange, bodies(message)) + "\n")
+                write(line(message, exchange, bodies(message) if bodies else None) + "\n")
 
 
 def _text(

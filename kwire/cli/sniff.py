@@ -107,11 +107,12 @@ def _exchanges(
 ) -> Iterator[Exchange | None]:
     """Those that are wanted, as they become complete; None when a moment passed without any."""
     from kwire.capture.save import PcapngWriter
+    from kwire.session.reader import only_exchanges
 
     writer = PcapngWriter(saved) if saved else None
     until = None if duration is None else time.monotonic() + duration / 1e9
     for packets in live.blocks(until):
-        found = list(reader.feed(packets)) if len(packets) else list(reader.tick(time.time_ns()))
+        found = list(only_exchanges(reader.feed(packets) if len(packets) else reader.tick(time.time_ns())))
         if writer is not None:
             for at in range(len(packets)):
                 start, size = int(packets.start[at]), int(packets.captured[at])
@@ -126,7 +127,7 @@ def _exchanges(
                     return
         if not found:
             yield None
-    yield from (exchange for exchange in reader.finish("the capture ended") if chosen.holds(exchange))
+    yield from (exchange for exchange in only_exchanges(reader.finish()) if chosen.holds(exchange))
 
 
 def _show(

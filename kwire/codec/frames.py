@@ -106,6 +106,11 @@ def decode_frame(
     return _response(raw, size, library, key, message, version)
 
 
+def decode_response(data: bytes, key: int, version: int, library: Library) -> Frame:
+    """The sized response to a request of any API and version: of what the schema lacks only the header is read."""
+    return _response(data, True, library, key, library.api_message(key, request=False), version)
+
+
 def _cut_size(raw: bytes, library: Library) -> bool:
     """A request that was cut: the prefix promises more than there is, and a known kind of header follows.
 
@@ -148,11 +153,11 @@ def _request(raw: bytes, size: bool, library: Library) -> Frame:
     )  # fmt: skip
 
 
-def _response(raw: bytes, size: bool, library: Library, key: int, message: Message, version: int) -> Frame:
+def _response(raw: bytes, size: bool, library: Library, key: int, message: Message | None, version: int) -> Frame:
     header_version = headers.response_header_version(key, version, message)
     header = annotate(headers.header_plan("ResponseHeader", header_version), raw, 4 if size else 0, whole=False)
     header = _named(header, f"Response Header v{header_version}" + (" · flexible" if header_version else ""))
-    name = message.name.removesuffix("Response")
+    name = message.name.removesuffix("Response") if message else f"ApiKey{key}"
     body = _body(raw, header, message, version, library, name, "Response")
     note = None
     if key == headers.API_VERSIONS and version > 0:

@@ -117,7 +117,7 @@ class ScanWriter(CodeWriter):
     def array(self, slot: Slot) -> None:
         """Code for n elements, n above 0."""
         size = fixed_size(slot)
-        if size is not None and not _holds_errors(slot):
+        if size is not None and not holds_errors(slot):
             self.put(f"p += {size} * n")
             return
         self.put(f"if {max(slot.element_minimum, 1)} * n > len(b) - p: bad()")
@@ -139,10 +139,11 @@ def fixed_size(slot: Slot) -> int | None:
     return sum(inner.size or 0 for inner in slot.struct.slots)
 
 
-def _holds_errors(slot: Slot) -> bool:
+def holds_errors(slot: Slot) -> bool:
+    """Whether an error code stands in the elements of an array, tagged fields aside."""
     if slot.struct is None:
         return slot.field.error
-    return any(inner.field.error or _holds_errors(inner) for inner in slot.struct.slots)
+    return any(inner.field.error or holds_errors(inner) for inner in slot.struct.slots)
 
 
 def _skip_tags(data: bytes, pos: int, n: int) -> int:

@@ -11,20 +11,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from kwire.capture.connections import Connection
 from kwire.capture.streams import Piece
 from kwire.session import sides
 from kwire.session.exchange import Exchange, Message
-from kwire.session.framing import Framer, Raw
+from kwire.session.framing import Framer, Raw, joined, rest, split
 from kwire.session.kinds import Kinds
 from kwire.session.messages import is_silent, read_request, read_response
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import Identity
 from kwire.session.topics import Topics
 
+if TYPE_CHECKING:
+    from kwire.session.bulk import Bulk
+
 SASL_HANDSHAKE = 17
 IDENTIFYING = (18, SASL_HANDSHAKE, 36)  # ApiVersions, SaslHandshake, SaslAuthenticate
+FIRST = 4  # requests of a connection in which the client says who it is
+BULK_LEAST = 400  # bytes in each direction from which bulk is worth it
 OPEN_MOST = 4096  # requests that may wait for an answer
 OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
 EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
@@ -86,8 +92,8 @@ class Conversation:
         pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)
         return self.requests.waiting + self.responses.waiting + pending
 
-    def pump(self) -> None:
-        """Reads what is new in both streams."""
+    def pump(self, bulk: Bulk | None = None) -> None:
+        """Reads what is new in both streams; the regular part only when bulk is run, if there is one."""
         streams = self.connection.streams
         new = streams[0].pieces, streams[1].pieces
         if not new[0] and not new[1]:
@@ -102,14 +108,55 @@ class Conversation:
                 self._pieces = new
                 return
             self._pieces = [], []
+            if self.verdict:
+                return
         assert self.client is not None
         if not self.name:
             self.name = f"{'>'.join(self.ends)}#{self.connection.epoch}"
-        requests = self.requests.feed(new[self.client]) if new[self.client] else []
-        responses = self.responses.feed(new[1 - self.client]) if new[1 - self.client] else []
-        self._exchange(requests, responses)
+        requests, responses = new[self.client], new[1 - self.client]
+        if bulk is not None and requests and responses and self._offer(bulk, requests, responses):
+            return
+        self._read(requests, responses)
+
+    def _read(self, requests: list[Piece], responses: list[Piece]) -> None:
+        """Frame by frame."""
+        asked = self.requests.feed(requests) if requests else []
+        self._exchange(asked, self.responses.feed(responses) if responses else [])
         if self.open:
             self._limit()
+
+    def _offer(self, bulk: Bulk, requests: list[Piece], responses: list[Piece]) -> bool:
+        """Leaves to bulk what is regular in these pieces. What stands before it is read here: the rest of frames that
+        are not whole, the first requests, in which a client says who it is, and answers to what is open."""
+        if any(piece.missing for piece in (*requests, *responses)) or self._token_after is not None or self._early:
+            return False
+        pieces = joined(requests), joined(responses)
+        if min(len(piece.data) for piece in pieces) < BULK_LEAST:
+            return False
+        first, asked = split(self.requests, pieces[0], FIRST if self.requests.frames < FIRST else 0)
+        self._read([first], [])
+        if asked is None:
+            self._read([], [pieces[1]])
+            return True
+        before, answered = split(self.responses, pieces[1], len(self.open))
+        self._read([], [before])
+        if answered is not None and not self.open and not self._early and self._token_after is None:
+            clean = self.requests.clean and self.responses.clean
+            if clean and bulk.offer(self, asked, answered, self._max_size):
+                return True
+        self._read([asked], [] if answered is None else [answered])
+        return True
+
+    def after_bulk(self, pieces: tuple[Piece, Piece], pairs: int, ends: tuple[int, int]) -> None:
+        """Goes on behind what bulk took: up to these offsets, so many pairs; offsets of 0 say that it took nothing."""
+        if any(ends):
+            self.exchanges += pairs
+            for framer, turn in ((self.requests, 0), (self.responses, 1)):
+                framer.frames += pairs
+                framer.position = pieces[turn].position + ends[turn]
+                self.indexes[turn] += pairs
+        left = [rest(*piece[:5], end) for piece, end in zip(pieces, ends, strict=True)]
+        self._read(*([piece] if piece.data else [] for piece in left))
 
     def _exchange(self, requests: list[Raw], responses: list[Raw]) -> None:
         """Pairs frames that came together. Where each request's answer is the next response, which is the rule, nothing
@@ -163,7 +210,7 @@ class Conversation:
         """Finds the client's side, or that this is not Kafka. Whether either is known now."""
         opener = self.connection.opener
         if opener is not None:
-            first = b"".join(piece.data for piece in new[opener][:4])
+            first = b"".join(piece.data for piece in new[opener][: sides.ENOUGH])
             complete = len(first) >= sides.ENOUGH or self.connection.finished
             if new[opener] and not new[opener][0].missing and not looks_like_request(first, 0, self.kinds):
                 if not complete and not sides.speaks(new):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kwire.codec.frames import Frame, decode_frame
-from kwire.codec.span import Span
+from kwire.codec.frames import Frame, decode_frame, decode_response
+from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
 from kwire.session.kinds import Kind
 
@@ -63,9 +63,10 @@ class Message:
         """The body as plain values; None when it cannot be decoded."""
         kind = self.api
         definition = kind.message(self.kind) if kind else None
-        if kind is None or definition is None or not kind.supported or self.body_at is None:
+        version = self.body_version
+        if kind is None or definition is None or self.body_at is None or not (kind.supported or version is not None):
             return None
-        version = kind.version if self.body_version is None else self.body_version
+        version = kind.version if version is None else version
         codec = kind.library.codec(definition.name, version)
         try:
             return codec.decode_at(self.data, self.body_at)[0]
@@ -75,9 +76,27 @@ class Message:
     def frame(self) -> Frame:
         """The frame with its span tree: every byte. What is missing or wrong is an undecoded span."""
         kind = self.api
-        if kind is None or self.kind == "request" or not kind.supported:
+        if self.kind == "request" and not self.token:
             return decode_frame(self.data, size=True, library=kind.library if kind else None)
-        return decode_frame(self.data, api=kind.key, version=kind.version, size=True, library=kind.library)
+        if kind is None:
+            return self._bare()
+        return decode_response(self.data, kind.key, kind.version, kind.library)
+
+    def _bare(self) -> Frame:
+        """A frame that nobody knows how to read, but for its size and an answer's id."""
+        parts = [Span("message_size", "int32", 0, 4, self.size)]
+        if self.correlation_id is not None:
+            parts.append(Span("correlation_id", "int32", 4, 8, self.correlation_id))
+        start, end = parts[-1].end, len(self.data)
+        if self.token:
+            parts.append(Span("token", "bytes", start, end, self.data[start:], secret=True))
+        elif start < end:
+            parts.append(Span("body", UNDECODED, start, end, None, (), self.note))
+        span = Span(self.name, "frame", 0, end, None, tuple(parts))
+        return Frame(
+            self.kind, None, TOKEN if self.token else "Unknown", -1, 0, self.correlation_id, self.client_id, span,
+            self.quality, self.note,
+        )  # fmt: skip
 
     def span(self) -> Span:
         """The frame's tree."""

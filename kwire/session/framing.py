@@ -7,6 +7,7 @@ boundary. A long frame is put together once, when it is whole.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from struct import Struct
 from typing import NamedTuple
@@ -102,10 +103,21 @@ class Framer:
         self.frames += len(out)
         return out
 
+    @property
+    def clean(self) -> bool:
+        """Whether the next byte is a frame's first."""
+        return not (self.lost or self._have or self._holed)
+
+    def lacking(self) -> int | None:
+        """How many bytes the frame that is not whole still needs; None when that is not known."""
+        if self.lost or self._holed or (self._have and not self._need):
+            return None
+        return self._need - self._have if self._have else 0
+
     def finish(self, why: str, ended: bool) -> list[Raw]:
         """Nothing more will come. ended: the connection was closed, so that nothing is missing from the capture."""
         out: list[Raw] = []
-        if self.lost and self.collected and not self._search(_joined(self.collected), out, 0):
+        if self.lost and self.collected and not self._search(joined(self.collected), out, 0):
             self._give_up_search()
         if self._have or self._holed:
             what = "the connection closed" if ended else why
@@ -158,7 +170,7 @@ class Framer:
             end = pos + 4 + size
             if not 0 <= size <= self.max_size:
                 self._lose(base + pos, f"a size of {size:,} bytes cannot be")
-                self._collect(_rest(base, data, starts, times, numbers, pos), out, 1)
+                self._collect(rest(base, data, starts, times, numbers, pos), out, 1)
                 return
             if end > length:
                 break
@@ -240,8 +252,8 @@ class Framer:
         offset = end - piece.position
         packet = max((at for at, start in enumerate(piece.starts) if start < end), default=0)
         self._emit_holed(piece.times[packet], piece.numbers[packet], out)
-        rest = _rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, offset)
-        self._split(rest.position, rest.data, rest.starts, rest.times, rest.numbers, out)
+        left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, offset)
+        self._split(*left[:5], out)
 
     def _emit_holed(self, last_time: int, last_packet: int, out: list[Raw]) -> None:
         assert self._holed is not None
@@ -273,11 +285,11 @@ class Framer:
         have = sum(len(kept.data) for kept in self.collected)
         if len(self.collected) > 1 and have >= 2 * self._searched:
             self._searched = have
-            self.collected = [_joined(self.collected)]
+            self.collected = [joined(self.collected)]
             if self._search(self.collected[0], out, 0):
                 return
         if have > COLLECTED:
-            self.collected = [_joined(self.collected)]
+            self.collected = [joined(self.collected)]
             self._drop(have - TAIL)
             self._searched = TAIL
 
@@ -287,12 +299,12 @@ class Framer:
         found = self.search(piece.data[skip:], offsets)
         if found is None:
             return False
-        rest = _rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, found + skip)
-        if rest.position > self.position:
-            first = self.collected[0].times[0] if self.collected else rest.times[0]
-            self.skipped.append(Skipped(self.position, rest.position - self.position, first, self.reason))
+        left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, found + skip)
+        if left.position > self.position:
+            first = self.collected[0].times[0] if self.collected else left.times[0]
+            self.skipped.append(Skipped(self.position, left.position - self.position, first, self.reason))
         self.collected, self.lost, self._searched = [], False, 0
-        self._split(rest.position, rest.data, rest.starts, rest.times, rest.numbers, out)
+        self._split(*left[:5], out)
         return True
 
     def _drop(self, length: int) -> None:
@@ -303,18 +315,34 @@ class Framer:
         end = piece.position + length
         self.skipped.append(Skipped(self.position, end - self.position, piece.times[0], self.reason))
         self.position = end
-        rest = _rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, length)
-        self.collected = [rest] if rest.data else []
+        left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, length)
+        self.collected = [left] if left.data else []
 
     def _give_up_search(self) -> None:
         if self.collected:
-            self.collected = [_joined(self.collected)]
+            self.collected = [joined(self.collected)]
             self._drop(len(self.collected[0].data))
 
 
-def _rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], offset: int) -> Piece:
+def split(framer: Framer, piece: Piece, frames: int) -> tuple[Piece, Piece | None]:
+    """The piece's part in which so many frames end, at least the one that is not whole, and what is behind it; None
+    when nothing is."""
+    lacking = framer.lacking()
+    if lacking is None:
+        return piece, None
+    pos, left = lacking, frames - (lacking > 0)
+    while left > 0 and pos + 4 <= len(piece.data):
+        pos += 4 + max(unpack_size(piece.data, pos)[0], 0)
+        left -= 1
+    if left > 0 or pos >= len(piece.data):
+        return piece, None
+    behind = rest(*piece[:5], pos)
+    return piece._replace(data=piece.data[:pos]), behind
+
+
+def rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], offset: int) -> Piece:
     """The piece without its first offset bytes."""
-    first = max((at for at, start in enumerate(starts) if start <= base + offset), default=0)
+    first = max(bisect_right(starts, base + offset) - 1, 0)
     return Piece(base + offset, data[offset:], starts[first:], times[first:], numbers[first:])
 
 
@@ -323,7 +351,7 @@ def _marks(starts: list[int], numbers: list[int], low: int, high: int, base: int
     return [(max(starts[at] - base, 0), numbers[at]) for at in range(low, high + 1)]
 
 
-def _joined(pieces: list[Piece]) -> Piece:
+def joined(pieces: list[Piece]) -> Piece:
     """Pieces in a row as one."""
     if len(pieces) == 1:
         return pieces[0]

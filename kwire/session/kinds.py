@@ -7,7 +7,7 @@ from functools import cached_property
 
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
-from kwire.codec.plan import StructPlan
+from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.scan_code import Scan, scanner
 from kwire.schema.model import Message
 
@@ -32,13 +32,17 @@ class Kind:
 
     @cached_property
     def scan_request(self) -> Scan:
-        assert self.request is not None
-        return scanner(self.library.plan_of(self.request, self.version))
+        return scanner(self.plan("request"))
 
     @cached_property
     def scan_response(self) -> Scan:
-        assert self.response is not None
-        return scanner(self.library.plan_of(self.response, self.version))
+        return scanner(self.plan("response"))
+
+    def plan(self, kind: str) -> Plan:
+        """The plan of the request or the response, which must be supported."""
+        definition = self.message(kind)
+        assert definition is not None
+        return self.library.plan_of(definition, self.version)
 
     @cached_property
     def tells_names(self) -> bool:

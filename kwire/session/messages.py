@@ -37,13 +37,18 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
         pos = 12
     elif length >= 0:
         pos += length
-        name = data[14:pos]
-        client = clients.get(name)
-        if client is None:
-            client = name.decode("utf-8", "surrogateescape")
-            if len(clients) < CLIENTS:
-                clients[name] = client
-        message.client_id = client
+        if pos <= len(data):  # a part of a name is none
+            name = data[14:pos]
+            client = clients.get(name)
+            if client is None:
+                client = name.decode("utf-8", "surrogateescape")
+                if len(clients) < CLIENTS:
+                    clients[name] = client
+            message.client_id = client
+    elif length < -1:
+        if message.quality == "ok":
+            message.quality, message.note = "malformed", f"the client id's length is {length:,}"
+        return
     if kind.request_header == 2:
         pos = _behind_tags(data, pos)
     if pos > len(data):
@@ -66,8 +71,7 @@ def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
             message.quality, message.note = "malformed", "the header does not fit into the frame"
         return
     message.body_at = pos
-    refused = kind.key == API_VERSIONS and kind.version > 0 and data[8:10] == REFUSAL
-    if refused:  # answered in the form of v0 (KIP-511)
+    if kind.key == API_VERSIONS and kind.version > 0 and data[8:10] == REFUSAL and _is_refusal(message, kinds):
         message.body_version = 0
         _scan(message, kinds.of(API_VERSIONS, 0).scan_response, 0)
         if message.quality == "ok":
@@ -91,6 +95,18 @@ def is_silent(message: Message) -> bool:
             pos += 2 + max(short_at(data, pos)[0], 0)
         return bool(short_at(data, pos)[0] == 0)
     except (IndexError, StructError, ValueError):
+        return False
+
+
+def _is_refusal(message: Message, kinds: Kinds) -> bool:
+    """Whether the ApiVersions response, which holds error 35, is in the form of v0 (KIP-511). What is cut, or of a
+    version that nobody knows, is believed to be."""
+    kind = message.api
+    if message.quality != "ok" or kind is None or not kind.supported:
+        return True
+    try:
+        return kinds.of(API_VERSIONS, 0).scan_response(message.data, 8, []) == len(message.data)
+    except (IndexError, ValueError, StructError):
         return False
 
 
