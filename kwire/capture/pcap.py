@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kwire.capture.packets import Packets
 from kwire.errors import CaptureError
@@ -23,6 +24,9 @@ MAGICS = {  # (byte order, ns for each unit of the fraction)
 HEADER, RECORD = 24, 16
 MAX_PACKET = 1 << 22  # bytes; a record that claims more is damage
 CHAIN = 4  # record headers in a row that make a place believable
+AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before a place behind damage is believed
+USUAL = 1 << 18  # bytes; what capturing programs keep of a packet at most
+STRETCH = 1 << 16  # bytes searched at a time
 WEEK = 7 * 86400
 
 
@@ -65,6 +69,8 @@ class PcapReader:
             (captured,) = length_at(view, pos + 8)
             following = pos + RECORD + captured
             if captured > MAX_PACKET:
+                if not final and end - pos < AHEAD:
+                    break
                 pos = self._resync(view, pos)
                 continue
             if following > end:
@@ -115,23 +121,28 @@ def find_record(view: memoryview, pos: int, order: str, seconds: int, chain: int
     if n <= 0:
         return None
     words = np.ndarray((len(view) - 3,), order + "u4", view, strides=(1,))
-    at = np.arange(pos, pos + n)
-    captured = words[at + 8]
-    fine = (captured <= words[at + 12]) & (captured < MAX_PACKET) & (captured >= 14) & (words[at + 12] < MAX_PACKET)
-    fine &= words[at + 4] < 1_000_000_000
-    if seconds:
-        near = words[at].astype(np.int64) - seconds
-        fine &= np.abs(near) < WEEK
     header = Struct(order + "IIII").unpack_from
-    for start in at[fine].tolist():
+    for start in (start for low in range(pos, pos + n, STRETCH) for start in _plausible(words, low, pos + n, seconds)):
         here, first = start, header(view, start)[0]
         for _ in range(chain):
             if here > len(view) - RECORD:
-                return int(start)
+                return start
             found, _, size, full = header(view, here)
             if size > full or size >= MAX_PACKET or abs(found - first) > WEEK:
                 break
             here += RECORD + size
         else:
-            return int(start)
+            return start
     return None
+
+
+def _plausible(words: NDArray[np.uint32], low: int, end: int, seconds: int) -> list[int]:
+    """Where in the next stretch a record header may be."""
+    at = np.arange(low, min(low + STRETCH, end))
+    captured, length = words[at + 8], words[at + 12]
+    fine = (captured <= length) & (captured >= 14) & (captured <= USUAL) & (length < MAX_PACKET)
+    fine &= words[at + 4] < 1_000_000_000
+    if seconds:
+        fine &= np.abs(words[at].astype(np.int64) - seconds) < WEEK
+    found: list[int] = at[fine].tolist()
+    return found

@@ -7,7 +7,6 @@ draft-ietf-opsawg-pcapng, sections 3 and 4).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import error as StructError
 from struct import unpack_from
 from typing import NamedTuple
 
@@ -19,7 +18,11 @@ from kwire.errors import CaptureError
 MAGIC = b"\x0a\x0d\x0d\x0a"
 SECTION, INTERFACE, OLD_PACKET, SIMPLE, STATISTICS, PACKET, SECRETS = 0x0A0D0D0A, 1, 2, 3, 5, 6, 10
 BYTE_ORDER = 0x1A2B3C4D
+LEAST = {SECTION: 28, INTERFACE: 20, STATISTICS: 24, SECRETS: 20}  # bytes of a block without options
 MAX_BLOCK = 1 << 26
+AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before blocks behind damage are given up
+STRETCH = 1 << 16  # bytes searched at a time
+MAX_OFFSET = 1 << 33  # seconds; ns of more do not fit into 64 bits
 TLS_KEY_LOG = 0x544C534B
 IF_NAME, IF_RESOLUTION, IF_OFFSET, ISB_DROPPED, ISB_OS_DROPPED = 2, 9, 14, 5, 7
 
@@ -43,7 +46,8 @@ class PcapngReader:
         self.secrets: list[bytes] = []
         self.dropped = 0
         self._interfaces: list[Interface] = []
-        self._drops: dict[int, int] = {}
+        self._drops: dict[int, int] = {}  # by interface
+        self._dropped = 0  # in the sections before
         self._order = "<"
         self._number = 1
         self._pos = 0
@@ -54,7 +58,7 @@ class PcapngReader:
         found: list[Packets] = []
         used = self._walk(view, final, found)
         self._pos += used
-        self.dropped = sum(self._drops.values())
+        self.dropped = self._dropped + sum(self._drops.values())
         return iter(found), used
 
     def _walk(self, view: memoryview, final: bool, found: list[Packets]) -> int:
@@ -64,11 +68,16 @@ class PcapngReader:
             kind, length = unpack_from(order + "II", view, pos)
             if kind == SECTION:
                 self._flush(view, blocks, found)
-                order = self._section_order(view, pos)
-                (length,) = unpack_from(order + "I", view, pos + 4)
+                marked = _section_order(view, pos)
+                if marked is None and self._pos + pos == 0:
+                    raise CaptureError(self.name, "the section at byte 0 has no byte-order magic")
+                self._order = order = marked or order
+                length = unpack_from(order + "I", view, pos + 4)[0] if marked else 0
             if length < 12 or length % 4 or length > MAX_BLOCK:
+                if not final and end - pos < AHEAD:
+                    break
                 self._flush(view, blocks, found)
-                pos = self._resync(view, pos)
+                pos = self._resync(view, pos, final)
                 continue
             if pos + length > end:
                 break
@@ -86,41 +95,35 @@ class PcapngReader:
             pos = end
         return pos
 
-    def _section_order(self, view: memoryview, pos: int) -> str:
-        for order in "<>":
-            if unpack_from(order + "I", view, pos + 8)[0] == BYTE_ORDER:
-                self._order = order
-                return order
-        raise CaptureError(self.name, f"the section at byte {self._pos + pos:,} has no byte-order magic")
-
     def _describe(self, view: memoryview, pos: int, kind: int, length: int) -> None:
         """Everything but packets."""
         order = self._order
-        try:
-            if kind == SECTION:
-                self._interfaces = []
-            elif kind == INTERFACE:
-                link, _, snaplen = unpack_from(order + "HHI", view, pos + 8)
-                options = dict(self._options(view, pos + 16, pos + length - 4))
-                offset = options.get(IF_OFFSET, b"")
-                self._interfaces.append(
-                    Interface(
-                        link, snaplen, options.get(IF_NAME, b"").decode("utf-8", "replace"),
-                        (options.get(IF_RESOLUTION) or b"\x06")[0],
-                        int(unpack_from(order + "q", offset)[0]) if len(offset) == 8 else 0,
-                    )
-                )  # fmt: skip
-            elif kind == STATISTICS:
-                options = dict(self._options(view, pos + 20, pos + length - 4))
-                counts = [options[code] for code in (ISB_DROPPED, ISB_OS_DROPPED) if len(options.get(code, b"")) == 8]
-                (interface,) = unpack_from(order + "I", view, pos + 8)
-                self._drops[interface] = sum(unpack_from(order + "Q", count)[0] for count in counts)
-            elif kind == SECRETS:
-                secret, size = unpack_from(order + "II", view, pos + 8)
-                if secret == TLS_KEY_LOG:
-                    self.secrets.append(bytes(view[pos + 16 : pos + min(16 + size, length - 4)]))
-        except StructError:
+        if length < LEAST.get(kind, 0):
             self.notes.append(f"the block at byte {self._pos + pos:,} is too short")
+        elif kind == SECTION:
+            self._interfaces = []
+            self._dropped += sum(self._drops.values())
+            self._drops = {}
+        elif kind == INTERFACE:
+            link, _, snaplen = unpack_from(order + "HHI", view, pos + 8)
+            options = dict(self._options(view, pos + 16, pos + length - 4))
+            seconds = options.get(IF_OFFSET, b"")
+            offset = int(unpack_from(order + "q", seconds)[0]) if len(seconds) == 8 else 0
+            self._interfaces.append(
+                Interface(
+                    link, snaplen, options.get(IF_NAME, b"").decode("utf-8", "replace"),
+                    (options.get(IF_RESOLUTION) or b"\x06")[0], offset if abs(offset) < MAX_OFFSET else 0,
+                )
+            )  # fmt: skip
+        elif kind == STATISTICS:
+            options = dict(self._options(view, pos + 20, pos + length - 4))
+            counts = [options[code] for code in (ISB_DROPPED, ISB_OS_DROPPED) if len(options.get(code, b"")) == 8]
+            (interface,) = unpack_from(order + "I", view, pos + 8)
+            self._drops[interface] = sum(unpack_from(order + "Q", count)[0] for count in counts)
+        elif kind == SECRETS:
+            secret, size = unpack_from(order + "II", view, pos + 8)
+            if secret == TLS_KEY_LOG:
+                self.secrets.append(bytes(view[pos + 16 : pos + min(16 + size, length - 4)]))
 
     def _options(self, view: memoryview, pos: int, end: int) -> Iterator[tuple[int, bytes]]:
         while pos + 4 <= end:
@@ -181,21 +184,37 @@ class PcapngReader:
             self._time = int(out[-1])
         return out
 
-    def _resync(self, view: memoryview, pos: int) -> int:
-        """The next packet block whose length stands at both its ends; the end of the window when there is none."""
-        n = (len(view) - pos) // 4 - 8
-        following = len(view)
-        if n > 0:
-            words = np.frombuffer(view, self._order + "u4", n, pos)
-            for index in np.flatnonzero(np.isin(words[:-1], (PACKET, SECTION)))[:10_000].tolist():
-                here = pos + 4 * (index or 0)
-                length = int(words[index + 1])
-                whole = 12 <= length <= MAX_BLOCK and length % 4 == 0 and here + length <= len(view) and here > pos
-                if whole and unpack_from(self._order + "I", view, here + length - 4)[0] == length:
-                    following = here
-                    break
+    def _resync(self, view: memoryview, pos: int, final: bool) -> int:
+        """The next packet block or section whose length stands at both its ends; the end of the window when there is
+        none."""
+        rest = len(view) - pos
+        following = len(view) if final else pos + rest // 4 * 4  # blocks begin at multiples of four bytes
+        for low in range(pos, len(view) - 12, STRETCH):
+            words = np.frombuffer(view, self._order + "u4", min(STRETCH, len(view) - low) // 4, low)
+            places = (low + 4 * np.flatnonzero((words == PACKET) | (words == SECTION))).tolist()
+            found = next((here for here in places if here > pos and _whole(view, here, self._order)), None)
+            if found is not None:
+                following = found
+                break
         self.notes.append(f"damaged at byte {self._pos + pos:,}: {following - pos:,} bytes skipped")
         return following
+
+
+def _section_order(view: memoryview, pos: int) -> str | None:
+    return next((order for order in "<>" if unpack_from(order + "I", view, pos + 8)[0] == BYTE_ORDER), None)
+
+
+def _whole(view: memoryview, pos: int, order: str) -> bool:
+    """Whether a block lies here in full, with its length at both ends."""
+    if pos + 12 > len(view):
+        return False
+    (kind,) = unpack_from(order + "I", view, pos)
+    if kind == SECTION:
+        order = _section_order(view, pos) or order
+    (length,) = unpack_from(order + "I", view, pos + 4)
+    if length < LEAST.get(kind, 32) or length % 4 or length > MAX_BLOCK or pos + length > len(view):
+        return False
+    return bool(unpack_from(order + "I", view, pos + length - 4)[0] == length)
 
 
 def _nanoseconds(units: np.ndarray, resolution: int) -> Ints:

@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from kwire.errors import CaptureError
 
@@ -62,6 +62,9 @@ class Source:
     def _open_stream(self, file: BinaryIO) -> None:
         buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
         head = buffered.peek(4)[:4]
+        if len(head) < 4 and not self._follow:  # a pipe may bring its first bytes one by one
+            head = buffered.read(4)
+            buffered = io.BufferedReader(_Begun(head, buffered))
         self._file = buffered
         self._pieces = self._plain()
         if _compressed(head):
@@ -131,6 +134,22 @@ class _Counted(io.RawIOBase):
         piece = self.file.read(len(into))
         into[: len(piece)] = piece
         self.source.done += len(piece)
+        return len(piece)
+
+
+class _Begun(io.RawIOBase):
+    """A file of which the first bytes were read already."""
+
+    def __init__(self, head: bytes, file: io.BufferedReader[Any]) -> None:
+        self.head, self.file = head, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+        piece = self.head[: len(into)] or self.file.read1(len(into))
+        self.head = self.head[len(piece) :]
+        into[: len(piece)] = piece
         return len(piece)
 
 

@@ -66,6 +66,7 @@ def command(
 
     pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
     """
+    from kwire.render.bodies import Bodies
     from kwire.session.reader import Reading
     from kwire.session.record import Lines
 
@@ -83,8 +84,8 @@ def command(
     )  # fmt: skip
     tally = Tally()
     try:
-        if output == "json" and not body and not not_kafka and chosen == type(chosen)():
-            sys.stdout.writelines(reading.lines(Lines()))
+        if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
+            sys.stdout.writelines(reading.lines(Lines(Bodies(show_secrets, inner) if body else None)))
             return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
         exchanges = tally.count(reading.exchanges(), chosen)
         if not_kafka:
@@ -149,12 +150,11 @@ def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: 
     from kwire.render.bodies import Bodies
     from kwire.session.record import Lines
 
-    write, line = sys.stdout.write, Lines().line
-    bodies = Bodies(show_secrets, inner).json if body else None
+    lines = Lines(Bodies(show_secrets, inner) if body else None)
     for exchange in exchanges:
         for message in (exchange.request, exchange.response):
             if message is not None:
-                write(line(message, exchange, bodies(message) if bodies else None) + "\n")
+                print(lines.line(message, exchange, lines.body(message)))
 
 
 def _text(

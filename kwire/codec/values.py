@@ -16,11 +16,13 @@ from kwire.codec import annotate, encode_checks
 from kwire.codec.code import compile_code
 from kwire.codec.decode_code import DecodeWriter
 from kwire.codec.encode_code import EncodeWriter
+from kwire.codec.json_code import JsonWriter
 from kwire.codec.plan import Plan
 
 Message = dict[str, Any]
 Decoder = Callable[[bytes, int], tuple[Message, int]]
 Encoder = Callable[[Message], bytes]
+JsonReader = Callable[[bytes, int], tuple[str, int]]
 
 
 class Codec:
@@ -29,13 +31,14 @@ class Codec:
     Text that is not UTF-8 is kept by surrogate escapes; only messages that hold such text take the slower code for it.
     """
 
-    __slots__ = ("_decode", "_encode", "_escaping_decode", "_escaping_encode", "plan")
+    __slots__ = ("_decode", "_encode", "_escaping_decode", "_escaping_encode", "_json", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._decode: Decoder | None = None
         self._encode: Encoder | None = None
         self._escaping_decode: Decoder | None = None
+        self._json: JsonReader | None = None
         self._escaping_encode: Encoder | None = None
 
     def decode(self, data: bytes | bytearray | memoryview) -> Message:
@@ -58,6 +61,27 @@ class Codec:
         if end > len(data):
             raise annotate.decode_error(self.plan, data, pos)
         return message, end
+
+    def json_at(self, data: bytes, pos: int) -> tuple[str, int]:
+        """The message that begins at pos as JSON, and where it ends. Raises DecodeError."""
+        try:
+            if self._json is None:
+                self._json = compile_code(JsonWriter(False).write(self.plan.root), "decode", self.plan)
+            text, end = self._json(data, pos)
+        except Exception as error:
+            text, end = self._json_escaped(data, pos, error)
+        if end > len(data):
+            raise annotate.decode_error(self.plan, data, pos)
+        return text, end
+
+    def _json_escaped(self, data: bytes, pos: int, error: Exception) -> tuple[str, int]:
+        if not isinstance(error, UnicodeDecodeError):
+            raise annotate.decode_error(self.plan, data, pos) from error
+        try:
+            made: JsonReader = compile_code(JsonWriter(True).write(self.plan.root), "decode", self.plan)
+            return made(data, pos)
+        except Exception as again:
+            raise annotate.decode_error(self.plan, data, pos) from again
 
     def encode(self, message: Message) -> bytes:
         """The bytes. Missing fields get their defaults. Raises EncodeError with the path of what does not fit."""

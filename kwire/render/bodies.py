@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from kwire.codec.secrets import conceal, may_hold_secrets
 from kwire.codec.span import Span, fields, opened
 from kwire.payloads.open import open_payloads
 from kwire.render.jsonform import to_jsonable
-from kwire.wire import uuids
 
 if TYPE_CHECKING:
     from kwire.schema.model import Message as Definition
@@ -23,7 +21,7 @@ class Bodies:
 
     def __init__(self, show_secrets: bool = False, inner: bool = False) -> None:
         self._show, self._inner = show_secrets, inner
-        self._guarded: dict[str, bool] = {}
+        self._plain: dict[str, bool] = {}
 
     def json(self, message: Message) -> str:
         """null where there is none; of a body that is broken what could be read."""
@@ -37,19 +35,22 @@ class Bodies:
         if definition is None:
             return "null"
         whole = message.quality in ("ok", "trailing", "orphan", "inferred")
-        if whole and not self._inner and (self._show or not self._may_be_secret(definition)):
-            body = message.body()
+        if whole and self.plain(definition):
+            body = message.body_json()
             if body is not None:
-                return json.dumps(body, default=_other)
+                return body
         span = body_span(message, self._show)
         if span is None:
             return "null"
         return json.dumps(to_jsonable(opened(span) if self._inner else fields(span)))
 
-    def _may_be_secret(self, definition: Definition) -> bool:
-        known = self._guarded.get(definition.name)
+    def plain(self, definition: Definition) -> bool:
+        """Whether nothing in messages of the definition is withheld or opened."""
+        if self._inner or self._show:
+            return not self._inner
+        known = self._plain.get(definition.name)
         if known is None:
-            known = self._guarded[definition.name] = may_hold_secrets(definition)
+            known = self._plain[definition.name] = not may_hold_secrets(definition)
         return known
 
 
@@ -66,10 +67,3 @@ def body_span(message: Message, show_secrets: bool) -> Span | None:
     """The body's part of the same."""
     span = shown_span(message, show_secrets)
     return next((child for child in span.children if child.type == "message"), None)
-
-
-def _other(value: Any) -> Any:
-    """What JSON does not know."""
-    if isinstance(value, UUID):
-        return uuids.to_text(value)
-    return base64.b64encode(value).decode()

@@ -8,6 +8,7 @@ the regular part. So both ways give the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ class Batch:
     """Exchanges, a row each, whose frames are whole and well-formed. Times and sizes are as in the message record.
 
     conversation and kind index conversations and kinds; client_start and client_length say where in buffer the client
-    id lies (length -1: null); first_error and errors are of the response.
+    id lies (length -1: null); asked and answered, where the bodies begin; first_error and errors are of the response.
     """
 
     conversations: list[Conversation]
@@ -46,6 +47,8 @@ class Batch:
     correlation_id: Ints
     client_start: Ints
     client_length: Ints
+    asked: Ints
+    answered: Ints
     request: Side
     response: Side
     first_error: Ints
@@ -84,10 +87,10 @@ class _Job:
 
 
 class Bulk:
-    """offer() collects, run() reads what was collected."""
+    """offer() collects, run() reads what was collected. accepts says which kinds need not be seen by a conversation."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: Kinds, accepts: Callable[[Kind], bool]) -> None:
+        self._kinds, self._accepts = kinds, accepts
         self._jobs: list[_Job] = []
 
     def offer(self, conversation: Conversation, requests: Piece, responses: Piece, max_size: int) -> bool:
@@ -124,8 +127,9 @@ class Bulk:
             return None
         return Batch(
             batch.conversations, batch.kinds, buffer, batch.conversation[kept], batch.kind[kept],
-            batch.correlation_id[kept], batch.client_start[kept], batch.client_length[kept], requests.only(kept),
-            responses.only(kept), batch.first_error[kept], batch.errors[kept],
+            batch.correlation_id[kept], batch.client_start[kept], batch.client_length[kept], batch.asked[kept],
+            batch.answered[kept], requests.only(kept), responses.only(kept), batch.first_error[kept],
+            batch.errors[kept],
         )  # fmt: skip
 
     def _read(
@@ -149,7 +153,8 @@ class Bulk:
             if not len(rows):
                 continue
             request, response = found.request, found.response
-            if not found.supported or found.key in SPECIAL or not found.request_header or not request or not response:
+            unfit = not found.supported or found.key in SPECIAL or not found.request_header
+            if unfit or not request or not response or not self._accepts(found):
                 fine[rows] = False
                 continue
             if found.request_header == 2:
@@ -170,7 +175,20 @@ class Bulk:
         ident = np.where(ident > 0x7FFFFFFF, ident - (1 << 32), ident)
         conversations = [job.conversation for job in jobs]
         batch = Batch(
-            conversations, kinds, buffer, owner, kind, ident, asked + 14, client, requests, responses, first, errors
+            conversations,
+            kinds,
+            buffer,
+            owner,
+            kind,
+            ident,
+            asked + 14,
+            client,
+            body,
+            answer,
+            requests,
+            responses,
+            first,
+            errors,
         )
         return batch, fine
 

@@ -12,6 +12,7 @@ from kwire.errors import DecodeError
 from kwire.session.kinds import Kind
 
 if TYPE_CHECKING:
+    from kwire.codec.values import Codec
     from kwire.session.conversation import Conversation
 
 TOKEN = "SaslToken"  # what bare SASL tokens go by
@@ -61,17 +62,30 @@ class Message:
 
     def body(self) -> dict[str, Any] | None:
         """The body as plain values; None when it cannot be decoded."""
-        kind = self.api
-        definition = kind.message(self.kind) if kind else None
-        version = self.body_version
-        if kind is None or definition is None or self.body_at is None or not (kind.supported or version is not None):
+        codec = self._codec()
+        if codec is None or self.body_at is None:
             return None
-        version = kind.version if version is None else version
-        codec = kind.library.codec(definition.name, version)
         try:
             return codec.decode_at(self.data, self.body_at)[0]
         except DecodeError:
             return None
+
+    def body_json(self) -> str | None:
+        """The same as JSON, secrets and all."""
+        codec = self._codec()
+        if codec is None or self.body_at is None:
+            return None
+        try:
+            return codec.json_at(self.data, self.body_at)[0]
+        except DecodeError:
+            return None
+
+    def _codec(self) -> Codec | None:
+        kind, version = self.api, self.body_version
+        definition = kind.message(self.kind) if kind else None
+        if kind is None or definition is None or not (kind.supported or version is not None):
+            return None
+        return kind.library.codec(definition.name, kind.version if version is None else version)
 
     def frame(self) -> Frame:
         """The frame with its span tree: every byte. What is missing or wrong is an undecoded span."""

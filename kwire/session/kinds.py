@@ -9,6 +9,7 @@ from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.scan_code import Scan, scanner
+from kwire.codec.values import Codec
 from kwire.schema.model import Message
 
 NEWER = 16  # versions beyond the newest known that a header may still name
@@ -29,6 +30,13 @@ class Kind:
         self.supported = self.request is not None and self.version in self.request.versions
         self.request_header = request_header_version(self.key, self.version, self.request)
         self.response_header = response_header_version(self.key, self.version, self.response)
+
+    @cached_property
+    def codecs(self) -> tuple[Codec, Codec]:
+        """Those of request and response."""
+        assert self.request is not None
+        assert self.response is not None
+        return self.library.codec(self.request.name, self.version), self.library.codec(self.response.name, self.version)
 
     @cached_property
     def scan_request(self) -> Scan:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from kwire.capture.connections import Connection, Connections
 from kwire.capture.files import Capture, open_capture, unread_links
@@ -24,13 +25,21 @@ from kwire.session.bulk import Batch, Bulk
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
-from kwire.session.kinds import Kinds
+from kwire.session.kinds import Kind, Kinds
 from kwire.session.record import Lines
 from kwire.session.sides import Brokers
 from kwire.session.topics import Topics
 
 Item = Exchange | str
-Sink = Callable[[Batch], Iterable[tuple[int, int, str]]]  # what the fast path read, as text with time and packet
+
+
+class Sink(Protocol):
+    """What the fast path leads to: batch gives text with its time and packet; accepts says which kinds it can take."""
+
+    def batch(self, batch: Batch) -> Iterable[tuple[int, int, str]]: ...
+
+    def accepts(self, kind: Kind) -> bool: ...
+
 
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
@@ -74,7 +83,7 @@ class Reader:
         self._network, self._connections = Network(), Connections(self.settings.held)
         self._conversations: dict[int, Conversation] = {}
         self._sink = sink
-        self._bulk = Bulk(self.kinds) if sink is not None else None
+        self._bulk = Bulk(self.kinds, sink.accepts) if sink is not None else None
         self._ready: list[tuple[int, int, int, Item]] = []
         self._bytes = 0
         self._count = 0
@@ -146,7 +155,7 @@ class Reader:
         batch = self._bulk.run() if self._bulk is not None else None
         if batch is None or self._sink is None:
             return
-        for time, packet, text in self._sink(batch):
+        for time, packet, text in self._sink.batch(batch):
             self._count += 1
             self._bytes += len(text)
             self._ready.append((time, packet, self._count, text))
@@ -257,7 +266,7 @@ class Reading:
         """The message records as lines of JSON, in the same order, two for an exchange; several times as fast. tally
         gets how many exchanges there were, and how many frames were malformed."""
         for path in self.paths:
-            for item in self._items(path, Topics(), lines.batch):
+            for item in self._items(path, Topics(), lines):
                 self.tally[0] += 1
                 if isinstance(item, str):
                     yield item
@@ -265,7 +274,7 @@ class Reading:
                 for message in (item.request, item.response):
                     if message is not None:
                         self.tally[1] += message.quality == "malformed"
-                        yield lines.line(message, item) + "\n"
+                        yield lines.line(message, item, lines.body(message)) + "\n"
 
     def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
         """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""

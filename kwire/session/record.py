@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.schema.errorcodes import errors
 from kwire.session.exchange import TOKEN, Exchange, Message
 
 if TYPE_CHECKING:
+    from kwire.schema.model import Message as Definition
     from kwire.session.bulk import Batch
     from kwire.session.conversation import Conversation
     from kwire.session.kinds import Kind
@@ -68,13 +69,23 @@ def error_name(code: int | None) -> str | None:
 NONE = "null"
 NO_ERROR = '"error_code": null, "error": null, "errors": 0, '
 FINE = '"quality": "ok", "note": null'
+END = "}\n"
 UTF8 = ("utf-8", "surrogateescape")
 
 
-class Lines:
-    """Rows as lines of JSON, as json.dumps would write them, several times as fast."""
+class BodyTexts(Protocol):
+    """Bodies as JSON. plain: that nothing in messages of the definition is withheld or opened."""
 
-    def __init__(self) -> None:
+    def json(self, message: Message) -> str: ...
+
+    def plain(self, definition: Definition) -> bool: ...
+
+
+class Lines:
+    """Rows as lines of JSON, as json.dumps would write them, several times as fast; with bodies, if they are given."""
+
+    def __init__(self, bodies: BodyTexts | None = None) -> None:
+        self._bodies = bodies
         self._texts: dict[str | None, str] = {None: NONE}
         self._kinds: dict[Kind, tuple[str, str]] = {}
 
@@ -99,6 +110,17 @@ class Lines:
             f'"latency_ns": {latency}, {quality}{behind}'
         )
 
+    def body(self, message: Message) -> str | None:
+        """The message's body as JSON; None when rows have no bodies."""
+        return None if self._bodies is None else self._bodies.json(message)
+
+    def accepts(self, kind: Kind) -> bool:
+        """Whether the rows of a kind can be written from the bytes alone."""
+        request, response = kind.request, kind.response
+        if self._bodies is None or request is None or response is None:
+            return self._bodies is None
+        return self._bodies.plain(request) and self._bodies.plain(response)
+
     def batch(self, batch: Batch) -> Iterator[tuple[int, int, str]]:
         """The rows of both messages of each exchange of the fast path, with the first one's time and packet."""
         buffer = batch.buffer
@@ -109,12 +131,33 @@ class Lines:
         request, response = batch.request, batch.response
         columns = (
             batch.conversation, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
-            batch.first_error, batch.errors, request.packet, request.index, request.position, request.time,
-            request.last_time, request.size, response.index, response.position, response.time, response.last_time,
-            response.size,
+            batch.asked, batch.answered, batch.first_error, batch.errors, request.packet,
+            request.index, request.position, request.time, request.last_time, request.size,
+            response.index, response.position, response.time, response.last_time, response.size,
         )  # fmt: skip
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        for owner, kind, ident, start, length, first, count, packet, i1, p1, t1, l1, s1, i2, p2, t2, l2, s2 in rows:
+        for (
+            owner,
+            kind,
+            ident,
+            start,
+            length,
+            asked_at,
+            answered_at,
+            first,
+            count,
+            packet,
+            i1,
+            p1,
+            t1,
+            l1,
+            s1,
+            i2,
+            p2,
+            t2,
+            l2,
+            s2,
+        ) in rows:
             client = NONE
             if length >= 0:
                 name = buffer[start : start + length]
@@ -122,15 +165,24 @@ class Lines:
             error = errors.get((first, count))
             if error is None:
                 error = errors[first, count] = self._error(first, count)
+            ends = self._ends(batch, kind, asked_at, answered_at)
             head, (asked, answered), who = heads[owner], kinds[kind], f'{ident}, "client_id": {client}, '
             yield (
                 t1,
                 packet,
                 f'{head}"kind": "request", "index": {i1}, "position": {p1}, "time": {t1}, "last_time": {l1}, "size": '
-                f'{s1}, {asked}{who}{NO_ERROR}"latency_ns": null, {FINE}}}\n'
+                f'{s1}, {asked}{who}{NO_ERROR}"latency_ns": null, {FINE}{ends[0]}'
                 f'{head}"kind": "response", "index": {i2}, "position": {p2}, "time": {t2}, "last_time": {l2}, "size": '
-                f'{s2}, {answered}{who}{error}"latency_ns": {t2 - l1}, {FINE}}}\n',
+                f'{s2}, {answered}{who}{error}"latency_ns": {t2 - l1}, {FINE}{ends[1]}',
             )
+
+    def _ends(self, batch: Batch, kind: int, asked: int, answered: int) -> tuple[str, str]:
+        """The ends of both rows: their bodies, where there are to be any."""
+        if self._bodies is None:
+            return END, END
+        request, response = batch.kinds[kind].codecs
+        body, answer = request.json_at(batch.buffer, asked)[0], response.json_at(batch.buffer, answered)[0]
+        return f', "body": {body}}}\n', f', "body": {answer}}}\n'
 
     def _text(self, value: str | None) -> str:
         known = self._texts.get(value)

@@ -18,7 +18,12 @@ def from_bytes(data: bytes) -> UUID:
 
 def to_text(value: UUID) -> str:
     """Kafka's own form, as kafka-topics prints it."""
-    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+    return text_of(value.bytes)
+
+
+def text_of(data: bytes) -> str:
+    """The same of 16 bytes."""
+    return base64.urlsafe_b64encode(data)[:22].decode()
 
 
 def from_text(text: str) -> UUID:
