@@ -131,7 +131,8 @@ class Connections:
 
     def _register(self, connection: Connection) -> Connection:
         key = connection.key
-        self._sides[key], self._sides[_reverse(key)] = (connection, 0), (connection, 1)
+        self._sides[_reverse(key)] = connection, 1
+        self._sides[key] = connection, 0  # last, as both ends may be the same
         self._open[id(connection)] = connection
         return connection
 

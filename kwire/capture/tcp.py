@@ -102,7 +102,7 @@ def _flows(
     source_high: NDArray[np.uint64], source: NDArray[np.uint64], source_port: Ints,
     target_high: NDArray[np.uint64], target: NDArray[np.uint64], target_port: Ints,
 ) -> tuple[NDArray[np.intp], list[Key]]:  # fmt: skip
-    """Of each segment the number of its flow, and the flows' keys by number."""
+    """Of each segment the number of its flow, and the flows' keys by number, in the order of their first segments."""
     ports = source_port.astype(np.uint64) << np.uint64(16) | target_port.astype(np.uint64)
     words = [source, target, ports, source_high, target_high]
     with np.errstate(over="ignore"):
@@ -113,6 +113,10 @@ def _flows(
     if any((word[first][flow] != word).any() for word in words):
         _, first, flow = np.unique(np.stack(words, axis=1), axis=0, return_index=True, return_inverse=True)
         flow = flow.reshape(-1)
+    order = np.argsort(first)  # as they are first seen: the seed must not show in what comes out
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    first, flow = first[order], place[flow]
     keys = zip(
         source_high[first].tolist(), source[first].tolist(), source_port[first].tolist(),
         target_high[first].tolist(), target[first].tolist(), target_port[first].tolist(), strict=True,

@@ -2,7 +2,8 @@
 
 A broker reads the first four bytes of anything as a size. What other protocols begin with makes well-known numbers:
 "GET " is 1195725856, a TLS ClientHello 369295616. Sources of the signatures: RFC 9110 (methods), RFC 8446 section 5.1
-(record header), RFC 4253 section 4.2, PROXY protocol specification section 2, ZooKeeper's admin guide (commands).
+(record header), RFC 4253 section 4.2, PROXY protocol specification section 2, ZooKeeper's admin guide (commands), AMQP
+0-9-1 section 4.2.2, MQTT 3.1.1 section 3.1, the Redis serialization protocol.
 """
 
 from __future__ import annotations
@@ -83,6 +84,12 @@ def judge(data: bytes) -> Verdict | None:
         return Verdict(
             "PROXY protocol v1", line, size, "A load balancer announces the client; Kafka does not read that."
         )
+    if data.startswith(b"AMQP"):
+        return Verdict("AMQP", f"version {'.'.join(map(str, data[5:8]))}", size, "An AMQP client talks to this port.")
+    if data[:1] == b"\x10" and data[4:8] == b"MQTT":
+        return Verdict("MQTT CONNECT", "", size, "An MQTT client talks to this port.")
+    if re.match(rb"\*\d{1,4}\r\n\$\d{1,6}\r\n", data):
+        return Verdict("Redis command", "", size, "A Redis client talks to this port.")
     if data[:4] in ZOOKEEPER and len(data) <= 6:
         return Verdict("ZooKeeper command", data[:4].decode(), size, "A probe meant for ZooKeeper reaches this port.")
     return _tls(data, size)

@@ -174,7 +174,10 @@ def outcome_of(exchange: Exchange) -> Piece:
 def _ending(exchange: Exchange) -> Piece:
     response = exchange.response
     if response is None:
-        return ("no answer wanted", "dim") if exchange.silent else ("no answer", "note")
+        if exchange.silent:
+            return "no answer wanted", "dim"
+        foreign = exchange.ending is not None and exchange.ending.startswith("the broker answered with")
+        return f"no answer: {exchange.ending}" if foreign else "no answer", "error" if foreign else "note"
     if exchange.request is None:
         return f"orphan answer{'' if response.api is None else ' (inferred)'}", "note"
     code = exchange.error

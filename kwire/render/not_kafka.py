@@ -21,9 +21,9 @@ def lines_of(conversation: Conversation, width: int, start: int | None) -> list[
     lines: list[Line] = [
         [(f"{time:>11}  ", "offset"), (f"{client} → {broker}  ", ""), (verdict.what, "error"), (f"  {sizes}", "dim")]
     ]
-    said = [text for text in (clean(verdict.detail), found.answer, verdict.advice) if text]
-    if verdict.logged:
-        said.append(f"The broker logs: {verdict.logged}")
+    said = [text for text in (clean(verdict.detail), found.answer, found.advice) if text]
+    if found.logged:
+        said.append(f"The broker logs: {found.logged}")
     for text in said:
         lines += paragraph(text, width, " " * 13, "dim")
     return lines
@@ -44,6 +44,6 @@ def row_of(conversation: Conversation) -> dict[str, Any]:
         "sent": found.sizes[found.client],
         "got": found.sizes[1 - found.client],
         "first_bytes_as_size": verdict.size,
-        "logged": verdict.logged,
-        "advice": verdict.advice or None,
+        "logged": found.logged,
+        "advice": found.advice,
     }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kwire.capture.connections import Connection
 from kwire.capture.streams import Piece
+from kwire.codec.verdict import judge
 from kwire.session import sides
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw, joined, rest, split
@@ -192,6 +193,9 @@ class Conversation:
             self._requests(self.requests.finish(why, ended[self.client]))
             self._responses(self.responses.finish(why, ended[1 - self.client]))
             reason = "the connection was reset" if self.connection.reset else "the connection closed" if closed else why
+            foreign = judge(self.responses.foreign)
+            if foreign is not None:
+                reason = f"the broker answered with {foreign.what} ({foreign.detail}), then {reason}"
             while self.open:
                 self._unanswered(reason)
             for message in self._early:
@@ -210,9 +214,12 @@ class Conversation:
         """Finds the client's side, or that this is not Kafka. Whether either is known now."""
         opener = self.connection.opener
         if opener is not None:
-            first = b"".join(piece.data for piece in new[opener][: sides.ENOUGH])
+            hole = next((at for at, piece in enumerate(new[opener]) if piece.missing), None)
+            first = b"".join(piece.data for piece in new[opener][:hole][: sides.ENOUGH])
             complete = len(first) >= sides.ENOUGH or self.connection.finished
-            if new[opener] and not new[opener][0].missing and not looks_like_request(first, 0, self.kinds):
+            readable = len(first) >= sides.ENOUGH or hole is None
+            known = looks_like_request(first, 0, self.kinds) or sides.is_whole_request(first)
+            if new[opener] and readable and not known:
                 if not complete and not sides.speaks(new):
                     return False
                 return self._judge(new) if complete or sides.speaks(new) else False

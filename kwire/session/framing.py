@@ -16,6 +16,7 @@ from kwire.capture.streams import Piece
 from kwire.codec.frames import MAX_SIZE
 
 COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time
+FOREIGN = 64  # bytes that tell another protocol
 TAIL = 1 << 16  # of these, the last ones that stay for the next search
 
 unpack_size = Struct(">i").unpack_from
@@ -66,6 +67,7 @@ class Framer:
             "_parts",
             "_searched",
             "collected",
+            "foreign",
             "frames",
             "lost",
             "max_size",
@@ -81,6 +83,7 @@ class Framer:
         self.lost = lost
         self.reason = "the capture begins in midstream"
         self.skipped: list[Skipped] = []
+        self.foreign = b""  # what stood where the first impossible size was
         self.frames = 0
         self.collected: list[Piece] = []  # while the place is lost
         self._searched = 0
@@ -124,11 +127,13 @@ class Framer:
             have = self._have
             note = f"{what} after {have:,} of {self._need:,} bytes" if self._need else f"{what} after {have} bytes"
             data = b"".join(self._parts)
-            size = unpack_size(data)[0] if len(data) >= 4 else 0
+            time, packet = self._first
             if len(data) >= 4:
                 quality, said = self._holed or ("truncated", note)
-                time, packet = self._first
+                (size,) = unpack_size(data)
                 out.append(Raw(self.position, data, size, time, time, packet, packet, quality, said))
+            else:
+                self.skipped.append(Skipped(self.position, have, time, note))
         self._clear()
         self.frames += len(out)
         return out
@@ -169,6 +174,7 @@ class Framer:
             (size,) = unpack_size(data, pos)
             end = pos + 4 + size
             if not 0 <= size <= self.max_size:
+                self.foreign = self.foreign or data[pos : pos + FOREIGN]
                 self._lose(base + pos, f"a size of {size:,} bytes cannot be")
                 self._collect(rest(base, data, starts, times, numbers, pos), out, 1)
                 return

@@ -50,9 +50,11 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
             message.quality, message.note = "malformed", f"the client id's length is {length:,}"
         return
     if kind.request_header == 2:
-        pos = _behind_tags(data, pos)
+        pos = behind_tags(data, pos)
     if pos > len(data):
-        if message.quality == "ok":
+        if kind.request is None:  # whether its header ends in tags nobody knows
+            _unsupported(message, kind)
+        elif message.quality == "ok":
             message.quality, message.note = "malformed", "the header does not fit into the frame"
         return
     message.body_at = pos
@@ -65,7 +67,7 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
 def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
     """Fills in what a response's frame says; kind is its request's."""
     data = message.data
-    pos = 8 if not kind.response_header else _behind_tags(data, 8)
+    pos = 8 if not kind.response_header else behind_tags(data, 8)
     if pos > len(data):
         if message.quality == "ok":
             message.quality, message.note = "malformed", "the header does not fit into the frame"
@@ -110,7 +112,7 @@ def _is_refusal(message: Message, kinds: Kinds) -> bool:
         return False
 
 
-def _behind_tags(data: bytes, pos: int) -> int:
+def behind_tags(data: bytes, pos: int) -> int:
     """Where a header's tag section ends; behind the data when it is broken."""
     if pos < len(data) and not data[pos]:
         return pos + 1

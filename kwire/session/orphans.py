@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kwire.codec.infer import infer
 from kwire.session.kinds import Kind
+from kwire.session.messages import read_response
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
@@ -36,11 +37,8 @@ def name_orphan(message: Message) -> None:
     if doubtful or best.definition.key is None:
         return
     kind: Kind = kinds.of(best.definition.key, best.versions[0])
-    message.api, message.quality = kind, "inferred"
-    message.body_at = 8 + kind.response_header
+    message.api, message.quality, note = kind, "ok", message.note
+    read_response(message, kind, kinds)
     low, high = best.versions[-1], best.versions[0]
     which = f"v{low}" if low == high else f"v{low} to v{high}"
-    message.note += f"; it can only be {best.name} {which}"
-    errors: list[int] = []
-    kind.scan_response(message.data, message.body_at, errors)
-    message.errors = tuple(errors)
+    message.quality, message.note = "inferred", f"{note}; it can only be {best.name} {which}"

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from struct import Struct
+from struct import error as StructError
 
 import numpy as np
 
 from kwire.codec.frames import MAX_SIZE
+from kwire.codec.headers import API_VERSIONS
 from kwire.session.kinds import Kinds
+from kwire.session.messages import behind_tags
 
 REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client id
 NEAR = 1 << 10  # how far correlation ids of responses in a row may lie apart
 CHAIN = 3  # frames in a row that make a place certain
 CANDIDATES = 2_000
+PRODUCE = 0
 
 request_header = Struct(">ihhih").unpack_from
 response_header = Struct(">ii").unpack_from
@@ -30,6 +34,8 @@ def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
         return False
     size, key, version, _, client = request_header(data, at)
     highest = kinds.highest().get(key)
+    if key == API_VERSIONS:  # a client may ask for any version: the broker tells it which there are (KIP-511)
+        highest = 0x7FFF
     if highest is None or not 0 <= version <= highest or not 8 <= size <= MAX_SIZE:
         return False
     if key == 7 and version == 0:  # ControlledShutdown v0 has no client id
@@ -41,6 +47,27 @@ def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
         return bool(str(name, "utf-8").isprintable())
     except UnicodeDecodeError:
         return len(name) < int(client)  # cut in the middle of a character
+
+
+def reads_as_request(data: bytes, at: int, kinds: Kinds) -> bool:
+    """Whether a request, as far as it is there, begins at this offset, and no response: one with a correlation id below
+    2**16 looks like a Produce request, whose version is the id."""
+    if not looks_like_request(data, at, kinds):
+        return False
+    size, key, version, _, client = request_header(data, at)
+    kind, end = kinds.of(key, version), at + 4 + size
+    if not kind.supported:
+        return bool(key != PRODUCE)
+    if end > len(data):
+        return bool(key != PRODUCE or client > 0)
+    start = at + 12 if kind.request_header == 0 else at + 14 + max(client, 0)
+    if kind.request_header == 2:
+        start = behind_tags(data, start)
+    try:
+        last = kind.scan_request(data[:end], start, [])
+    except (IndexError, ValueError, StructError):
+        return False
+    return bool(last == end or (last < end and key != PRODUCE))
 
 
 def find_request(data: bytes, starts: list[int], kinds: Kinds) -> int | None:

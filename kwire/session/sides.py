@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 from kwire.capture.connections import Endpoint
 from kwire.capture.streams import Piece
 from kwire.codec.verdict import Verdict, judge
 from kwire.session.kinds import Kinds
-from kwire.session.resync import find_request, find_response, looks_like_request
+from kwire.session.resync import find_request, find_response, reads_as_request, request_header
 
 ENOUGH = 14  # bytes that tell a request from anything else
 HEAD = 4096  # bytes of each direction that are kept of what is not Kafka
@@ -35,18 +38,29 @@ def client_of(
     brokers = [end in known for end in ends]
     if brokers[0] != brokers[1]:
         return brokers.index(False)
-    data = [b"".join(piece.data for piece in pieces) for pieces in new]
-    starts = [_offsets(pieces) for pieces in new]
+    runs = [list(_runs(pieces)) for pieces in new]
     for side in (0, 1):
-        if any(looks_like_request(data[side], at, kinds) for at in starts[side][:8]):
+        if any(reads_as_request(data, at, kinds) for data, starts in runs[side] for at in starts[:8]):
             return side
     for side in (0, 1):
-        if find_request(data[side], starts[side], kinds) is not None:
-            return side
+        for data, starts in runs[side]:
+            at = find_request(data, starts, kinds)
+            if at is not None and reads_as_request(data, at, kinds):
+                return side
     for side in (0, 1):  # responses alone are told by how they follow each other
-        if not data[1 - side] and len(starts[side]) > 2 and find_response(data[side], starts[side], ()) is not None:
+        answers = [run for run in runs[side] if len(run[1]) > 2] if not runs[1 - side] else []
+        if any(find_response(data, starts, ()) is not None for data, starts in answers):
             return 1 - side
     return None
+
+
+def _runs(pieces: list[Piece]) -> Iterator[tuple[bytes, list[int]]]:
+    """The bytes between holes, each with where packets begin in them."""
+    holes = [at for at, piece in enumerate(pieces) if piece.missing]
+    for low, high in pairwise([0, *holes, len(pieces)]):
+        data = b"".join(piece.data for piece in pieces[low:high])
+        if data:
+            yield data, _offsets(pieces[low:high])
 
 
 def _offsets(pieces: list[Piece]) -> list[int]:
@@ -56,6 +70,16 @@ def _offsets(pieces: list[Piece]) -> list[int]:
         out += [base + start - piece.position for start in piece.starts if piece.data and start >= piece.position]
         base += len(piece.data)
     return out
+
+
+def is_whole_request(data: bytes) -> bool:
+    """Whether the bytes are one frame whose header could be a request's, of an API that nobody knows."""
+    if len(data) < ENOUGH:
+        return False
+    size, key, version, _, client = request_header(data, 0)
+    if size != len(data) - 4 or key < 0 or version < 0 or not (client == -1 or 0 < client <= size - 10):
+        return False
+    return data[14 : 14 + max(client, 0)].decode("utf-8", "replace").isprintable()
 
 
 def speaks(new: tuple[list[Piece], list[Piece]]) -> bool:
@@ -88,7 +112,24 @@ class NotKafka:
             return found
         first = client or server
         size = int.from_bytes(first[:4], "big", signed=True) if len(first) >= 4 else None
-        return Verdict("not recognized", f"begins with {first[:16].hex(' ')}" if first else "no bytes", size, "")
+        begin = f'"{first[:16].decode()}"' if first[:16].isascii() and first[:16].decode().isprintable() else None
+        shown = f"begins with {begin or first[:16].hex(' ')}" if first else "no bytes"
+        return Verdict("not recognized", shown, size, "")
+
+    @property
+    def logged(self) -> str | None:
+        """What the broker will have logged; nothing where the server speaks the client's protocol itself."""
+        server = judge(self.heads[1 - self.client])
+        understood = server is not None and server.what.split(" ")[0] == self.verdict.what.split(" ")[0]
+        return None if understood else self.verdict.logged
+
+    @property
+    def advice(self) -> str | None:
+        """What to make of it."""
+        server = judge(self.heads[1 - self.client])
+        if server is not None and server.what == "TLS ServerHello":
+            return "Encrypted: only the keys of the session would show what is inside."
+        return self.verdict.advice or None
 
     @property
     def answer(self) -> str | None:
