@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire.errors import DecodeError, EncodeError, KwireError, SchemaError, UnknownName
+from kwire.errors import CaptureError, DecodeError, EncodeError, KwireError, SchemaError, UnknownName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
     from kwire.codec.frames import Frame
     from kwire.codec.span import Span
     from kwire.records import Batches
     from kwire.render.page import Page
+    from kwire.session.exchange import Exchange
 from kwire.schema.errorcodes import errors
 
 __all__ = [
+    "CaptureError",
     "DecodeError",
     "EncodeError",
     "KwireError",
@@ -31,6 +36,7 @@ __all__ = [
     "encode",
     "errors",
     "explain",
+    "read",
     "read_records",
 ]
 __version__ = "0.1.0"
@@ -67,6 +73,22 @@ def decode_frame(data: Bytes, *, api: str | int | None = None, version: int | No
     from kwire.codec.frames import decode_frame
 
     return decode_frame(data, api=api, version=version)
+
+
+def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iterator[Exchange]:
+    """A capture's exchanges in time order; path is a pcap or pcapng, maybe gzip or zstd, "-" is stdin.
+
+    ports: only these, which are brokers'. filters, one value or several: api, client_id, client, broker, topic, group,
+    id (correlation id), connection; errors=True; slower, start and end in ns. An exchange has request and response
+    (either may be None) with time (ns), size, data, errors and body(), and latency (ns), error, about. Raises
+    CaptureError, OSError, UnknownName.
+    """
+    from kwire.session.reader import Reading, Settings
+    from kwire.session.select import Selection
+
+    chosen = Selection.of(**filters)
+    reading = Reading([path], Settings(frozenset(ports)), tracking=True)
+    return chosen.of_all(reading.exchanges())
 
 
 def read_records(data: Bytes) -> Batches:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -216,10 +216,11 @@ class Connections:
         for connection in list(self._waiting.values()):
             gave_up = False
             for stream in connection.streams:
+                oldest = list(accumulate((run.times[0] for _, run in stream.held), min))  # up to each
                 while stream.held and (
                     stream.held_bytes > self._held
                     or together > HELD_IN_ALL
-                    or self.now - min(run.times[0] for _, run in stream.held) > PATIENCE
+                    or self.now - oldest[len(stream.held) - 1] > PATIENCE
                 ):
                     together -= stream.held_bytes
                     stream.give_up()

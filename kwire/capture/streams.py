@@ -53,7 +53,7 @@ class Stream:
         self.first: int | None = None  # the sequence number of position 0
         self.syn: int | None = None
         self.end: int | None = None  # the position at which a FIN ends the stream
-        self.held: list[tuple[int, Run]] = []  # with their positions
+        self.held: list[tuple[int, Run]] = []  # with their positions, the next one last: it is taken off cheaply
         self.held_bytes = 0
         self.pieces: list[Piece] = []
         self.missing = 0  # bytes given up, in all
@@ -89,30 +89,28 @@ class Stream:
         if self.next is None:
             origin = runs[0].seq
             self.next = self.first = (origin + min(signed(run.seq - origin) for run in runs)) % WRAP
-        placed = [(self.position + self._ahead(run.seq), run) for run in runs]
-        self._go_on(self.held + placed if self.held else placed)
+        self.held += [(self.position + self._ahead(run.seq), run) for run in runs]
+        self.held_bytes += sum(len(run.data) for run in runs)
+        self.held.sort(key=_place, reverse=True)
+        self._go_on()
 
     def give_up(self) -> int:
         """Leaves the first hole as it is and goes on behind it. How many bytes it took."""
         if not self.held:
             return 0
-        at, run = self.held[0]
+        at, run = self.held[-1]
         lost = at - self.position
         self.missing += lost
         self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost))
         self._move(at)
-        self._go_on(self.held)
+        self._go_on()
         return lost
 
-    def _go_on(self, placed: list[tuple[int, Run]]) -> None:
-        """Delivers what follows the position; what lies behind a hole is held."""
-        placed.sort(key=_place)
-        self.held, self.held_bytes = [], 0
-        for index, (at, run) in enumerate(placed):
-            if at > self.position:
-                self.held = placed[index:]
-                self.held_bytes = sum(len(run.data) for _, run in self.held)
-                return
+    def _go_on(self) -> None:
+        """Delivers what follows the position; what lies behind a hole stays held."""
+        while self.held and self.held[-1][0] <= self.position:
+            at, run = self.held.pop()
+            self.held_bytes -= len(run.data)
             self._deliver(at, run)
 
     def _deliver(self, at: int, run: Run) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.options import Name
-from kwire.errors import Exit, UnknownName
+from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.capture.files import Capture
@@ -140,25 +140,17 @@ def _addresses(hosts: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 def selection(first_time: Callable[[], int], **given: Any) -> Selection:
     """From what exchange_options gave. first_time: the start of the capture, asked only when a time counts from it."""
-    from kwire.schema.registry import builtin
     from kwire.session.select import Selection
-
-    def key(name: str) -> int:
-        found = builtin().find(name).definition.key
-        if found is None:
-            raise UnknownName("API", name)
-        return found
 
     def moment(value: tuple[bool, int] | None) -> int | None:
         if value is None:
             return None
         return value[1] if value[0] else first_time() + value[1]
 
-    return Selection(
-        apis=frozenset(key(name) for name in given["apis"]), client_ids=given["client_ids"], clients=given["clients"],
-        brokers=given["brokers"], topics=given["topics"], groups=given["groups"], errors=given["errors"],
-        slower=given["slower"], start=moment(given["start"]), end=moment(given["end"]), ids=frozenset(given["ids"]),
-        connections=given["connections"],
+    return Selection.of(
+        api=given["apis"], client_id=given["client_ids"], client=given["clients"], broker=given["brokers"],
+        topic=given["topics"], group=given["groups"], errors=given["errors"], slower=given["slower"],
+        start=moment(given["start"]), end=moment(given["end"]), id=given["ids"], connection=given["connections"],
     )  # fmt: skip
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from kwire.errors import UnknownName
+from kwire.schema.registry import builtin
+
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
 
+Names = str | int | Iterable[str | int]
 WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
 
 
@@ -34,10 +38,31 @@ class Selection:
     ids: frozenset[int] = frozenset()
     connections: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, *, api: Names = (), client_id: Names = (), client: Names = (), broker: Names = (), topic: Names = (),
+        group: Names = (), errors: bool = False, slower: int | None = None, start: int | None = None,
+        end: int | None = None, id: Names = (), connection: Names = (),
+    ) -> Selection:  # fmt: skip
+        """From single values or several of a kind; APIs by name or key. Raises UnknownName."""
+        return cls(
+            frozenset(_key(str(name)) for name in _each(api)), _texts(client_id), _texts(client), _texts(broker),
+            _texts(topic), _texts(group), errors, slower, start, end, frozenset(int(one) for one in _each(id)),
+            _texts(connection),
+        )  # fmt: skip
+
     @property
     def needs_about(self) -> bool:
         """Whether bodies must be read to decide."""
         return bool(self.topics or self.groups)
+
+    def of_all(self, exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
+        """The ones that are wanted."""
+        for exchange in exchanges:
+            if self.needs_about:
+                _ = exchange.about  # an incremental fetch builds on all before it
+            if self.holds(exchange):
+                yield exchange
 
     def holds(self, exchange: Exchange) -> bool:
         """Whether the exchange is wanted."""
@@ -69,6 +94,21 @@ class Selection:
             yield _any(self.topics, exchange.about.topics)
         if self.groups:
             yield _any(self.groups, exchange.about.groups)
+
+
+def _each(values: Names) -> Iterable[str | int]:
+    return [values] if isinstance(values, str | int) else values
+
+
+def _texts(values: Names) -> tuple[str, ...]:
+    return tuple(str(value) for value in _each(values))
+
+
+def _key(name: str) -> int:
+    found = builtin().find(name).definition.key
+    if found is None:
+        raise UnknownName("API", name)
+    return found
 
 
 def went_wrong(exchange: Exchange) -> bool:

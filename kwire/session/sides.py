@@ -39,9 +39,10 @@ def client_of(
     if brokers[0] != brokers[1]:
         return brokers.index(False)
     runs = [list(_runs(pieces)) for pieces in new]
-    for side in (0, 1):
-        if any(reads_as_request(data, at, kinds) for data, starts in runs[side] for at in starts[:8]):
-            return side
+    for named in (True, False) if all(runs) else (True,):
+        for side in (0, 1):
+            if any(reads_as_request(data, at, kinds, named) for data, starts in runs[side] for at in starts[:8]):
+                return side
     for side in (0, 1):
         for data, starts in runs[side]:
             at = find_request(data, starts, kinds)
