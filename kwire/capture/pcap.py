@@ -46,13 +46,14 @@ class PcapReader:
         self._number = 1
         self._pos = 0  # in the capture, of the window's first byte
         self._header = True
-        self._seconds = 0
+        self._seconds = 0  # about when the last packets were captured
 
     def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
         """The packets of the window. final: no more bytes will come, so that a cut record is the last one."""
         begin = HEADER if self._header else 0
         self._header = False
         starts, used, cut = self._walk(view, begin, final)
+        self._note_time(view, starts)
         self._pos += used
         if not starts:
             return iter(()), used
@@ -71,6 +72,7 @@ class PcapReader:
             if captured > MAX_PACKET:
                 if not final and end - pos < AHEAD:
                     break
+                self._note_time(view, starts)
                 pos = self._resync(view, pos)
                 continue
             if following > end:
@@ -88,10 +90,15 @@ class PcapReader:
             pos = end
         return starts, pos, False
 
+    def _note_time(self, view: memoryview, starts: list[int]) -> None:
+        """The middle of the last few packets' times: the last one alone may be damage already."""
+        if starts:
+            seconds = Struct(self.order + "I").unpack_from
+            latest = sorted(seconds(view, start)[0] for start in starts[-9:])
+            self._seconds = latest[len(latest) // 2]
+
     def _packets(self, view: memoryview, starts: list[int], cut: bool) -> Packets:
         at = np.array(starts, np.int64)
-        if self._seconds == 0:
-            self._seconds = Struct(self.order + "I").unpack_from(view, starts[0])[0]
         words = np.ndarray((len(view) - 3,), self.order + "u4", view, strides=(1,))
         captured = words[at + 8].astype(np.int64)
         length = words[at + 12].astype(np.int64)

@@ -88,6 +88,14 @@ class Conversation:
         return self.exchanges > 0 or bool(self.open)
 
     @property
+    def oldest(self) -> int | None:
+        """When the oldest message came that waits for its counterpart, ns; None when none does."""
+        times = [message.time for message in self._early]
+        if self.open:
+            times.append(self.open[0].time)
+        return min(times, default=None)
+
+    @property
     def waiting(self) -> int:
         """Bytes that are kept for frames that are not whole."""
         pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)

@@ -147,7 +147,7 @@ class Reader:
         self._run_bulk()
         for conversation in conversations:
             self._skips(conversation)
-            if conversation.open:
+            if conversation.oldest is not None:
                 self._open[id(conversation.connection)] = conversation
 
     def _run_bulk(self) -> None:
@@ -212,8 +212,8 @@ class Reader:
             self._ready = []
             return iter([exchange for _, _, _, exchange in ready])
         ready.sort()
-        self._open = {key: known for key, known in self._open.items() if known.open}
-        oldest = min((known.open[0].time for known in self._open.values()), default=None)
+        self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
+        oldest = min((time for known in self._open.values() if (time := known.oldest) is not None), default=None)
         end = len(ready) if oldest is None else bisect_left(ready, (oldest,))
         if len(ready) - end > WAITING or self._bytes > WAITING_BYTES:
             end = max(end, len(ready) // 2, 1)

@@ -50,16 +50,17 @@ def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
 
 
 def reads_as_request(data: bytes, at: int, kinds: Kinds, named: bool = True) -> bool:
-    """Whether a request, as far as it is there, begins at this offset, and no response: one with a correlation id below
-    2**16 looks like a Produce request without a client id, whose version is the id. named: such ones are none."""
+    """Whether a request, as far as it is there, begins at this offset, and no response: its correlation id looks like a
+    key and a version, below 2**16 those of Produce, and there is no client id. named: what could be such a one is none.
+    """
     if not looks_like_request(data, at, kinds):
         return False
     size, key, version, _, client = request_header(data, at)
     kind, end = kinds.of(key, version), at + 4 + size
-    if key == PRODUCE and client <= 0 and (named or end > len(data)):
-        return False
     if not kind.supported or end > len(data):
-        return bool(key != PRODUCE or client > 0)
+        return bool(client > 0 or (not named and key != PRODUCE))
+    if key == PRODUCE and client <= 0 and named:
+        return False
     start = at + 12 if kind.request_header == 0 else at + 14 + max(client, 0)
     if kind.request_header == 2:
         start = behind_tags(data, start)

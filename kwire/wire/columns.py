@@ -5,6 +5,8 @@ An overlapping view has an element at every offset, so that indexing it with off
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,17 +23,25 @@ class Columns:
         if self.size < 8:
             buffer = bytes(buffer) + bytes(8 - self.size)
         self._buffer = buffer
-        self._views = {
+        self._views: dict[int, NDArray[Any]] = {
             width: np.ndarray((len(buffer) - width + 1,), f">u{width}", buffer, strides=(1,)) for width in (1, 2, 4, 8)
         }
 
+    def _pick(self, view: NDArray[Any], offsets: Ints) -> NDArray[Any]:
+        """view[offsets]; take() would first copy the whole of a view that overlaps itself."""
+        if offsets.max(initial=0) >= len(view):
+            offsets = np.minimum(offsets, len(view) - 1)
+        return view[offsets]
+
     def _read(self, width: int, offsets: Ints) -> Ints:
-        view = self._views[width]
-        found = view[np.minimum(offsets, len(view) - 1)]
-        return found.astype(np.int64)
+        return self._pick(self._views[width], offsets).astype(np.int64)
+
+    def bytes(self, offsets: Ints, shift: int = 0) -> NDArray[np.uint8]:
+        """The bytes that lie shift, which is not negative, behind the offsets; as bytes, which is less to read."""
+        return self._views[1][shift:].take(offsets, mode="clip")
 
     def u8(self, offsets: Ints) -> Ints:
-        return self._read(1, offsets)
+        return self.bytes(offsets).astype(np.int64)
 
     def u16(self, offsets: Ints) -> Ints:
         return self._read(2, offsets)
@@ -39,6 +49,11 @@ class Columns:
     def u32(self, offsets: Ints) -> Ints:
         return self._read(4, offsets)
 
+    def numbers(self, dtype: str, offsets: Ints) -> NDArray[Any]:
+        """Values of a big-endian dtype, as >i4, in the machine's own order."""
+        size = np.dtype(dtype).itemsize
+        view: NDArray[Any] = np.ndarray((len(self._buffer) - size + 1,), dtype, self._buffer, strides=(1,))
+        return self._pick(view, offsets).astype(np.dtype(dtype).newbyteorder("="))
+
     def u64(self, offsets: Ints) -> NDArray[np.uint64]:
-        view = self._views[8]
-        return view[np.minimum(offsets, len(view) - 1)].astype(np.uint64)
+        return self._pick(self._views[8], offsets).astype(np.uint64)

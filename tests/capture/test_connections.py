@@ -161,6 +161,13 @@ def test_a_syn_without_known_bytes_on_its_side_begins_anew(make: Any) -> None:
     assert [(one.epoch, texts(make, one)) for one in found] == [(1, [b"", WORLD]), (2, [HELLO, b""])]
 
 
+@pytest.mark.parametrize(("behind", "epochs"), [(0, [1]), (LATE_SYN, [1]), (LATE_SYN + 1, [1, 2]), (-1, [1, 2])])
+@pytest.mark.parametrize("way", range(3))
+def test_a_late_syn_belongs_to_what_is_not_far_behind_it(make: Any, behind: int, epochs: list[int], way: int) -> None:
+    found = play(make, *ways([(0, 100 + behind, HELLO, "A"), OPENING[0], (1, 499, b"", "SA")])[way])
+    assert [one.epoch for one in found] == epochs
+
+
 @pytest.mark.parametrize(
     ("sent", "closed", "reset"),
     [
@@ -192,9 +199,7 @@ def test_the_last_words_of_an_unknown_connection_begin_none(make: Any, flags: st
 def test_a_connection_whose_ends_are_the_same(make: Any, way: int, opening: bool) -> None:
     flags = [("S", 99, b""), ("SA", 99, b"")] * opening
     flags += [("A", 100, HELLO), ("A", 100 + len(HELLO), WORLD), ("FA", 100 + len(HELLO + WORLD), b"")]
-    packets = [
-        make.ip4(make.tcp(data, seq, flag, 9092, 9092), "127.0.0.1", "127.0.0.1") for flag, seq, data in flags
-    ]
+    packets = [make.ip4(make.tcp(data, seq, flag, 9092, 9092), "127.0.0.1", "127.0.0.1") for flag, seq, data in flags]
     connections, seen = Connections(), {}
     for block in ways(packets)[way]:
         seen.update({id(found): found for found in make.feed(connections, block)})

@@ -122,6 +122,23 @@ def test_bytes_that_do_not_belong_are_skipped(make: Any, step: int) -> None:
     assert reader.notes == [f"damaged at byte {place:,}: 77 bytes skipped" for place in (at(3), at(9) + 77)]
 
 
+@pytest.mark.parametrize(("days", "kept"), [(-8, 0), (-1, 6), (1, 6), (8, 0)])
+@pytest.mark.parametrize("step", [1 << 30, 60])
+def test_behind_damage_records_are_believed_that_are_near_in_time(make: Any, days: int, kept: int, step: int) -> None:
+    when, inner, damage = TIME // make.second + days * 86400, b"\xee" * 30, b"\xff" * 77
+    others = (pack("<IIII", when, 0, 30, 30) + inner) * 6
+    raw = make.pcap(PACKETS, unit=1)
+    rows, _ = read(raw[: at(3)] + damage + others + damage + raw[at(3) :], step)
+    assert [row[2] for row in rows] == DATA[:3] + [inner] * kept + DATA[3:]
+
+
+def test_a_capture_may_take_longer_than_a_week(make: Any) -> None:
+    weekly = [(TIME + number * 6 * 86400 * make.second, data) for number, data in enumerate(DATA)]
+    raw = make.pcap(weekly, unit=1)
+    rows, _ = read(raw[: at(3)] + make.pcap(weekly[9:10] * 9, unit=1)[HEADER:] + b"\xff" * 77 + raw[at(10) :])
+    assert [row[2] for row in rows] == DATA[:3] + DATA[9:10] * 9 + DATA[10:]
+
+
 def test_damage_up_to_the_end_is_said(make: Any) -> None:
     raw = make.pcap(PACKETS, unit=1)[: at(4)] + b"\xff" * 100
     rows, reader = read(raw)
@@ -141,6 +158,7 @@ def test_a_place_is_believed_when_a_chain_follows(make: Any) -> None:
     assert find_record(view, 0, ">", seconds) is None
     assert find_record(view, len(view) - 15, "<", seconds) is None
     assert find_record(memoryview(b""), 0, "<", 0) is None
+    assert find_record(memoryview(bytes(300)), 0, "<", 0) is None  # zeros are no packets
 
 
 def test_a_chain_that_breaks_is_not_believed() -> None:

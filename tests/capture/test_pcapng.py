@@ -266,10 +266,11 @@ def test_a_damaged_block_is_skipped(order: str, step: int, length: int) -> None:
 
 
 @pytest.mark.parametrize("step", [1 << 30, 333, 7])
-def test_damage_up_to_the_end_is_said_once(step: int) -> None:
-    rows, reader = read(whole()[: at(5)] + b"\xff" * 120, step)
+@pytest.mark.parametrize("end", [b"", b"\6\0\0\0", b"\6\0\0\0 \0\0\0", b"\6\0\0\0 \0\0\0ab"])
+def test_damage_up_to_the_end_is_said_once(step: int, end: bytes) -> None:
+    rows, reader = read(whole()[: at(5)] + b"\xff" * 120 + end, step)
     assert rows == expected()[:5]
-    assert reader.notes == [f"damaged at byte {at(5)}: 120 bytes skipped"]
+    assert reader.notes == [f"damaged at byte {at(5)}: {120 + len(end)} bytes skipped"]
 
 
 def test_a_section_behind_damage_is_found() -> None:

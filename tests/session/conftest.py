@@ -188,7 +188,8 @@ def block(packets: Sequence[Packet], first: int) -> Packets:
     return Packets(
         memoryview(b"".join(packet.data for packet in packets)), np.arange(first, first + len(packets)),
         np.array([packet.time for packet in packets], np.int64), np.cumsum(captured) - captured, captured,
-        np.array([packet.length for packet in packets], np.int64), np.array([packet.link for packet in packets], np.int64),
+        np.array([packet.length for packet in packets], np.int64),
+        np.array([packet.link for packet in packets], np.int64),
     )  # fmt: skip
 
 

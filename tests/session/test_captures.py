@@ -1,5 +1,5 @@
-"""Captures of real clients and brokers: every frame as the official classes read it, and what is left of it when packets
-are out of order, repeated, lost or cut."""
+"""Captures of real clients and brokers: every frame as the official classes read it, and what is left of them when
+packets are out of order, repeated, lost or cut."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def epochs(names: list[str]) -> dict[str, str]:
     for name in names:
         ends, _, epoch = name.partition("#")
         found[ends].add(int(epoch))
-    return {f"{ends}#{epoch}": f"{ends}#{n}" for ends, numbers in found.items() for n, epoch in enumerate(sorted(numbers))}
+    return {
+        f"{ends}#{epoch}": f"{ends}#{n}" for ends, numbers in found.items() for n, epoch in enumerate(sorted(numbers))
+    }
 
 
 def differences(ours: Any, official: Any, path: str) -> list[str]:
@@ -69,7 +71,11 @@ def differences(ours: Any, official: Any, path: str) -> list[str]:
             found += differences(mine[name], value, f"{path}.{name}") if name in mine else missing
         return found
     if isinstance(ours, list) and isinstance(official, list) and len(ours) == len(official):
-        return [line for n, pair in enumerate(zip(ours, official, strict=True)) for line in differences(*pair, f"{path}[{n}]")]
+        return [
+            line
+            for n, pair in enumerate(zip(ours, official, strict=True))
+            for line in differences(*pair, f"{path}[{n}]")
+        ]
     if isinstance(ours, str) and isinstance(official, str):
         ours, official = ours.rstrip("="), official.rstrip("=")  # base64
     return [] if type(ours) is type(official) and ours == official else [f"{path}: {ours}, official {official}"]
@@ -115,11 +121,15 @@ def test_every_frame_is_as_the_official_classes_read_it(name: str) -> None:
         assert {ours: mine[ours] for ours, theirs in COLUMNS.items() if theirs in row} == {
             ours: row[theirs] for ours, theirs in COLUMNS.items() if theirs in row
         }, where
-        token = row["kind"] == "sasl-token" and official[row["connection"]] not in refused  # the truth takes them for such
+        token = (
+            row["kind"] == "sasl-token" and official[row["connection"]] not in refused
+        )  # the truth takes them for such
         assert message.token == token, where
         partner = exchange.response if way == "request" else exchange.request
         if row["kind"] != "sasl-token":
-            assert (partner.index if partner else None) == row.get("response_n" if way == "request" else "request_n"), where
+            assert (partner.index if partner else None) == row.get("response_n" if way == "request" else "request_n"), (
+                where
+            )
         body = row.get("json", {}).get("body")
         if body is not None:
             left = row["json"]["remaining"]
@@ -274,4 +284,3 @@ def test_a_capture_that_is_cut_at_the_end_has_what_came_before(name: str, part: 
     end = given[int(part * len(given))].time
     ended = {key for key, row in whole(name).items() if row["last_time"] < end}
     assert ended <= by_key(outcome.rows).keys()
-

@@ -249,6 +249,14 @@ def test_a_frame_that_is_not_whole_at_the_end_is_truncated(data: bytes, why: str
     assert (made.waiting, made.frames, made.skipped) == (0, 2, [])
 
 
+@pytest.mark.parametrize("have", [1, 2, 3])
+def test_less_than_a_size_at_the_end_is_skipped(have: int) -> None:
+    made = framer()
+    made.feed([piece(0, A + C[:have])])
+    assert made.finish("the capture ended", False) == []
+    assert made.skipped == [Skipped(9, have, 100, f"the capture ended after {have} bytes")]
+
+
 def test_a_hole_at_the_end_stays_a_gap() -> None:
     made = framer()
     made.feed([piece(0, C[:100]), piece(250, C[250:260], missing=150)])

@@ -88,7 +88,9 @@ def test_the_highest_versions_leave_room_for_newer_ones() -> None:
     assert highest[12] == request.versions.high + NEWER
 
 
-@pytest.mark.parametrize(("way", "data", "errors"), [("request", "0001 67 00000001 0001 6d", []), ("response", "001b", [27])])
+@pytest.mark.parametrize(
+    ("way", "data", "errors"), [("request", "0001 67 00000001 0001 6d", []), ("response", "001b", [27])]
+)
 def test_scans_walk_over_bodies(way: str, data: str, errors: list[int]) -> None:
     kind, found = Kinds().of(12, 0), []
     scan = kind.scan_request if way == "request" else kind.scan_response

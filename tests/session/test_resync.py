@@ -10,7 +10,7 @@ import pytest
 
 from kwire.codec.frames import MAX_SIZE
 from kwire.session.kinds import Kinds
-from kwire.session.resync import CHAIN, find_request, find_response, looks_like_request
+from kwire.session.resync import CHAIN, find_request, find_response, looks_like_request, reads_as_request
 
 KINDS = Kinds()
 
@@ -53,6 +53,29 @@ LOOKS = [
 def test_looks_like_a_request(data: bytes, looks: bool) -> None:
     assert looks_like_request(data, 0, KINDS) is looks
     assert looks_like_request(b"\x01\x02" + data, 2, KINDS) is looks
+
+
+READS = [  # the bytes, whether they read as a request, and when one without a client id will do
+    (
+        "00000016 00000002" + "00" * 18,
+        False,
+        True,
+    ),  # InitProducerId's answer, id 2; Produce v2
+    ("0000001a 0000 0002 00000000 0001 61 0001 00000000", True, True),  # Produce v2 of a client, cut
+    ("00000017 0000 0002 00000000 0001 61 0001 00000000 00000000", True, True),  # Produce v2 of a client
+    ("00000010 00000014 00 00000000 0000 00 00000000 00", False, False),  # Heartbeat's answer, id 20
+    ("0000000c 000c0005 00 00000000 0000 00", False, True),  # and id 786437, as Heartbeat v5
+    ("00000013 000c 0005 00000000 0001 61 0001", True, True),  # a newer Heartbeat of a client, cut
+    ("00000010 000c 0000 00000001 0000 0000 00000000", False, False),  # too short a body
+    ("00000012 000c 0000 00000001 0000 0000 00000000 0000", True, True),
+    ("00000013 000c 0000 00000001 0000 0000 00000000 0000 ff", True, True),  # trailing
+]
+
+
+@pytest.mark.parametrize(("data", "named", "unnamed"), READS)
+def test_reads_as_a_request(data: str, named: bool, unnamed: bool) -> None:
+    assert reads_as_request(bytes.fromhex(data), 0, KINDS) is named
+    assert reads_as_request(bytes.fromhex(data), 0, KINDS, named=False) is unnamed
 
 
 def requests(traffic: Any, count: int, first: int = 1) -> list[bytes]:

@@ -1,0 +1,201 @@
+"""A whole capture: order of time, bounds, what is skipped and said."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.session import reader
+from kwire.session.reader import Reading, Settings
+from kwire.session.record import Lines, records
+
+STEP = 1_000_000
+
+
+def beat(traffic: Any, tcp: Any, ident: int, error: int = 0) -> None:
+    tcp.send(traffic.request("Heartbeat", 3, {"GroupId": "g"}, ident))
+    tcp.answer(traffic.response("Heartbeat", 3, {"ErrorCode": error}, ident))
+
+
+def long_poll(traffic: Any, beats: int) -> None:
+    """A Fetch that is answered only after many heartbeats on another connection."""
+    one, two = traffic.connection(), traffic.connection("10.0.0.8:4000")
+    one.send(traffic.request("Fetch", 11, ident=1))
+    for ident in range(beats):
+        beat(traffic, two, ident)
+    one.answer(traffic.response("Fetch", 11, ident=1))
+
+
+@pytest.mark.parametrize("feed", [None, 1, 7])
+def test_exchanges_come_in_the_order_of_time_not_of_their_answers(traffic: Any, feed: int | None) -> None:
+    long_poll(traffic, 20)
+    times = [each.time for each in traffic.read(feed=feed).exchanges]
+    assert times == sorted(times)
+    assert len(times) == 21
+
+
+def test_unordered_they_come_as_they_are_complete(traffic: Any) -> None:
+    long_poll(traffic, 20)
+    assert [each.api for each in traffic.read(feed=1, ordered=False).exchanges] == ["Heartbeat"] * 20 + ["Fetch"]
+
+
+@pytest.mark.parametrize(("name", "bound"), [("WAITING", 10), ("WAITING_BYTES", 300)])
+def test_only_so_many_wait_for_an_older_one(
+    traffic: Any, monkeypatch: pytest.MonkeyPatch, name: str, bound: int
+) -> None:
+    monkeypatch.setattr(reader, name, bound)
+    long_poll(traffic, 40)
+    apis = [each.api for each in traffic.read(feed=1).exchanges]
+    assert apis.index("Fetch") > 20
+    assert len(apis) == 41
+    times = [each.time for each in traffic.read(feed=1).exchanges if each.api == "Heartbeat"]
+    assert times == sorted(times)
+
+
+def test_a_connection_is_over_once_and_told(traffic: Any) -> None:
+    tcp = traffic.connection()
+    beat(traffic, tcp, 1)
+    tcp.close()
+    again = traffic.connection(seq=(900_000, 800_000))
+    beat(traffic, again, 1)
+    assert [each.name[-2:] for each in traffic.read(feed=1).over] == ["#1", "#2"]
+
+
+def test_lost_packets_are_said_with_connection_and_side(traffic: Any) -> None:
+    tcp = traffic.connection()
+    beat(traffic, tcp, 1)
+    tcp.send(traffic.request("Heartbeat", 3, ident=2), lost=True)
+    tcp.answer(traffic.response("Heartbeat", 3, ident=2))
+    beat(traffic, tcp, 3)
+    outcome = traffic.read()
+    ((conversation, side, skipped),) = outcome.skipped
+    assert (conversation.name, side) == ("10.0.0.7:51522>10.0.0.2:9092#1", "request")
+    assert (skipped.length, conversation.lost) == (25, 25)
+    assert skipped.reason == "25 bytes are missing at position 26"
+    assert [(i, a, b) for _, i, a, b in outcome.pairs] == [(1, True, True), (2, False, True), (3, True, True)]
+
+
+@pytest.mark.parametrize("size", [-1, 101 << 20])
+@pytest.mark.parametrize("feed", [None, 1])
+def test_a_size_that_cannot_be_costs_only_what_stands_before_the_next_frame(
+    traffic: Any, size: int, feed: int | None
+) -> None:
+    tcp = traffic.connection()
+    beat(traffic, tcp, 1)
+    tcp.send((size % (1 << 32)).to_bytes(4, "big") + b"junk" * 5)
+    for ident in (2, 3, 4):
+        beat(traffic, tcp, ident)
+    outcome = traffic.read(feed=feed)
+    assert [each.correlation_id for each in outcome.exchanges] == [1, 2, 3, 4]
+    ((_, side, skipped),) = outcome.skipped
+    assert (side, skipped.length, skipped.reason) == ("request", 24, f"a size of {size:,} bytes cannot be")
+
+
+def test_a_size_is_believed_up_to_the_bound(traffic: Any) -> None:
+    tcp = traffic.connection()
+    beat(traffic, tcp, 1)
+    tcp.send(traffic.request("SaslAuthenticate", 0, {"AuthBytes": bytes(2000)}, 2))
+    beat(traffic, tcp, 3)
+    assert len(traffic.read().exchanges) == 3
+    outcome = traffic.read(settings=Settings(max_size=1000))
+    assert [each.correlation_id for each in outcome.exchanges] == [1, 3]
+    assert outcome.skipped[0][2].reason.startswith("a size of 2,0")
+
+
+def test_a_hundred_connections_side_by_side(traffic: Any) -> None:
+    open_ones = [traffic.connection(f"10.0.1.{n}:5000") for n in range(100)]
+    rng = random.Random(1)
+    for ident in range(400):
+        beat(traffic, rng.choice(open_ones), ident)
+    outcome = traffic.read(feed=50)
+    assert [each.correlation_id for each in outcome.exchanges] == list(range(400))
+    assert {message.quality for message in outcome.messages} == {"ok"}
+
+
+def test_frames_that_are_never_whole_are_given_up_to_bound_memory(
+    traffic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "FRAMES_IN_ALL", 1000)
+    for n in range(4):
+        tcp = traffic.connection(f"10.0.1.{n}:5000")
+        tcp.send(traffic.request("SaslAuthenticate", 0, {"AuthBytes": bytes(9000)})[:400])
+    outcome = traffic.read(feed=1)
+    assert {skipped.reason for _, _, skipped in outcome.skipped} == {"given up to bound memory"}
+    assert sum(skipped.length for _, _, skipped in outcome.skipped) == 800
+    assert {message.quality for message in outcome.messages} == {"truncated"}
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_several_captures_are_read_side_by_side(traffic: Any, tmp_path: Path) -> None:
+    one, two = traffic.connection(), traffic.connection("10.0.0.8:4000")
+    for ident in range(20):
+        beat(traffic, one if ident % 2 else two, ident)
+    first = [packet for packet in traffic.packets if bytes([10, 0, 0, 7]) in packet.data[12:20]]
+    second = [packet for packet in traffic.packets if packet not in first]
+    paths = [traffic.save(tmp_path / "a.pcap", first), traffic.save(tmp_path / "b.pcap.gz", second)]
+    reading = Reading(paths)
+    found = list(reading.exchanges())
+    assert [each.correlation_id for each in found] == list(range(20))
+    assert [each.conversation.capture for each in found[:2]] == ["b.pcap.gz", "a.pcap"]
+    assert (reading.notes, reading.damaged) == ([], False)
+
+
+def test_a_capture_that_is_cut_is_damaged_and_said(traffic: Any, tmp_path: Path) -> None:
+    beat(traffic, traffic.connection(), 1)
+    beat(traffic, traffic.connection("10.0.0.8:4000"), 2)
+    path = traffic.save(tmp_path / "a.pcap")
+    path.write_bytes(path.read_bytes()[:-7])
+    reading = Reading([path])
+    found = list(reading.exchanges())
+    assert [(each.correlation_id, each.response.quality) for each in found if each.response] == [
+        (1, "ok"), (2, "truncated"),
+    ]  # fmt: skip
+    assert reading.damaged
+    assert reading.notes[0].startswith("a.pcap: ")
+
+
+def test_skipped_bytes_are_taken_once_and_up_to_a_time(traffic: Any, tmp_path: Path) -> None:
+    tcp = traffic.connection()
+    for ident in (1, 2, 3, 4, 5):
+        beat(traffic, tcp, ident)
+        if ident in (2, 4):
+            tcp.send(traffic.request("Heartbeat", 3, ident=90), lost=True)
+    reading = Reading([traffic.save(tmp_path / "a.pcap")])
+    assert len(list(reading.exchanges())) == 5
+    first, second = [skipped.time for _, _, skipped in reading.readers[0].skipped]
+    assert [skipped.time for _, _, skipped in reading.take_skipped(first)] == [first]
+    assert [skipped.time for _, _, skipped in reading.take_skipped(None)] == [second]
+    assert reading.take_skipped(None) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_are_those_of_the_rows(traffic: Any, tmp_path: Path, seed: int) -> None:
+    """What is regular takes a fast path, which must say the same."""
+    rng = random.Random(seed)
+    open_ones = [traffic.connection(f"10.0.1.{n}:5000") for n in range(4)]
+    for ident in range(300):
+        tcp, version = rng.choice(open_ones), rng.choice((9, 12))
+        body = {"Topics": [{"Name": "t" * rng.randrange(90), "ErrorCode": rng.choice((0, 0, 3))}]}
+        if rng.random() < 0.3:
+            tcp.send(traffic.request("Metadata", version, ident=ident, client=rng.choice((None, "", "é"))), 70)
+            tcp.answer(traffic.response("Metadata", version, body, ident), 70)
+        elif rng.random() < 0.05:
+            tcp.send(traffic.request("Produce", 9, {"Acks": 0}, ident))
+        elif rng.random() < 0.03:
+            tcp.send(traffic.request(200, 1, b"x", ident))
+        elif rng.random() < 0.03:
+            tcp.answer(traffic.response("Heartbeat", 3, ident=-ident))
+        else:
+            beat(traffic, tcp, ident, rng.choice((0, 0, 27)))
+    path, lines = traffic.save(tmp_path / "a.pcap"), Lines()
+    expected = [json.dumps(row) for each in Reading([path]).exchanges() for _, row in records(each)]
+    found = "".join(Reading([path]).lines(lines)).splitlines()
+    assert sorted(found) == sorted(expected)
+    times = [json.loads(line)["time"] for line in found if json.loads(line)["kind"] == "request"]
+    assert times == sorted(times)
