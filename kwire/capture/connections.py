@@ -188,7 +188,7 @@ class Connections:
         for _, at, side in sorted(places):
             seq = block.seqs[at]
             if block.flags[at] & SYN:
-                if _begins_anew(connection, side, seq, runs[side]):
+                if _begins_anew(connection, side, seq, runs[side], block.flags[at] & ACK > 0):
                     self._settle(connection, runs, controls, block)
                     runs, controls = ([], []), []
                     ended.append(self._end(connection))
@@ -246,15 +246,15 @@ class Connections:
                 yield self._end(connection)
 
 
-def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run]) -> bool:
-    """Whether a SYN with this number opens another connection than the one that is known."""
+def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run], answer: bool) -> bool:
+    """Whether a SYN with this number opens another connection than the one that is known. answer: it answers a SYN."""
     stream, other = connection.streams[side], connection.streams[1 - side]
     if stream.syn is not None:
         return stream.syn != seq
     firsts = [run.seq for run in runs[:1]] if stream.first is None else [stream.first]
     if firsts:  # a SYN that comes late is followed by the bytes that were there before it
         return not 0 <= signed(firsts[0] - seq - 1) <= LATE_SYN
-    return other.syn is None and connection.segments > 0
+    return not answer and other.syn is None and connection.segments > 0
 
 
 def _note(connection: Connection, first: int, last: int, segments: int) -> None:

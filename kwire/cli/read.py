@@ -170,20 +170,22 @@ def _text(
     lines: ExchangeLines | None = None
     for exchange in exchanges:
         if lines is None:
-            first = min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
-            lines = ExchangeLines(columns, None if utc else first, bounded)
+            lines = ExchangeLines(columns, None if utc else _first_time(reading), bounded)
             show([lines.head()])
         for conversation, side, skipped in reading.take_skipped(exchange.time):
-            show([lines.gap(conversation, side, skipped)])
+            show(lines.gap(conversation, side, skipped))
         show(lines.lines(exchange))
         if diagrams:
             show(diagram_lines(exchange, columns, elements, full, show_secrets, lines.start))
         elif body:
-            show(body_lines(exchange, columns, inner, show_secrets))
+            show(body_lines(exchange, columns, inner, show_secrets, bounded))
     for conversation, side, skipped in reading.take_skipped(None):
-        if lines is None:
-            lines = ExchangeLines(columns, None, bounded)
-        show([lines.gap(conversation, side, skipped)])
+        lines = lines or ExchangeLines(columns, None if utc else _first_time(reading), bounded)
+        show(lines.gap(conversation, side, skipped))
+
+
+def _first_time(reading: Reading) -> int:
+    return min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
 
 
 def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: str) -> None:
@@ -227,8 +229,8 @@ def _show_not_kafka(reading: Reading, over: list[Conversation], output: str, utc
         for conversation in found:
             print(json.dumps(row_of(conversation)))
     else:
-        first = min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
+        start = None if utc else _first_time(reading)
         for conversation in found:
-            show(lines_of(conversation, width(), None if utc else first))
+            show(lines_of(conversation, width(), start))
     conclude(reading, True, False)
     return Exit.OK

@@ -157,7 +157,7 @@ def _show(
             if diagrams:
                 show(diagram_lines(exchange, columns, elements, full, show_secrets, None))
             elif body:
-                show(body_lines(exchange, columns, inner, show_secrets))
+                show(body_lines(exchange, columns, inner, show_secrets, lines.bounded))
 
 
 def _stats(exchanges: Iterator[Exchange | None], reader: Reader) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from kwire.analyze.clients import Client, Clients, Secured
 from kwire.render.exchanges import clock
-from kwire.render.lines import Line, clean
+from kwire.render.lines import Line, clean, flowing, joined, paragraph
 
 SHOWN = 4  # addresses in a line, at most
+GLUE = "\N{WORD JOINER}"  # keeps an API and its versions in one line
 
 
 def clients_lines(clients: Clients, width: int) -> list[Line]:
@@ -19,37 +20,39 @@ def clients_lines(clients: Clients, width: int) -> list[Line]:
         lines += _client(client, width)
         lines.append([])
     for secured in clients.secured:
-        lines += _secured(secured)
+        lines += _secured(secured, width)
     return lines[:-1] if lines and not lines[-1] else lines
 
 
 def _client(client: Client, width: int) -> list[Line]:
     name = clean(client.client_id) if client.client_id else "(no client id)"
     software = " ".join(filter(None, (client.software, client.software_version)))
-    title: Line = [(name, "title"), (f"  {clean(software)}" if software else "  software not said", "value")]
+    title: Line = [(name, "title"), (clean(software) if software else "software not said", "value")]
     if client.is_broker:
-        title.append(("  a broker itself", "note"))
+        title.append(("a broker itself", "note"))
     plural = "s" if len(client.connections) != 1 else ""
-    counts = f"{client.exchanges:,} exchanges on {len(client.connections):,} connection{plural}"
-    counts += f", {clock(client.first_time)} to {clock(client.last_time)}"
-    errors: Line = [(f", {client.errors:,} with errors", "error")] if client.errors else []
+    counts: Line = [
+        (f"{client.exchanges:,} exchanges on {len(client.connections):,} connection{plural}", "dim"),
+        (f"{clock(client.first_time)} to {clock(client.last_time)}", "dim"),
+    ]
+    if client.errors:
+        counts.append((f"{client.errors:,} with errors", "error"))
     rows: list[tuple[str, str]] = [("from", _listed(client.addresses)), ("to", _listed(client.brokers))]
     if client.mechanisms:
-        rows.append(("login", ", ".join(sorted(client.mechanisms | client.principals, key=_mechanisms_first))))
+        said = sorted(client.mechanisms | client.principals, key=_mechanisms_first)
+        rows.append(("login", ", ".join(map(clean, said))))
     if client.compressions:
         rows.append(("produces", ", ".join(client.compressions)))
     versions = [
-        f"{api}\N{NO-BREAK SPACE}v{_ranges(found)}"
+        f"{api}{GLUE}v{_ranges(found)}"
         for api, found in sorted(client.versions.items(), key=lambda item: client.keys[item[0]])
     ]
     rows.append(("speaks", ", ".join(versions)))
-    lines: list[Line] = [title, [("  ", ""), (counts, "dim"), *errors]]
+    lines = flowing(title, width, "  ") + [[("  ", ""), *line] for line in joined(counts, width - 2)]
     for label, text in rows:
         wrapped = textwrap.wrap(text, max(width - 12, 30), break_on_hyphens=False) or [""]
         for number, part in enumerate(wrapped):
-            lines.append(
-                [(f"  {label if not number else '':<9} ", "head"), (clean(part.replace("\N{NO-BREAK SPACE}", " ")), "")]
-            )
+            lines.append([(f"  {label if not number else '':<9} ", "head"), (part.replace(GLUE, " "), "")])
     return lines
 
 
@@ -57,14 +60,14 @@ def _mechanisms_first(text: str) -> tuple[bool, str]:
     return not text.isupper(), text
 
 
-def _secured(found: Secured) -> list[Line]:
+def _secured(found: Secured, width: int) -> list[Line]:
     name = f" as {clean(found.server_name)}" if found.server_name else ""
     plural = "s" if found.connections != 1 else ""
-    lines: list[Line] = [
-        [(f"TLS  {found.address} → {found.broker}{name}", "title"),
-         (f"  {found.connections:,} connection{plural}, encrypted", "dim")]
-    ]  # fmt: skip
-    return lines + [[("  ", ""), (f"{text} ({count:,} times)", "error")] for text, count in found.alerts.items()]
+    title = (f"TLS  {found.address} → {found.broker}{name}", "title")
+    lines = flowing([title, (f"{found.connections:,} connection{plural}, encrypted", "dim")], width, "  ")
+    for text, count in found.alerts.items():
+        lines += paragraph(f"{clean(text)} ({count:,} times)", width, "  ", "error", "    ", breaks=True)
+    return lines
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from kwire.schema.errorcodes import errors
 
 LINES = 4  # a value takes at most so many, unless all is asked for
 LONG = 16  # pairs a line where bytes stand beneath their row
+NARROW = 72  # columns below which there is no room for packets
 SHORT = 40  # characters of a section's label
 IDS = ("PartitionIndex", "Partition", "NodeId", "BrokerId", "ApiKey")  # numbers that tell elements apart
 ELIDED = ""  # the type of the row that stands for elements left out
@@ -67,7 +68,7 @@ def diagram(span: Span, data: bytes, options: Options = Options()) -> list[Line]
     """The lines for a frame's or a message's tree; data are the bytes that offsets count in."""
     sections = list(_sections(span, data, options))
     rows = [row for section in sections for row in section.rows]
-    gutter = _Gutter(options.packets)
+    gutter = _Gutter(options.packets if options.width >= NARROW else ())
     options = options._replace(width=options.width - gutter.width)
     layout = _layout(rows, options.width)
     lines: list[Line] = [gutter.beside(_head(layout), "packet")]

@@ -40,10 +40,12 @@ def message_lines(
     if message.last_packet != message.packet:
         packets = f"packets {message.packet} to {message.last_packet}"
     parts += [(packets, "dim"), (ExchangeLines(width, start).time(message.time), "dim")]
-    parts += [(f"{source} → {target}", "dim"), (f"frame {message.index} of its stream", "dim")]
+    ends = f"{source} → {target}"
+    parts += [(part, "dim") for part in ([ends] if len(ends) + 2 <= width else [source, f"→ {target}"])]
+    parts.append((f"frame {message.index} of its stream", "dim"))
     lines = joined(parts, width)
     if message.note and message.quality != "ok":
-        lines += paragraph(clean(f"{message.quality}: {message.note}"), width, "", "error")
+        lines += paragraph(clean(f"{message.quality}: {message.note}"), width, "", "error", breaks=True)
     elif message.note:
         lines += paragraph(clean(message.note), width, "", "note")
     lines.append([])
@@ -55,12 +57,12 @@ def message_lines(
     return lines + diagram(span, message.data, options)
 
 
-def body_lines(exchange: Exchange, width: int, inner: bool, show_secrets: bool) -> list[Line]:
-    """The bodies as JSON, cut to what a reader takes in, in a pipe whole."""
+def body_lines(exchange: Exchange, width: int, inner: bool, show_secrets: bool, bounded: bool = True) -> list[Line]:
+    """The bodies as JSON. bounded: long values are broken, as on a terminal; a pipe gets them in one piece."""
     lines: list[Line] = []
     bodies = Bodies(show_secrets, inner)
     for message, mark in ((exchange.request, "→"), (exchange.response, "←")):
         if message is not None:
             text = json.dumps(json.loads(bodies.json(message)), ensure_ascii=False)
-            lines += paragraph(f"{mark} {clean(text)}", width, "    ", "dim", "      ")
+            lines += paragraph(f"{mark} {clean(text)}", width, "    ", "dim", "      ", breaks=bounded)
     return lines

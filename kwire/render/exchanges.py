@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.render.lines import Line, Piece, clean
+from kwire.render.lines import Line, Piece, clean, paragraph
 from kwire.session.record import error_name
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ TOPICS = 3  # named in a line, at most
 PARTITIONS = 6
 ABOUT = 40  # columns for what it is about, and at least so many where an outcome is long
 LEAST = 12
+ABOUT_HEAD = "about · outcome"
 LONGEST = 28  # columns of the longest usual outcome
 
 
@@ -63,7 +64,9 @@ class ExchangeLines:
             parts.append(f"{'id':>{c.ident}}")
         if c.size:
             parts += [f"{'sent':>{c.size}}", f"{'got':>{c.size}}"]
-        parts += [f"{'took':>{c.took}}", "about · outcome"]
+        parts.append(f"{'took':>{c.took}}")
+        if len("  ".join([*parts, ABOUT_HEAD])) <= self.width:
+            parts.append(ABOUT_HEAD)
         return [("  ".join(parts), "head")]
 
     def lines(self, exchange: Exchange) -> list[Line]:
@@ -95,17 +98,26 @@ class ExchangeLines:
         if room >= min(len(about), LEAST):
             row.put(about, min(room, max(ABOUT, left - LONGEST)), "")
             return [[*row.pieces, (outcome, style)]]
-        row.put(about, left - 2, "")
-        beneath: Line = [(" " * (c.time + 2), ""), (f"╰ {outcome}", style)]
-        return [row.pieces, beneath]
+        if left - 2 >= LEAST:
+            row.put(about, left - 2, "")
+        elif about:  # no room for it beside the rest
+            return [row.pieces, *self._beneath(f"╰ {about}", ""), *self._beneath(f"  {outcome}", style)]
+        return [row.pieces, *self._beneath(f"╰ {outcome}", style)]
 
-    def gap(self, conversation: Conversation, side: str, skipped: Skipped) -> Line:
+    def _beneath(self, text: str, style: str) -> list[Line]:
+        """Behind the column of times, as many lines as it takes."""
+        indent = " " * (self.columns.time + 2)
+        return paragraph(text, self.width, indent, style, indent + "  ", breaks=True)
+
+    def gap(self, conversation: Conversation, side: str, skipped: Skipped) -> list[Line]:
         """Bytes of which no frame could be made."""
         c = self.columns
         client, broker = conversation.ends
         source = client if side == "request" else broker
         text = f"{skipped.length:,} bytes from {source} skipped at position {skipped.position:,}: {skipped.reason}"
-        return [(f"{self.time(skipped.time):>{c.time}}  ", "offset"), (text, "note")]
+        time = f"{self.time(skipped.time):>{c.time}}  "
+        first, *others = paragraph(text, self.width - len(time), "", "note") if self.bounded else [[(text, "note")]]
+        return [[(time, "offset"), *first], *([(" " * len(time), ""), *line] for line in others)]
 
     def time(self, moment: int) -> str:
         """Seconds since the start, or the time of day."""
@@ -177,7 +189,9 @@ def _ending(exchange: Exchange) -> Piece:
         if exchange.silent:
             return "no answer wanted", "dim"
         foreign = exchange.ending is not None and exchange.ending.startswith("the broker answered with")
-        return f"no answer: {exchange.ending}" if foreign else "no answer", "error" if foreign else "note"
+        if foreign:  # with the first words of another protocol
+            return f"no answer: {clean(exchange.ending or '')}", "error"
+        return "no answer", "note"
     if exchange.request is None:
         return f"orphan answer{'' if response.api is None else ' (inferred)'}", "note"
     code = exchange.error

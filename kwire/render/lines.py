@@ -6,6 +6,7 @@ as it is once clean() has made its control characters visible.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 
@@ -75,9 +76,32 @@ def joined(parts: Iterable[Piece], width: int) -> list[Line]:
     return lines
 
 
-def paragraph(text: str, width: int, indent: str = "", style: str = "", hang: str | None = None) -> list[Line]:
-    """Prose, wrapped; a blank line stands between paragraphs."""
+def flowing(parts: Iterable[Piece], width: int, hang: str) -> list[Line]:
+    """Parts one behind the other, two blanks between; what does not fit goes on beneath, behind hang, and what is
+    longer than a line is broken."""
     lines: list[Line] = []
+    used, room = 0, max(width - len(hang), 1)
+    for text, style in parts:
+        if lines and used + 2 + len(text) <= width:
+            lines[-1].append((f"  {text}", style))
+            used += 2 + len(text)
+            continue
+        first = width if not lines else room
+        pieces = [text[:first], *(text[at : at + room] for at in range(first, len(text), room))]
+        for piece in pieces:
+            lines.append([(hang if lines else "", ""), (piece, style)])
+        used = len(plain(lines[-1]))
+    return lines
+
+
+def paragraph(
+    text: str, width: int, indent: str = "", style: str = "", hang: str | None = None, breaks: bool = False
+) -> list[Line]:
+    """Prose, wrapped; a blank line stands between paragraphs. breaks: words longer than a line are broken."""
+    lines: list[Line] = []
+    if breaks:  # textwrap would take time by the square of a word's length
+        room = max(width - max(len(indent), len(hang or "")), 1)
+        text = re.sub(rf"\S{{{room}}}(?=\S)", r"\g<0> ", text)
     for index, part in enumerate(text.split("\n\n")):
         if index:
             lines.append([])

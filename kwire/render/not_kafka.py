@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwire.render.exchanges import ExchangeLines
-from kwire.render.lines import Line, clean, paragraph
+from kwire.render.lines import Line, clean, flowing, paragraph
 
 if TYPE_CHECKING:
     from kwire.session.conversation import Conversation
@@ -16,16 +16,16 @@ def lines_of(conversation: Conversation, width: int, start: int | None) -> list[
     found = conversation.verdict
     assert found is not None
     verdict, (client, broker) = found.verdict, conversation.ends
-    time = ExchangeLines(width, start).time(conversation.connection.first_time)
+    time = f"{ExchangeLines(width, start).time(conversation.connection.first_time):>11}"
     sizes = f"{found.sizes[found.client]:,} bytes sent, {found.sizes[1 - found.client]:,} got"
-    lines: list[Line] = [
-        [(f"{time:>11}  ", "offset"), (f"{client} → {broker}  ", ""), (verdict.what, "error"), (f"  {sizes}", "dim")]
-    ]
-    said = [text for text in (clean(verdict.detail), found.answer, found.advice) if text]
+    ends = [f"{client} → {broker}"] if len(client + broker) + 16 <= width else [client, f"→ {broker}"]
+    parts = [(time, "offset"), *((end, "") for end in ends), (verdict.what, "error"), (sizes, "dim")]
+    lines = flowing(parts, width, " " * 13)
+    said = [clean(text) for text in (verdict.detail, found.answer, found.advice) if text]
     if found.logged:
         said.append(f"The broker logs: {found.logged}")
     for text in said:
-        lines += paragraph(text, width, " " * 13, "dim")
+        lines += paragraph(text, width, " " * 13, "dim", breaks=True)
     return lines
 
 

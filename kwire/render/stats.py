@@ -7,7 +7,7 @@ from typing import Any
 
 from kwire.analyze.stats import WAITS, Measure, Stats
 from kwire.render.exchanges import took
-from kwire.render.lines import Line, Piece, clean
+from kwire.render.lines import Line, Piece, clean, flowing, joined, paragraph
 from kwire.session.record import error_name
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -15,56 +15,61 @@ ROWS = 20  # of each table, unless all are asked for
 NAME = 26  # columns of a name, at least
 HEADS = {"api": "API", "client": "client id", "broker": "broker", "topic": "topic"}
 FINE = ("Kafka", "nothing said")
+HELD = "* The broker holds these until there is something to say: no measure of its speed."
 
 
 def stats_lines(stats: Stats, width: int, everything: bool = False) -> list[Line]:
     """All tables, the busiest rows first."""
     if stats.first_time is None:
-        return [[("no exchanges", "dim")], *_connections(stats, everything)]
+        return [[("no exchanges", "dim")], *_connections(stats, width, everything)]
     seconds = max(stats.last_time - stats.first_time, 0) / 1e9
     total = stats.total
     rate = f", {total.count / seconds:,.1f} a second" if seconds else ""
-    lines: list[Line] = [
-        [(f"{total.count:,} exchanges in {seconds:,.1f} s{rate}", "title"),
-         (f" · {_bytes(total.sent)} sent, {_bytes(total.got)} got · {sum(total.errors.values()):,} errors, "
-          f"{total.unanswered:,} without an answer", "dim")],
-    ]  # fmt: skip
+    title = (f"{total.count:,} exchanges in {seconds:,.1f} s{rate}", "title")
+    sizes = (f"{_bytes(total.sent)} sent, {_bytes(total.got)} got", "dim")
+    wrong = (f"{sum(total.errors.values()):,} errors, {total.unanswered:,} without an answer", "dim")
+    lines = joined([title, sizes, wrong], width)
     waits = False
     for kind, group in stats.groups():
         if group:
             lines += [[], *_table(stats, kind, group, width, everything)]
             waits |= kind == "api" and any(name.split(" ")[0] in WAITS for name in group)
     if waits:
-        lines += [[], [("* The broker holds these until there is something to say: no measure of its speed.", "dim")]]
+        lines += [[], *paragraph(HELD, width, "", "dim", "  ")]
     if total.errors:
         lines += [[], [("errors", "head")]]
         for code, count in total.errors.most_common(None if everything else ROWS):
             lines.append([(f"{count:>8,}  ", ""), (clean(error_name(code) or ""), "error")])
-    return lines + _connections(stats, everything)
+    return lines + _connections(stats, width, everything)
 
 
 def _table(stats: Stats, kind: str, group: dict[str, Measure], width: int, everything: bool) -> list[Line]:
     spark = min(max(width - NAME - 52, 0), 40)
-    room = width - 52 - (spark if spark >= 8 else 0)
-    heads = f"{HEADS[kind]:<{room}}{'count':>8}{'bytes':>9}{'errors':>8}{'p50':>9}{'p99':>9}{'max':>9}"
+    narrow = width < NAME + 52
+    room = width - 34 if narrow else width - 52 - (spark if spark >= 8 else 0)
+    size = "" if narrow else f"{'bytes':>9}"
+    heads = f"{HEADS[kind]:<{room}}{'count':>8}{size}{'errors':>8}{'p50':>9}{'p99':>9}"
+    heads += "" if narrow else f"{'max':>9}"
     lines: list[Line] = [[(heads + (f"  {'over time':<{spark - 2}}" if spark >= 8 else ""), "head")]]
     rows = sorted(group.items(), key=lambda item: (-item[1].count, item[0]))
     for name, measure in rows[: None if everything else ROWS]:
         mark = " *" if kind == "api" and name.split(" ")[0] in WAITS else ""
-        lines.append(_row(stats, clean(name) + mark, measure, room, spark))
+        lines.append(_row(stats, clean(name) + mark, measure, room, spark, narrow))
     if len(rows) > ROWS and not everything:
         lines.append([(f"… {len(rows) - ROWS:,} more (--all)", "dim")])
     return lines
 
 
-def _row(stats: Stats, name: str, measure: Measure, room: int, spark: int) -> Line:
+def _row(stats: Stats, name: str, measure: Measure, room: int, spark: int, narrow: bool) -> Line:
     wrong = sum(measure.errors.values()) + measure.unanswered
     times = [measure.latencies.percentile(0.5), measure.latencies.percentile(0.99)]
-    times.append(measure.latencies.highest if measure.latencies.count else None)
+    if not narrow:
+        times.append(measure.latencies.highest if measure.latencies.count else None)
     shown = name if len(name) < room else name[: room - 2] + "… "
     row: list[Piece] = [
         (f"{shown:<{room}}", "name"),
-        (f"{measure.count:>8,}{_bytes(measure.sent + measure.got):>9}", ""),
+        (f"{measure.count:>8,}", ""),
+        ("" if narrow else f"{_bytes(measure.sent + measure.got):>9}", ""),
         (f"{wrong or '':>8}", "error"),
         ("".join(f"{took(time):>9}" for time in times), ""),
     ]
@@ -73,7 +78,7 @@ def _row(stats: Stats, name: str, measure: Measure, room: int, spark: int) -> Li
     return row
 
 
-def _connections(stats: Stats, everything: bool) -> list[Line]:
+def _connections(stats: Stats, width: int, everything: bool) -> list[Line]:
     """How many there were, and those with which something is not as it should be."""
     if not stats.connections:
         return []
@@ -81,7 +86,10 @@ def _connections(stats: Stats, everything: bool) -> list[Line]:
     for row in stats.connections:
         kinds[row.what] = kinds.get(row.what, 0) + 1
     counts = ", ".join(f"{count:,} {what}" for what, count in sorted(kinds.items(), key=lambda item: -item[1]))
-    lines: list[Line] = [[], [("connections", "head"), (f"  {counts}", "")]]
+    lines: list[Line] = [[]]
+    for at, line in enumerate(paragraph(counts, width - 13)):
+        lines.append([(" " * 13 if at else "connections  ", "head"), *line])
+    rows: list[list[Line]] = []
     for row in sorted(stats.connections, key=lambda row: row.first_time):
         said = [f"{count:,} {quality}" for quality, count in row.qualities.items()]
         said += [f"{row.missing:,} bytes missing"] if row.missing else []
@@ -90,11 +98,10 @@ def _connections(stats: Stats, everything: bool) -> list[Line]:
         if said or everything:
             again = f", {row.repeated:,} bytes repeated" if row.repeated else ""
             text = ", ".join(said) or f"{row.exchanges:,} exchanges, {row.ending}{again}"
-            lines.append([(f"  {row.name}  ", ""), (text, "note" if said else "dim")])
-    shown = lines[: ROWS + 2]
-    if len(lines) > len(shown) and not everything:
-        return [*shown, [(f"  … {len(lines) - len(shown):,} more (--all)", "dim")]]
-    return lines
+            rows.append(flowing([(f"  {row.name}", ""), (text, "note" if said else "dim")], width, "    "))
+    shown = rows if everything else rows[:ROWS]
+    lines += [line for found in shown for line in found]
+    return lines if len(rows) == len(shown) else [*lines, [(f"  … {len(rows) - len(shown):,} more (--all)", "dim")]]
 
 
 def document(stats: Stats) -> dict[str, Any]:

@@ -83,6 +83,11 @@ class Conversation:
         return endpoint(*first), endpoint(*second)
 
     @property
+    def client_id(self) -> str | None:
+        """The first that a request named."""
+        return next(iter(self._clients.values()), None)
+
+    @property
     def is_kafka(self) -> bool:
         """Whether frames were found."""
         return self.exchanges > 0 or bool(self.open)

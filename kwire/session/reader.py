@@ -276,6 +276,13 @@ class Reading:
                         self.tally[1] += message.quality == "malformed"
                         yield lines.line(message, item, lines.body(message)) + "\n"
 
+    def through(self, sink: Sink) -> Iterator[Exchange]:
+        """Exchanges that the fast path did not read, in no order; the others went to the sink."""
+        for path in self.paths:
+            for item in self._items(path, Topics(), sink, ordered=False):
+                if not isinstance(item, str):
+                    yield item
+
     def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
         """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
         found = [
@@ -311,11 +318,11 @@ class Reading:
     def _one(self, path: str | Path, topics: Topics) -> Iterator[Exchange]:
         return only_exchanges(self._items(path, topics, None))
 
-    def _items(self, path: str | Path, topics: Topics, sink: Sink | None) -> Iterator[Item]:
+    def _items(self, path: str | Path, topics: Topics, sink: Sink | None, ordered: bool = True) -> Iterator[Item]:
         capture = open_capture(path, follow=self.follow)
         self.captures.append(capture)
         reader = Reader(
-            capture.name, self.settings, tracking=self.tracking, ordered=not self.follow, topics=topics,
+            capture.name, self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
             ended=self.ended, sink=sink,
         )  # fmt: skip
         self.readers.append(reader)

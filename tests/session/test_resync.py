@@ -57,10 +57,10 @@ def test_looks_like_a_request(data: bytes, looks: bool) -> None:
 
 READS = [  # the bytes, whether they read as a request, and when one without a client id will do
     (
-        "00000016 00000002" + "00" * 18,
+        "00000016 00000003" + "00" * 18,
         False,
         True,
-    ),  # InitProducerId's answer, id 2; Produce v2
+    ),  # the answer to InitProducerId with id 3, as Produce v3
     ("0000001a 0000 0002 00000000 0001 61 0001 00000000", True, True),  # Produce v2 of a client, cut
     ("00000017 0000 0002 00000000 0001 61 0001 00000000 00000000", True, True),  # Produce v2 of a client
     ("00000010 00000014 00 00000000 0000 00 00000000 00", False, False),  # Heartbeat's answer, id 20

@@ -1,0 +1,5 @@
+"""Captures as tables: Arrow schemas, what fills them, Parquet and SQL. Needs the extra kwire[table].
+
+schemas says what there is; fast makes columns of what the fast path read, rows and facts make rows of exchanges; build
+brings them together; writer puts them into files, query asks them with DuckDB.
+"""

@@ -1,0 +1,168 @@
+"""Fills the tables from captures: by the fast path where headers and error codes suffice, else by exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from kwire.analyze.clients import Clients
+from kwire.analyze.stats import Stats
+from kwire.capture.files import Capture
+from kwire.errors import UnknownName
+from kwire.session.bulk import Batch
+from kwire.session.conversation import Conversation
+from kwire.session.exchange import Exchange
+from kwire.session.kinds import Kind
+from kwire.session.reader import Reading, Settings
+from kwire.session.record import BodyTexts, records
+from kwire.tables import fast, rows
+from kwire.tables.facts import Facts
+from kwire.tables.schemas import COLUMNS, SCHEMAS
+
+FAST = {"messages", "exchanges", "connections", "quality"}  # what needs no body of a regular exchange
+ROWS = 20_000  # that are made into Arrow at a time
+
+Emit = Callable[[str, pa.RecordBatch], None]
+
+
+def tables_of(
+    paths: Sequence[str | Path], names: Iterable[str], settings: Settings | None = None, *,
+    bodies: BodyTexts | None = None, progress: Callable[[Capture], None] | None = None,
+) -> dict[str, pa.Table]:  # fmt: skip
+    """These tables of captures, in memory. Raises CaptureError, OSError, UnknownName."""
+    wanted = list(dict.fromkeys(names))
+    parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in wanted}
+    build(paths, wanted, lambda name, batch: parts[name].append(batch), settings, bodies=bodies, progress=progress)
+    return {name: pa.Table.from_batches(found, SCHEMAS[name]) for name, found in parts.items()}
+
+
+def build(
+    paths: Sequence[str | Path], names: Iterable[str], emit: Emit, settings: Settings | None = None, *,
+    bodies: BodyTexts | None = None, progress: Callable[[Capture], None] | None = None,
+) -> Reading:  # fmt: skip
+    """Reads captures and hands over batches of rows, a table's name with each, in bounded memory."""
+    builder = Builder(names, emit, bodies)
+    reading = Reading(
+        list(paths), settings or Settings(), tracking=not builder.fast, ended=builder.close, progress=progress
+    )
+    if builder.fast:
+        for exchange in reading.through(builder):
+            builder.add(exchange)
+    else:
+        for exchange in reading.exchanges():
+            builder.add(exchange)
+    builder.finish(reading)
+    return reading
+
+
+class Builder:
+    """Takes batches, exchanges and connections, and emits rows. fast: that no body is needed.
+
+    bodies: as JSON, for the table of that name, which is empty without."""
+
+    def __init__(self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None) -> None:
+        self.names = frozenset(names)
+        for name in self.names - COLUMNS.keys():
+            raise UnknownName("table", name, tuple(COLUMNS))
+        self.fast = self.names <= FAST
+        self._emit, self._bodies = emit, bodies
+        self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
+        self._facts, self._clients, self._stats = Facts(self.names), Clients(), Stats()
+
+    def accepts(self, _: Kind) -> bool:
+        """Whether the fast path may read a kind."""
+        return True
+
+    def batch(self, batch: Batch) -> tuple[()]:
+        """What the fast path read."""
+        if "messages" in self.names:
+            for made in fast.message_batches(batch):
+                self._emit("messages", made)
+        if "exchanges" in self.names:
+            self._emit("exchanges", fast.exchange_batch(batch))
+        return ()
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange."""
+        if "messages" in self.names:
+            for row in rows.message_rows(exchange):
+                self._put("messages", row)
+        if "exchanges" in self.names:
+            self._put("exchanges", rows.exchange_row(exchange))
+        if self.fast:
+            return
+        if "clients" in self.names:
+            self._clients.add(exchange)
+        if self._bodies is not None:
+            self._put_bodies(exchange)
+        for name, row in self._facts.rows(exchange):
+            self._put(name, row)
+
+    def close(self, conversation: Conversation) -> None:
+        """A connection that is over."""
+        if "connections" in self.names:
+            self._stats.close(conversation)
+            self._put("connections", rows.connection_row(conversation, self._stats.connections.pop()))
+        if "quality" in self.names and conversation.verdict is not None:
+            client, broker = conversation.ends
+            verdict = conversation.verdict.verdict
+            name = f"{client}>{broker}#{conversation.connection.epoch}"
+            self._put("quality", {
+                "capture": conversation.capture, "connection": name, "time": conversation.connection.first_time,
+                "what": "not Kafka", "note": " ".join(filter(None, (verdict.what, verdict.detail))),
+            })  # fmt: skip
+
+    def finish(self, reading: Reading) -> None:
+        """All was read."""
+        if "clients" in self.names:
+            for row in rows.client_rows(self._clients):
+                self._put("clients", row)
+        if "quality" in self.names:
+            for conversation, kind, skipped in reading.take_skipped(None):
+                self._put("quality", {
+                    "capture": conversation.capture, "connection": conversation.name, "time": skipped.time,
+                    "what": "skipped", "kind": kind, "position": skipped.position, "bytes": skipped.length,
+                    "note": skipped.reason,
+                })  # fmt: skip
+            for note in reading.notes:
+                capture, _, text = note.partition(": ")
+                self._put("quality", {"capture": capture, "what": "damaged", "note": text})
+        for name in self.names:
+            self._flush(name)
+
+    def _put_bodies(self, exchange: Exchange) -> None:
+        assert self._bodies is not None
+        for message, row in records(exchange):
+            body = self._bodies.json(message)
+            if body != "null":
+                kept = {name: row[name] for name in ("capture", "connection", "kind", "index", "api", "api_version")}
+                self._put("bodies", kept | {"body": body})
+
+    def _put(self, name: str, row: rows.Row) -> None:
+        if name not in self._rows:
+            return
+        self._rows[name].append(row)
+        if len(self._rows[name]) >= ROWS:
+            self._flush(name)
+
+    def _flush(self, name: str) -> None:
+        found, self._rows[name] = self._rows[name], []
+        if found:
+            self._emit(name, _record_batch(name, found))
+
+
+def _record_batch(name: str, found: list[rows.Row]) -> pa.RecordBatch:
+    schema = SCHEMAS[name]
+    try:
+        return pa.RecordBatch.from_pylist(found, schema)
+    except UnicodeEncodeError:  # text that is no UTF-8 has escapes of its own
+        return pa.RecordBatch.from_pylist([_mended(row) for row in found], schema)
+
+
+def _mended(row: rows.Row) -> rows.Row:
+    return {
+        name: value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if isinstance(value, str) else value
+        for name, value in row.items()
+    }

@@ -1,0 +1,199 @@
+"""What bodies say, as rows: partitions, record batches, events of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import unpack_from
+from typing import Any
+from uuid import UUID
+
+from kwire.errors import DecodeError
+from kwire.records import batch as v2
+from kwire.records import legacy
+from kwire.records.compression import name_of
+from kwire.records.read import walk
+from kwire.session.exchange import Exchange
+from kwire.session.record import error_name
+from kwire.session.topics import Topics
+from kwire.tables.rows import Row, head_row
+from kwire.wire import uuids
+
+PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH = 0, 1, 2, 8, 9
+PARTITIONED = (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH)
+GROUP_TYPES = {11: "classic", 12: "classic", 13: "classic", 14: "classic", 68: "consumer", 76: "share", 88: "streams"}
+NO_PRODUCER = -1
+Key = tuple[str, int]
+
+
+class Facts:
+    """rows(exchange) gives (table, row) of the tables that were asked for."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._partitions = "partitions" in names
+        self._batches = "batches" in names
+        self._groups = "group_events" in names
+
+    def rows(self, exchange: Exchange) -> Iterator[tuple[str, Row]]:
+        """What the exchange has to say."""
+        kind = exchange.first.api
+        if kind is None or exchange.request is None:
+            return
+        if kind.key in PARTITIONED and (self._partitions or (self._batches and kind.key <= FETCH)):
+            yield from self._of_partitions(exchange, kind.key)
+        elif kind.key in GROUP_TYPES and self._groups:
+            yield from (("group_events", row) for row in _group_rows(exchange, kind.key))
+
+    def _of_partitions(self, exchange: Exchange, key: int) -> Iterator[tuple[str, Row]]:
+        topics = exchange.conversation.topics
+        request = exchange.request.body() if exchange.request else None
+        response = exchange.response.body() if exchange.response else None
+        asked = dict(_partitions(request or {}, topics))
+        answered = dict(_partitions(response or {}, topics))
+        head = head_row(exchange)
+        for place in asked | answered:
+            topic, partition = place
+            mine, theirs = asked.get(place, {}), answered.get(place, {})
+            row = head | {"topic": topic, "partition": partition, "topic_id": _id(mine) or _id(theirs)}
+            records = (mine if key == PRODUCE else theirs).get("Records") if key <= FETCH else None
+            batches = list(_batch_rows(records)) if records else []
+            if self._partitions:
+                yield "partitions", row | _of_kind(key, mine, theirs) | _sums(batches, records) | _error(theirs)
+            if self._batches:
+                for number, batch in enumerate(batches):
+                    yield "batches", row | batch | {"number": number}
+
+
+def _partitions(body: Row, topics: Topics) -> Iterator[tuple[Key, Row]]:
+    """Every struct of a partition with the topic and number it is about, and the topic's id beside its own fields."""
+    for group in body.get("Groups") or [body]:
+        lists = (group.get(name) for name in ("Topics", "TopicData", "Responses"))
+        for topic in next((found for found in lists if found), []):
+            ident = topic.get("TopicId")
+            name = topic.get("Name") or topic.get("Topic")
+            if not name and isinstance(ident, UUID) and ident.int:
+                name = topics.name(ident)
+            inner: list[Any] = next(
+                (topic[field] for field in topic if field.startswith("Partition") and topic[field]), []
+            )
+            for partition in inner:
+                row = partition if isinstance(partition, dict) else {"PartitionIndex": partition}
+                number = next((row[field] for field in ("PartitionIndex", "Partition", "Index") if field in row), None)
+                if name is not None and number is not None:
+                    yield (name, number), row | {"TopicId": ident, "GroupId": group.get("GroupId")}
+
+
+def _of_kind(key: int, asked: Row, answered: Row) -> Row:
+    offset = {
+        PRODUCE: answered.get("BaseOffset"),
+        FETCH: asked.get("FetchOffset"),
+        LIST_OFFSETS: answered.get("Offset", (answered.get("OldStyleOffsets") or [None])[0]),
+        OFFSET_COMMIT: asked.get("CommittedOffset"),
+        OFFSET_FETCH: answered.get("CommittedOffset"),
+    }[key]
+    return {"offset": offset, "timestamp": asked.get("Timestamp"), "high_watermark": answered.get("HighWatermark")}
+
+
+def _id(row: Row) -> str | None:
+    ident = row.get("TopicId")
+    return uuids.to_text(ident) if isinstance(ident, UUID) and ident.int else None
+
+
+def _error(row: Row) -> Row:
+    code = row.get("ErrorCode") or None
+    return {"error_code": code, "error": error_name(code)}
+
+
+def _sums(batches: list[Row], records: bytes | None) -> Row:
+    if records is None:
+        return {}
+    counts = [1 if batch["records"] is None else batch["records"] for batch in batches]
+    return {
+        "bytes": len(records),
+        "batches": len(batches),
+        "records": sum(counts),
+        "compression": batches[0]["compression"] if batches else None,
+    }
+
+
+def _batch_rows(records: bytes) -> Iterator[Row]:
+    """The batches, by their headers alone."""
+    try:
+        for start, end in walk(records):
+            if records[start + v2.MAGIC_AT] >= 2:
+                yield _of_batch(records, start, end)
+            else:
+                yield _of_message(records, start, end)
+    except DecodeError:
+        return
+
+
+def _of_batch(records: bytes, start: int, end: int) -> Row:
+    header = v2.read_header(records, start)
+    produced = header.producer_id != NO_PRODUCER
+    return {
+        "base_offset": header.base_offset,
+        "last_offset": header.base_offset + header.last_offset_delta,
+        "records": header.record_count,
+        "bytes": end - start,
+        "magic": header.magic,
+        "compression": header.compression,
+        "timestamp_type": "append" if header.log_append_time else "create",
+        "first_timestamp": header.base_timestamp,
+        "max_timestamp": header.max_timestamp,
+        "producer_id": header.producer_id if produced else None,
+        "producer_epoch": header.producer_epoch if produced else None,
+        "base_sequence": header.base_sequence if produced else None,
+        "is_transactional": header.is_transactional,
+        "is_control": header.is_control,
+        "crc_ok": v2.crc32c(memoryview(records)[start + v2.CRC_START : end]) == header.crc,
+    }
+
+
+def _of_message(records: bytes, start: int, end: int) -> Row:
+    offset, _, crc, magic, attributes = unpack_from(">qiIbb", records, start)
+    timestamp = unpack_from(">q", records, start + 18)[0] if magic == 1 else None
+    assert end - start >= legacy.MIN_SIZE[magic]
+    return {
+        "base_offset": offset,
+        "last_offset": offset,
+        "records": None if attributes & 7 else 1,
+        "bytes": end - start,
+        "magic": magic,
+        "compression": name_of(attributes),
+        "timestamp_type": None if timestamp is None else "append" if attributes & 8 else "create",
+        "first_timestamp": timestamp,
+        "max_timestamp": timestamp,
+        "is_transactional": False,
+        "is_control": False,
+        "crc_ok": v2.crc32(memoryview(records)[start + 16 : end]) == crc,
+    }
+
+
+def _group_rows(exchange: Exchange, key: int) -> Iterator[Row]:
+    """A row for each member: LeaveGroup may name several."""
+    request = (exchange.request.body() if exchange.request else None) or {}
+    response = (exchange.response.body() if exchange.response else None) or {}
+    code = exchange.error
+    epoch = next(
+        (body[name] for body in (response, request) for name in ("GenerationId", "MemberEpoch") if name in body), None
+    )
+    row = head_row(exchange) | {
+        "latency_ns": exchange.latency,
+        "group": request.get("GroupId"),
+        "group_type": GROUP_TYPES[key],
+        "member": response.get("MemberId") or request.get("MemberId") or None,
+        "instance": request.get("GroupInstanceId") or request.get("InstanceId"),
+        "generation": epoch if epoch != -1 or key != 11 else None,
+        "protocol": response.get("ProtocolName") or request.get("ProtocolName") or None,
+        "leader": response.get("Leader") or None,
+        "members": len(response["Members"]) if key == 11 and response.get("Members") else None,
+        "session_timeout_ms": request.get("SessionTimeoutMs"),
+        "rebalance_timeout_ms": request.get("RebalanceTimeoutMs"),
+        "error_code": code,
+        "error": error_name(code),
+    }
+    members: list[dict[str, Any]] = request.get("Members") or [] if key == 13 else []
+    if not members:
+        yield row
+    for member in members:
+        yield row | {"member": member["MemberId"] or None, "instance": member["GroupInstanceId"]}
