@@ -49,6 +49,22 @@ class Client:
         """Whether it is a broker that speaks to itself or to another one."""
         return self.client_id is not None and bool(BROKERS.search(self.client_id))
 
+    def merge(self, other: Client) -> None:
+        """Adds what was seen of the same client elsewhere."""
+        for mine, theirs in ((self.addresses, other.addresses), (self.brokers, other.brokers)):
+            mine.update(theirs)
+        self.compressions.update(other.compressions)
+        for api, versions in other.versions.items():
+            self.versions.setdefault(api, set()).update(versions)
+        self.keys.update(other.keys)
+        self.mechanisms |= other.mechanisms
+        self.principals |= other.principals
+        self.connections |= other.connections
+        self.exchanges += other.exchanges
+        self.errors += other.errors
+        self.first_time = min(self.first_time, other.first_time)
+        self.last_time = max(self.last_time, other.last_time)
+
     def row(self) -> dict[str, Any]:
         """As JSON shows it."""
         return {
@@ -82,6 +98,21 @@ class Clients:
     def __init__(self) -> None:
         self._found: dict[tuple[str | None, str | None, str | None], Client] = {}
         self._secured: dict[tuple[str, str, str | None], Secured] = {}
+
+    @property
+    def all(self) -> list[Client]:
+        """As they were met."""
+        return list(self._found.values())
+
+    def merge(self, others: list[Client]) -> None:
+        """Adds what another one collected."""
+        for other in others:
+            key = other.client_id, other.software, other.software_version
+            known = self._found.get(key)
+            if known is None:
+                self._found[key] = other
+            else:
+                known.merge(other)
 
     @property
     def found(self) -> list[Client]:

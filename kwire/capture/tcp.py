@@ -76,14 +76,16 @@ def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Cho
 class Chosen:
     """Which connections are looked at: those with one of the ports and one of the hosts (none given: all).
 
-    hosts are addresses as (high, low)."""
+    hosts are addresses as (high, low). share: (i, n), only every n-th connection, the i-th of each n, the same ones in
+    every process."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
+    share: tuple[int, int] | None = None
 
     def mask(self, found: Datagrams, source_port: Ints, target_port: Ints) -> NDArray[np.bool_] | bool:
         """Of each segment whether it is wanted."""
-        if not self.ports and not self.hosts:
+        if not self.ports and not self.hosts and self.share is None:
             return True
         out = np.ones(len(source_port), bool)
         if self.ports:
@@ -95,6 +97,12 @@ class Chosen:
                 near |= (found.source_high == np.uint64(high)) & (found.source == np.uint64(low))
                 near |= (found.target_high == np.uint64(high)) & (found.target == np.uint64(low))
             out &= near
+        if self.share is not None:
+            number, of = self.share
+            both = (found.source ^ found.target) * np.uint64(31) + (source_port ^ target_port).astype(np.uint64)
+            with np.errstate(over="ignore"):  # ephemeral ports are often all even: the upper bits must decide
+                both = (both * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
+            out &= both % np.uint64(of) == np.uint64(number)
         return out
 
 

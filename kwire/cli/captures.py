@@ -34,7 +34,7 @@ class Duration(click.ParamType[int]):
     name = "duration"
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m)?", str(value).strip())
+        found = re.fullmatch(r"(\d{1,12}(?:\.\d+)?)\s*(ns|us|µs|ms|s|m)?", str(value).strip())
         if found is None:
             self.fail(f"{value} is no duration; as 100ms, 1.5s", param, ctx)
         return round(float(found[1]) * UNITS[found[2] or "s"])
@@ -53,7 +53,7 @@ class Size(click.ParamType[int]):
 
 
 class Moment(click.ParamType[tuple[bool, int]]):
-    """Seconds since the capture's start (12.5), or a time, UTC (2026-11-21T14:03:22.5, 14:03:22): (absolute, ns)."""
+    """Seconds since the capture's start (12.5), or a time, UTC (2026-11-21T14:03:22.5): (absolute, ns)."""
 
     name = "time"
 
@@ -62,7 +62,7 @@ class Moment(click.ParamType[tuple[bool, int]]):
     ) -> tuple[bool, int]:
         if isinstance(value, tuple):
             return value
-        if re.fullmatch(r"\+?\d+(\.\d+)?s?", value):
+        if re.fullmatch(r"\+?\d{1,12}(\.\d+)?s?", value):
             return False, round(float(value.strip("+s")) * 1e9)
         try:
             parsed = datetime.fromisoformat(value)

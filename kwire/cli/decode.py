@@ -76,7 +76,9 @@ def command(
     from kwire.cli.literals import to_bytes
     from kwire.codec.identify import identify, identify_as
 
-    if packet is not None or connection is not None or index is not None:
+    if index is not None and connection is None and packet is None:
+        raise click.UsageError("--index counts the frames of a connection; --connection says of which")
+    if packet is not None or connection is not None:
         views = Views(output, full, notes, elements or 0, inner, show_secrets)
         path = getattr(file, "name", "-") if file is not sys.stdin.buffer else "-"
         return _captured("-" if path == "<stdin>" else path, packet, connection, index, views, paths, library(schema))

@@ -39,7 +39,8 @@ def frames_of(
     if not found:
         raise CaptureError(path, _nearest(packet, connection, index, sorted(set(packets))))
     if packet is None and len(names) > 1:
-        raise CaptureError(path, f"{len(names)} connections hold {connection}: {', '.join(sorted(names)[:4])}, …")
+        more = ", …" if len(names) > 4 else ""
+        raise CaptureError(path, f"{len(names)} connections hold {connection}: {', '.join(sorted(names)[:4])}{more}")
     return reading, sorted(found, key=lambda pair: (pair[0].time, pair[0].kind))
 
 

@@ -87,7 +87,7 @@ def command(
         if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
             sys.stdout.writelines(reading.lines(Lines(Bodies(show_secrets, inner) if body else None)))
             return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
-        exchanges = tally.count(reading.exchanges(), chosen)
+        exchanges = tally.count(reading.exchanges(), chosen, reading.tracking)
         if not_kafka:
             tally.drain(exchanges)
             return _show_not_kafka(reading, over, output, utc)
@@ -113,8 +113,10 @@ class Tally:
     def __init__(self) -> None:
         self.seen = self.shown = self.malformed = self.wrong = 0
 
-    def count(self, exchanges: Iterator[Exchange], chosen: Selection) -> Iterator[Exchange]:
-        """Those that are wanted."""
+    def count(self, exchanges: Iterator[Exchange], chosen: Selection, tracking: bool) -> Iterator[Exchange]:
+        """Those that are wanted. tracking: what they are about is asked for."""
+        from kwire.session.select import remember
+
         everything = type(chosen)() == chosen
         for exchange in exchanges:
             self.seen += 1
@@ -125,8 +127,8 @@ class Tally:
                 self.shown += 1
                 self.wrong += exchange.error is not None
                 yield exchange
-            elif chosen.needs_about:
-                _ = exchange.about  # an incremental fetch builds on all before it
+            elif tracking:
+                remember(exchange)
 
     def drain(self, exchanges: Iterator[Exchange]) -> None:
         for _ in exchanges:

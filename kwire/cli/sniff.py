@@ -108,6 +108,15 @@ def _exchanges(
     """Those that are wanted, as they become complete; None when a moment passed without any."""
     from kwire.capture.save import PcapngWriter
     from kwire.session.reader import only_exchanges
+    from kwire.session.select import remember
+
+    def wanted(found: list[Exchange]) -> Iterator[Exchange]:
+        for exchange in found:
+            tally[0] += 1
+            remember(exchange)
+            if tally[1] != count and chosen.holds(exchange):
+                tally[1] += 1
+                yield exchange
 
     writer = PcapngWriter(saved) if saved else None
     until = None if duration is None else time.monotonic() + duration / 1e9
@@ -118,16 +127,12 @@ def _exchanges(
                 start, size = int(packets.start[at]), int(packets.captured[at])
                 data = bytes(packets.buffer[start : start + size])
                 writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
-        for exchange in found:
-            tally[0] += 1
-            if chosen.holds(exchange):
-                tally[1] += 1
-                yield exchange
-                if tally[1] == count:
-                    return
+        yield from wanted(found)
+        if tally[1] == count:
+            return
         if not found:
             yield None
-    yield from (exchange for exchange in only_exchanges(reader.finish()) if chosen.holds(exchange))
+    yield from wanted(list(only_exchanges(reader.finish())))
 
 
 def _show(

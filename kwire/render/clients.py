@@ -10,7 +10,7 @@ from kwire.render.exchanges import clock
 from kwire.render.lines import Line, clean, flowing, joined, paragraph
 
 SHOWN = 4  # addresses in a line, at most
-GLUE = "\N{WORD JOINER}"  # keeps an API and its versions in one line
+GLUE = "\N{NO-BREAK SPACE}"  # keeps an API and its versions in one line
 
 
 def clients_lines(clients: Clients, width: int) -> list[Line]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -57,6 +57,7 @@ class Settings:
     held: int = HELD
     max_size: int = MAX_SIZE
     library: Library | None = None
+    share: tuple[int, int] | None = None
 
 
 class Reader:
@@ -78,7 +79,7 @@ class Reader:
         self.last_time = 0
         self.kinds = Kinds(self.settings.library)
         self._tracking, self._ordered, self._ended = tracking, ordered, ended
-        self._chosen = Chosen(self.settings.ports, self.settings.hosts)
+        self._chosen = Chosen(self.settings.ports, self.settings.hosts, self.settings.share)
         self._brokers = Brokers(self.settings.ports)
         self._network, self._connections = Network(), Connections(self.settings.held)
         self._conversations: dict[int, Conversation] = {}
@@ -263,18 +264,19 @@ class Reading:
         return heapq.merge(*streams, key=lambda exchange: exchange.time)
 
     def lines(self, lines: Lines) -> Iterator[str]:
-        """The message records as lines of JSON, in the same order, two for an exchange; several times as fast. tally
-        gets how many exchanges there were, and how many frames were malformed."""
-        for path in self.paths:
-            for item in self._items(path, Topics(), lines):
-                self.tally[0] += 1
-                if isinstance(item, str):
-                    yield item
-                    continue
-                for message in (item.request, item.response):
-                    if message is not None:
-                        self.tally[1] += message.quality == "malformed"
-                        yield lines.line(message, item, lines.body(message)) + "\n"
+        """The message records as lines of JSON, in the same order, two for an exchange; of a single capture several
+        times as fast. tally gets how many exchanges there were, and how many frames were malformed."""
+        single = len(self.paths) == 1  # several are merged by their exchanges' times
+        items: Iterator[Item] = self._items(self.paths[0], Topics(), lines) if single else iter(self.exchanges())
+        for item in items:
+            self.tally[0] += 1
+            if isinstance(item, str):
+                yield item
+                continue
+            for message in (item.request, item.response):
+                if message is not None:
+                    self.tally[1] += message.quality == "malformed"
+                    yield lines.line(message, item, lines.body(message)) + "\n"
 
     def through(self, sink: Sink) -> Iterator[Exchange]:
         """Exchanges that the fast path did not read, in no order; the others went to the sink."""
@@ -294,16 +296,21 @@ class Reading:
         return sorted(found, key=lambda entry: entry[2].time)
 
     @property
-    def notes(self) -> list[str]:
-        """What was damaged, cut, given up or not read, each with its capture."""
-        found = [(capture.name, note) for capture in self.captures for note in capture.notes]
-        found += [(reader.name, note) for reader in self.readers for note in reader.notes]
+    def remarks(self) -> list[tuple[str, str, str]]:
+        """What was damaged, not read or dropped: the capture, which of these, and what there is to say."""
+        found = [(capture.name, "damaged", note) for capture in self.captures for note in capture.notes]
+        found += [(reader.name, "not read", note) for reader in self.readers for note in reader.notes]
         found += [
-            (capture.name, f"{capture.dropped:,} packets were dropped while capturing")
+            (capture.name, "dropped", f"{capture.dropped:,} packets were dropped while capturing")
             for capture in self.captures
             if capture.dropped
         ]
-        return [f"{name}: {note}" for name, note in found]
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """The same as lines."""
+        return [f"{name}: {note}" for name, _, note in self.remarks]
 
     @property
     def damaged(self) -> bool:
@@ -337,7 +344,8 @@ class Reading:
         ahead = Topics()
         for path in self.paths:
             capture = open_capture(path)
-            reader = Reader(capture.name, self.settings, tracking=True, ordered=False, topics=ahead)
+            settings = replace(self.settings, share=None)
+            reader = Reader(capture.name, settings, tracking=True, ordered=False, topics=ahead)
             for packets in capture.blocks():
                 reader.feed(packets)
             reader.finish()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
 
 Names = str | int | Iterable[str | int]
+FETCH = 1
 WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
 
 
@@ -59,8 +60,7 @@ class Selection:
     def of_all(self, exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
         """The ones that are wanted."""
         for exchange in exchanges:
-            if self.needs_about:
-                _ = exchange.about  # an incremental fetch builds on all before it
+            remember(exchange)
             if self.holds(exchange):
                 yield exchange
 
@@ -104,7 +104,16 @@ def _texts(values: Names) -> tuple[str, ...]:
     return tuple(str(value) for value in _each(values))
 
 
+def remember(exchange: Exchange) -> None:
+    """Takes notice of an exchange that may not be wanted: an incremental fetch builds on all before it."""
+    first = exchange.first
+    if first.api is not None and first.api.key == FETCH:
+        _ = exchange.about
+
+
 def _key(name: str) -> int:
+    if name.isdecimal():
+        return builtin().api(int(name)).key or 0
     found = builtin().find(name).definition.key
     if found is None:
         raise UnknownName("API", name)

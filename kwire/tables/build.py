@@ -44,32 +44,38 @@ def build(
 ) -> Reading:  # fmt: skip
     """Reads captures and hands over batches of rows, a table's name with each, in bounded memory."""
     builder = Builder(names, emit, bodies)
-    reading = Reading(
-        list(paths), settings or Settings(), tracking=not builder.fast, ended=builder.close, progress=progress
-    )
-    if builder.fast:
-        for exchange in reading.through(builder):
-            builder.add(exchange)
-    else:
-        for exchange in reading.exchanges():
-            builder.add(exchange)
+    reading = read_into(builder, paths, settings or Settings(), progress)
     builder.finish(reading)
+    return reading
+
+
+def read_into(
+    builder: Builder, paths: Sequence[str | Path], settings: Settings,
+    progress: Callable[[Capture], None] | None = None,
+) -> Reading:  # fmt: skip
+    """Reads captures into a builder."""
+    reading = Reading(list(paths), settings, tracking=not builder.fast, ended=builder.close, progress=progress)
+    exchanges = reading.through(builder) if builder.fast else reading.exchanges()
+    for exchange in exchanges:
+        builder.add(exchange)
     return reading
 
 
 class Builder:
     """Takes batches, exchanges and connections, and emits rows. fast: that no body is needed.
 
-    bodies: as JSON, for the table of that name, which is empty without."""
+    bodies: as JSON, for the table of that name, which is empty without. whole: whether it tells what concerns captures
+    as a whole. exchanges counts them."""
 
-    def __init__(self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None) -> None:
+    def __init__(self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True) -> None:
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
             raise UnknownName("table", name, tuple(COLUMNS))
         self.fast = self.names <= FAST
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
-        self._facts, self._clients, self._stats = Facts(self.names), Clients(), Stats()
+        self._whole, self.exchanges = whole, 0
+        self._facts, self.clients, self._stats = Facts(self.names), Clients(), Stats()
 
     def accepts(self, _: Kind) -> bool:
         """Whether the fast path may read a kind."""
@@ -77,6 +83,7 @@ class Builder:
 
     def batch(self, batch: Batch) -> tuple[()]:
         """What the fast path read."""
+        self.exchanges += len(batch)
         if "messages" in self.names:
             for made in fast.message_batches(batch):
                 self._emit("messages", made)
@@ -86,6 +93,7 @@ class Builder:
 
     def add(self, exchange: Exchange) -> None:
         """An exchange."""
+        self.exchanges += 1
         if "messages" in self.names:
             for row in rows.message_rows(exchange):
                 self._put("messages", row)
@@ -94,7 +102,7 @@ class Builder:
         if self.fast:
             return
         if "clients" in self.names:
-            self._clients.add(exchange)
+            self.clients.add(exchange)
         if self._bodies is not None:
             self._put_bodies(exchange)
         for name, row in self._facts.rows(exchange):
@@ -114,23 +122,24 @@ class Builder:
                 "what": "not Kafka", "note": " ".join(filter(None, (verdict.what, verdict.detail))),
             })  # fmt: skip
 
-    def finish(self, reading: Reading) -> None:
-        """All was read."""
-        if "clients" in self.names:
-            for row in rows.client_rows(self._clients):
-                self._put("clients", row)
+    def finish(self, reading: Reading, clients: bool = True) -> None:
+        """All was read. clients: whether their rows are made too."""
+        if "clients" in self.names and clients and self.clients.found:
+            self._emit("clients", client_batch(self.clients))
         if "quality" in self.names:
-            for conversation, kind, skipped in reading.take_skipped(None):
-                self._put("quality", {
-                    "capture": conversation.capture, "connection": conversation.name, "time": skipped.time,
-                    "what": "skipped", "kind": kind, "position": skipped.position, "bytes": skipped.length,
-                    "note": skipped.reason,
-                })  # fmt: skip
-            for note in reading.notes:
-                capture, _, text = note.partition(": ")
-                self._put("quality", {"capture": capture, "what": "damaged", "note": text})
+            self._quality(reading)
         for name in self.names:
             self._flush(name)
+
+    def _quality(self, reading: Reading) -> None:
+        for conversation, kind, skipped in reading.take_skipped(None):
+            self._put("quality", {
+                "capture": conversation.capture, "connection": conversation.name, "time": skipped.time,
+                "what": "skipped", "kind": kind, "position": skipped.position, "bytes": skipped.length,
+                "note": skipped.reason,
+            })  # fmt: skip
+        for capture, what, note in reading.remarks if self._whole else ():
+            self._put("quality", {"capture": capture, "what": what, "note": note})
 
     def _put_bodies(self, exchange: Exchange) -> None:
         assert self._bodies is not None
@@ -151,6 +160,11 @@ class Builder:
         found, self._rows[name] = self._rows[name], []
         if found:
             self._emit(name, _record_batch(name, found))
+
+
+def client_batch(clients: Clients) -> pa.RecordBatch:
+    """The table clients."""
+    return _record_batch("clients", list(rows.client_rows(clients)))
 
 
 def _record_batch(name: str, found: list[rows.Row]) -> pa.RecordBatch:

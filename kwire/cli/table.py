@@ -1,0 +1,143 @@
+"""kwire table: captures to Parquet, Arrow or CSV files."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kwire.cli.captures import Progress, connection_options, fewer_collections, open_captures, settings
+from kwire.cli.options import library, schema_option
+from kwire.errors import Exit, KwireError
+
+if TYPE_CHECKING:
+    from kwire.session.reader import Settings
+    from kwire.session.record import BodyTexts
+    from kwire.tables.writer import Files
+
+NEEDED = "kwire table needs pyarrow: pip install 'kwire[table]'"
+
+
+class Missing(KwireError):
+    """A package that an extra brings is not there."""
+
+
+@click.command()
+@click.argument("paths", metavar="CAPTURE...", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the files go: DIR/messages.parquet and so on.",
+)
+@click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "arrow", "csv"]),
+    default="parquet",
+    show_default=True,
+    help="The form of the files.",
+)
+@click.option("--bodies", is_flag=True, help="The table bodies too: every body as JSON.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), metavar="N", help="Processes; as many as there are cores otherwise."
+)
+@click.option("--columns", "listing", is_flag=True, help="The tables and their columns, and no files.")
+@click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
+@connection_options
+@schema_option
+def command(
+    paths: tuple[str, ...], folder: Path | None, chosen: str | None, form: str, bodies: bool, jobs: int | None,
+    listing: bool, show_secrets: bool, ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int,
+    schema: Path | None,
+) -> int:  # fmt: skip
+    """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
+    connections, quality. A file has its name only when it is whole."""
+    if listing:
+        return _list()
+    if folder is None or not paths:
+        raise click.UsageError("needs captures, and -o DIR")
+    from kwire.render.bodies import Bodies
+
+    names = _names(chosen, bodies)
+    bounds = settings(ports, hosts, max_frame, hold, library(schema) if schema else None)
+    texts = Bodies(show_secrets) if "bodies" in names else None
+    many = 1 if "-" in paths or schema else jobs or os.cpu_count() or 1
+    fewer_collections()
+    if importlib.util.find_spec("pyarrow") is None:
+        raise Missing(NEEDED)
+    return _write(open_captures(paths), folder, names, form, bounds, many, texts)
+
+
+def _write(
+    paths: list[str | Path], folder: Path, names: list[str], form: str, bounds: Settings, jobs: int,
+    texts: BodyTexts | None,
+) -> int:  # fmt: skip
+    from kwire.tables.writer import Files
+
+    files = Files(folder, names, form)
+    try:
+        if jobs > 1:
+            from kwire.tables.jobs import build_with_jobs
+
+            outcome = build_with_jobs(paths, names, files.write, bounds, jobs, texts)
+            notes, exchanges = outcome.notes, outcome.exchanges
+        else:
+            notes, exchanges = _alone(paths, names, files, bounds, texts)
+        files.close()
+    except BaseException:
+        files.abandon()
+        raise
+    for note in notes[:20]:
+        print(f"kwire: {note}", file=sys.stderr)
+    said = ", ".join(f"{count:,} {name}" for name, count in files.rows.items())
+    print(f"kwire: {said} to {folder}", file=sys.stderr)
+    return Exit.OK if exchanges else Exit.NOT_KAFKA
+
+
+def _alone(
+    paths: list[str | Path], names: list[str], files: Files, bounds: Settings, texts: BodyTexts | None
+) -> tuple[list[str], int]:
+    """In this process alone; notes on the captures, and how many exchanges there were."""
+    from kwire.tables.build import Builder, read_into
+
+    progress = Progress(True)
+    try:
+        builder = Builder(names, files.write, texts)
+        reading = read_into(builder, paths, bounds, progress)
+        builder.finish(reading)
+    finally:
+        progress.stop()
+    return reading.notes, builder.exchanges
+
+
+def _names(chosen: str | None, bodies: bool) -> list[str]:
+    from kwire.errors import UnknownName
+    from kwire.tables.columns import COLUMNS, DEFAULT
+
+    names = [name.strip() for name in chosen.split(",")] if chosen else list(DEFAULT)
+    for name in names:
+        if name not in COLUMNS:
+            import difflib
+
+            raise UnknownName("table", name, tuple(difflib.get_close_matches(name, COLUMNS, 2)))
+    return names + ["bodies"] * (bodies and "bodies" not in names)
+
+
+def _list() -> int:
+    from kwire.cli.output import show, width
+    from kwire.render.lines import table
+    from kwire.tables.columns import COLUMNS
+
+    for number, (name, columns) in enumerate(COLUMNS.items()):
+        rows = [[(column, "name"), (kind, "type"), (what, "")] for column, kind, what in columns]
+        show([*([[]] if number else []), [(name, "title")]])
+        show(table(["column", "type", "what"], rows, width()))
+    return Exit.OK

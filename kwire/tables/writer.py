@@ -1,0 +1,128 @@
+"""Tables as files, written while captures are read: Parquet, Arrow, CSV. A file has its name only when it is whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GROUP = 1 << 17  # rows of a Parquet row group
+SUFFIXES = {"parquet": "parquet", "arrow": "arrow", "csv": "csv"}
+Opener = Callable[[str, Any], Any]
+
+
+class Files:
+    """write(name, batch) as batches come; close() when all is there, abandon() when it is not.
+
+    The files are DIR/NAME.parquet and so on; until close() they are hidden ones beside them. Arrow is imported with the
+    first rows only: workers are forked before that.
+    """
+
+    def __init__(self, folder: Path, names: Iterable[str], form: str = "parquet") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._open = OPENERS[form]
+        self.paths = {name: folder / f"{name}.{SUFFIXES[form]}" for name in names}
+        self._parts = {name: folder / f".{path.name}.{os.getpid()}.part" for name, path in self.paths.items()}
+        self._waiting: dict[str, list[pa.RecordBatch]] = {name: [] for name in self.paths}
+        self._counts = dict.fromkeys(self.paths, 0)
+        self.rows = dict.fromkeys(self.paths, 0)
+        self._writers: dict[str, Any] = {}
+
+    def write(self, name: str, batch: pa.RecordBatch) -> None:
+        """Adds rows; they go out in groups."""
+        self._waiting[name].append(batch)
+        self._counts[name] += batch.num_rows
+        self.rows[name] += batch.num_rows
+        if self._counts[name] >= GROUP:
+            self._flush(name)
+
+    def close(self) -> None:
+        """Gives the files their names."""
+        for name in self.paths:
+            self._flush(name)
+            self._writer(name).close()
+        for name, path in self.paths.items():
+            os.replace(self._parts[name], path)
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        for writer in self._writers.values():
+            writer.close()
+        for part in self._parts.values():
+            part.unlink(missing_ok=True)
+
+    def _flush(self, name: str) -> None:
+        import pyarrow as pa
+
+        from kwire.tables.schemas import SCHEMAS
+
+        if self._waiting[name]:
+            table = pa.Table.from_batches(self._waiting[name], SCHEMAS[name])
+            self._writer(name).write_table(table)
+        self._waiting[name], self._counts[name] = [], 0
+
+    def _writer(self, name: str) -> Any:
+        from kwire.tables.schemas import SCHEMAS
+
+        known = self._writers.get(name)
+        if known is None:
+            known = self._writers[name] = self._open(str(self._parts[name]), SCHEMAS[name])
+        return known
+
+
+def _parquet(path: str, schema: pa.Schema) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=1)
+
+
+def _arrow(path: str, schema: pa.Schema) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.new_file(path, schema)
+
+
+def _csv(path: str, schema: pa.Schema) -> Any:
+    return _Csv(path, schema)
+
+
+class _Csv:
+    """CSV has no lists: they are written as JSON."""
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        fields = [pa.field(field.name, pa.string() if _nested(field.type) else field.type) for field in schema]
+        self._schema = pa.schema(fields)
+        self._writer = pyarrow.csv.CSVWriter(path, self._schema)
+
+    def write_table(self, table: pa.Table) -> None:
+        import json
+
+        import pyarrow as pa
+
+        columns = []
+        for column in table.columns:
+            if _nested(column.type):
+                texts = [None if value is None else json.dumps(value) for value in column.to_pylist()]
+                columns.append(pa.array(texts, pa.string()))
+            else:
+                columns.append(column)
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _nested(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_nested(kind))
+
+
+OPENERS: dict[str, Opener] = {"parquet": _parquet, "arrow": _arrow, "csv": _csv}

@@ -1,0 +1,293 @@
+"""The fast path: over real captures, whole and damaged ones, in blocks of any size, it says what the slow path says."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from struct import pack, unpack_from
+from typing import Any
+
+import pytest
+
+from kwire.capture import source
+from kwire.codec import scan_columns
+from kwire.render.bodies import Bodies
+from kwire.session import bulk, conversation
+from kwire.session.reader import Reading, Settings
+from kwire.session.record import Lines
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+FILES = sorted(CAPTURES.glob("*.pcap*"))
+KAFKA = [path for path in FILES if path.name not in ("notkafka.pcap", "tls.pcap", "sasl-v0.pcap")]
+HEADER, RECORD = 24, 16  # bytes of a pcap's header, and of a packet's
+names = pytest.mark.parametrize("path", FILES, ids=[path.name.split(".")[0] for path in FILES])
+with_bodies = pytest.mark.parametrize("bodies", [False, True], ids=["rows", "bodies"])
+
+
+class Taken:
+    """How many exchanges the fast path took."""
+
+    def __init__(self) -> None:
+        self.pairs = self.batches = 0
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
+    """The fast path runs on all that it can, however little there is."""
+    counted, run = Taken(), bulk.Bulk.run
+
+    def counting(self: bulk.Bulk) -> bulk.Batch | None:
+        batch = run(self)
+        if batch is not None:
+            counted.pairs += len(batch)
+            counted.batches += 1
+        return batch
+
+    monkeypatch.setattr(bulk.Bulk, "run", counting)
+    monkeypatch.setattr(bulk, "LEAST", 1)
+    monkeypatch.setattr(conversation, "BULK_LEAST", 20)
+    monkeypatch.setattr(scan_columns, "FEW", 1)
+    return counted
+
+
+def _lines(bodies: bool) -> Lines:
+    return Lines(Bodies() if bodies else None)
+
+
+def fast(path: Path, bodies: bool = False) -> tuple[list[str], list[int]]:
+    reading = Reading([path])
+    text = "".join(reading.lines(_lines(bodies)))
+    return text.splitlines(), reading.tally
+
+
+def slow(path: Path, bodies: bool = False) -> tuple[list[str], list[int]]:
+    lines, out, tally = _lines(bodies), [], [0, 0]
+    for exchange in Reading([path]).exchanges():
+        tally[0] += 1
+        for message in (exchange.request, exchange.response):
+            if message is not None:
+                tally[1] += message.quality == "malformed"
+                out.append(lines.line(message, exchange, lines.body(message)))
+    return out, tally
+
+
+def _packets(path: Path) -> tuple[bytes, list[bytes]]:
+    """A capture's header, and its packets with theirs."""
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    out, at = [], HEADER
+    while at < len(data):
+        end = at + RECORD + unpack_from("<I", data, at + 8)[0]
+        out.append(data[at:end])
+        at = end
+    return data[:HEADER], out
+
+
+def _flipped(packet: bytes, rng: random.Random) -> bytes:
+    """Bytes behind the TCP header changed: here that is 14 + 20 + 32 bytes, or 20 more of IPv6."""
+    if len(packet) <= RECORD + 86:
+        return packet
+    changed = bytearray(packet)
+    for _ in range(rng.choice((1, 2, 5))):
+        changed[rng.randrange(RECORD + 66, len(packet))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
+    return bytes(changed)
+
+
+def _cut(packet: bytes, rng: random.Random) -> bytes:
+    """As a snaplen would cut it."""
+    kept = rng.randrange(60, max(len(packet) - RECORD, 61))
+    return packet if len(packet) - RECORD <= kept else packet[:8] + pack("<I", kept) + packet[12 : RECORD + kept]
+
+
+def _damaged(packets: list[bytes], how: str, rng: random.Random) -> list[bytes]:
+    out = list(packets)
+    for _ in range(1 + len(packets) // 25):
+        at = rng.randrange(len(out))
+        match how:
+            case "flipped":
+                out[at] = _flipped(out[at], rng)
+            case "dropped":
+                del out[at]
+            case "repeated":
+                out.insert(min(at + rng.randrange(20), len(out)), out[at])
+            case "reordered":
+                out.insert(max(at - rng.randrange(1, 8), 0), out.pop(at))
+            case "cut":
+                out[at] = _cut(out[at], rng)
+    return out[rng.randrange(len(out) // 2) :] if how == "midstream" else out
+
+
+@names
+@with_bodies
+def test_its_lines_are_those_of_the_slow_path(path: Path, bodies: bool, taken: Taken) -> None:
+    assert fast(path, bodies) == slow(path, bodies)
+    assert (taken.pairs > 0) == (path in KAFKA)
+
+
+def test_it_takes_most_of_what_is_regular(taken: Taken) -> None:
+    rows, tally = fast(CAPTURES / "consumer848.pcap")
+    assert len(rows) == 204
+    assert tally == [102, 0]
+    assert taken.pairs > 60
+
+
+@names
+@pytest.mark.parametrize("window", [4 << 10, 1 << 10], ids=["4K", "1K"])
+def test_frames_and_pairs_may_lie_across_blocks(
+    path: Path, window: int, taken: Taken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = sorted(slow(path)[0])
+    monkeypatch.setattr(source.Source.__init__, "__kwdefaults__", {"follow": False, "window": window})
+    rows, tally = fast(path, True)
+    assert (rows, tally) == slow(path, True)
+    assert sorted(fast(path)[0]) == whole
+    if path in KAFKA:
+        assert taken.batches > 1
+
+
+@pytest.mark.parametrize("how", ["flipped", "dropped", "repeated", "reordered", "cut", "midstream"])
+@pytest.mark.parametrize("path", KAFKA, ids=[path.name.split(".")[0] for path in KAFKA])
+def test_damaged_captures_read_the_same_both_ways(path: Path, how: str, taken: Taken, tmp_path: Path) -> None:
+    header, packets = _packets(path)
+    rng = random.Random(f"{path.name} {how}")
+    for turn in range(2 if len(packets) < 700 else 1):
+        made = tmp_path / f"{turn}.pcap"
+        made.write_bytes(header + b"".join(_damaged(packets, how, rng)))
+        for bodies in (False, True):
+            assert fast(made, bodies) == slow(made, bodies), turn
+    assert taken.pairs
+
+
+def test_without_lowered_thresholds_little_is_left_to_the_slow_path() -> None:
+    path = CAPTURES / "classic.pcap.gz"
+    assert fast(path) == slow(path)
+
+
+@pytest.mark.parametrize("bodies", [False, True])
+def test_several_captures_are_merged_in_the_order_of_time(bodies: bool) -> None:
+    paths = [CAPTURES / name for name in ("pyclients.pcap", "classic.pcap.gz", "consumer848.pcap")]
+    lines = _lines(bodies)
+    merged = [
+        lines.line(message, exchange, lines.body(message))
+        for exchange in Reading(paths).exchanges()
+        for message in (exchange.request, exchange.response)
+        if message is not None
+    ]
+    assert "".join(Reading(paths).lines(_lines(bodies))).splitlines() == merged
+    assert len({line[:30] for line in merged[150:260]}) > 1
+
+
+def _job(
+    frames: list[bytes], answers: list[bytes], traffic: Any, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> Iterator[tuple[list[str], list[str]]]:
+    """What both ways make of a connection in which all requests come before all answers."""
+    tcp = traffic.connection()
+    for frame in frames:
+        tcp.send(frame)
+    for answer in answers:
+        tcp.answer(answer)
+    tcp.close()
+    traffic.save(path)
+    yield fast(path, True)[0], slow(path, True)[0]
+
+
+def _heartbeats(traffic: Any, count: int, first: int = 0, **body: Any) -> tuple[list[bytes], list[bytes]]:
+    asked = {"GroupId": "g", "GenerationId": 3, "MemberId": "m"}
+    return (
+        [traffic.request("Heartbeat", 4, asked, ident=first + at) for at in range(count)],
+        [traffic.response("Heartbeat", 4, body, ident=first + at) for at in range(count)],
+    )
+
+
+IRREGULAR = {
+    "regular": lambda _, asked, answers: (asked, answers),
+    "another id": lambda _, asked, answers: (asked, [answers[0], *answers[2:], answers[1]]),
+    "an answer is missing": lambda _, asked, answers: (asked, [*answers[:9], *answers[10:]]),
+    "a request is missing": lambda _, asked, answers: ([*asked[:9], *asked[10:]], answers),
+    "bytes behind a body": lambda t, asked, answers: (
+        asked,
+        [*answers[:9], t.response("Heartbeat", 4, bytes(9), ident=9), *answers[10:]],
+    ),
+    "a body that is cut": lambda t, asked, answers: (
+        [*asked[:9], t.request("Heartbeat", 4, b"\x05ab", ident=9), *asked[10:]],
+        answers,
+    ),
+    "header tags": lambda t, asked, answers: (
+        asked,
+        [*answers[:9], t.response("Heartbeat", 4, {}, ident=9, tags=b"\1\x63\2ab"), *answers[10:]],
+    ),
+    "acks=0": lambda t, asked, answers: (
+        [*asked[:9], t.request("Produce", 9, {"Acks": 0}, ident=99), *asked[9:]],
+        answers,
+    ),
+    "a version nobody knows": lambda t, asked, answers: (
+        [*asked[:9], t.request(12, 20, b"\0\0", ident=9), *asked[10:]],
+        answers,
+    ),
+    "an API nobody knows": lambda t, asked, answers: (
+        [*asked[:9], t.request(999, 0, b"", ident=9), *asked[10:]],
+        answers,
+    ),
+    "frames too small": lambda t, asked, answers: (asked, [*answers[:9], t.size_prefixed(b"\0"), *answers[9:]]),
+    "a client id that is no text": lambda t, asked, answers: (
+        [*asked[:9], t.request("Heartbeat", 4, {}, ident=9, client=b"\xff\x1b["), *asked[10:]],
+        answers,
+    ),
+    "no client id": lambda t, asked, answers: (
+        [*asked[:9], t.request("Heartbeat", 4, {}, ident=9, client=None), *asked[10:]],
+        answers,
+    ),
+    "errors": lambda t, asked, answers: (
+        asked,
+        [*answers[:9], t.response("Heartbeat", 4, {"ErrorCode": 25}, ident=9), *answers[10:]],
+    ),
+    "an error nobody knows": lambda t, asked, answers: (
+        asked,
+        [*answers[:9], t.response("Heartbeat", 4, {"ErrorCode": -7}, ident=9), *answers[10:]],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IRREGULAR)
+def test_what_is_irregular_in_a_connection(
+    what: str, traffic: Any, taken: Taken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked, answers = IRREGULAR[what](traffic, *_heartbeats(traffic, 20))
+    for quick, exact in _job(asked, answers, traffic, monkeypatch, tmp_path / "made.pcap"):
+        assert quick == exact
+        assert len(exact) > 35
+
+
+@pytest.mark.parametrize("key", [17, 18, 36])
+def test_what_says_who_the_client_is_goes_to_the_conversation(
+    key: int, traffic: Any, taken: Taken, tmp_path: Path
+) -> None:
+    api = {17: "SaslHandshake", 18: "ApiVersions", 36: "SaslAuthenticate"}[key]
+    asked, answers = _heartbeats(traffic, 6)
+    for at in range(6, 20):
+        asked.append(traffic.request(api, 1, {}, ident=at))
+        answers.append(traffic.response(api, 1, {}, ident=at))
+    for quick, exact in _job(asked, answers, traffic, None, tmp_path / "made.pcap"):  # type: ignore[arg-type]
+        assert quick == exact
+    assert taken.pairs == 0
+
+
+def test_a_size_beyond_the_bound_is_left_to_the_slow_path(traffic: Any, taken: Taken, tmp_path: Path) -> None:
+    asked, answers = _heartbeats(traffic, 20)
+    path = tmp_path / "made.pcap"
+    tcp = traffic.connection()
+    for pair in zip(asked, answers, strict=True):
+        tcp.send(pair[0]).answer(pair[1])
+    traffic.save(path)
+    settings = Settings(max_size=12)
+    quick = "".join(Reading([path], settings).lines(Lines())).splitlines()
+    lines = Lines()
+    exact = [
+        lines.line(message, exchange)
+        for exchange in Reading([path], settings).exchanges()
+        for message in (exchange.request, exchange.response)
+        if message is not None
+    ]
+    assert quick == exact
+    assert taken.pairs == 0
