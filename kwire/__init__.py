@@ -38,6 +38,9 @@ __all__ = [
     "explain",
     "read",
     "read_records",
+    "to_arrow",
+    "to_pandas",
+    "to_polars",
 ]
 __version__ = "0.1.0"
 
@@ -89,6 +92,27 @@ def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iter
     chosen = Selection.of(**filters)
     reading = Reading([path], Settings(frozenset(ports)), tracking=True)
     return chosen.of_all(reading.exchanges())
+
+
+def to_arrow(path: str | Path, table: str = "messages") -> Any:
+    """A table of a capture as a pyarrow.Table; kwire table --columns tells which there are. Needs kwire[table]. Raises
+    CaptureError, OSError, UnknownName."""
+    from kwire.render.bodies import Bodies
+    from kwire.tables.build import tables_of
+
+    return tables_of([path], [table], bodies=Bodies() if table == "bodies" else None)[table]
+
+
+def to_pandas(path: str | Path, table: str = "messages") -> Any:
+    """The same as a pandas.DataFrame."""
+    return to_arrow(path, table).to_pandas()
+
+
+def to_polars(path: str | Path, table: str = "messages") -> Any:
+    """The same as a polars.DataFrame."""
+    import polars
+
+    return polars.from_arrow(to_arrow(path, table))
 
 
 def read_records(data: Bytes) -> Batches:
