@@ -71,8 +71,8 @@ class Connection:
 class Connections:
     """feed(segments) gives the connections that got something new, each once, those that are over as finished."""
 
-    def __init__(self, held: int = HELD, idle: int = IDLE) -> None:
-        self._held, self._idle = held, idle
+    def __init__(self, held: int = HELD, in_all: int = HELD_IN_ALL, idle: int = IDLE) -> None:
+        self._held, self._in_all, self._idle = held, in_all, idle
         self._sides: dict[Key, tuple[Connection, int]] = {}
         self._open: dict[int, Connection] = {}  # by id
         self._waiting: dict[int, Connection] = {}  # those with a hole
@@ -219,7 +219,7 @@ class Connections:
                 oldest = list(accumulate((run.times[0] for _, run in stream.held), min))  # up to each
                 while stream.held and (
                     stream.held_bytes > self._held
-                    or together > HELD_IN_ALL
+                    or together > self._in_all
                     or self.now - oldest[len(stream.held) - 1] > PATIENCE
                 ):
                     together -= stream.held_bytes

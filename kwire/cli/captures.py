@@ -7,18 +7,17 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import reduce
+from functools import reduce, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.options import Name
+from kwire.cli.options import Name, library
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.capture.files import Capture
-    from kwire.codec.library import Library
     from kwire.session.conversation import Conversation
     from kwire.session.reader import Reading, Settings
     from kwire.session.select import Selection
@@ -74,17 +73,47 @@ class Moment(click.ParamType[tuple[bool, int]]):
 
 
 def connection_options(command: Command) -> Command:
-    """Which connections are looked at, and within which bounds."""
+    """Which connections are looked at, and within which bounds: the command gets them as bounds."""
     options = [
         click.option("--port", "ports", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
                      help="Only connections with this port, which is a broker's; repeatable."),
         click.option("--host", "hosts", multiple=True, metavar="ADDRESS", help="Only connections of this address."),
         click.option("--max-frame", type=Size(), default="100m", metavar="SIZE", show_default=True,
                      help="A size prefix is believed up to here."),
+        click.option("--memory", type=Size(), default="1g", metavar="SIZE", show_default=True,
+                     help="What may wait in all: for the rest of frames, and a quarter of it behind missing packets."),
         click.option("--hold", type=Size(), default="4m", metavar="SIZE", show_default=True,
                      help="What may wait behind missing packets, for each direction of a connection."),
     ]  # fmt: skip
-    return _all(command, options)
+    return _all(_bounded(command), options)
+
+
+class Bounds(NamedTuple):
+    """What connection_options gave. Sizes are bytes."""
+
+    ports: tuple[int, ...]
+    hosts: tuple[str, ...]
+    max_frame: int
+    hold: int
+    memory: int
+
+    def settings(self, schema: Path | None = None) -> Settings:
+        """How captures are to be read. Raises click.UsageError for a host that is no address and no name."""
+        from kwire.session.reader import Settings
+
+        chosen = library(schema) if schema else None
+        hosts = frozenset(_addresses(self.hosts))
+        return Settings(frozenset(self.ports), hosts, self.hold, self.max_frame, chosen, memory=self.memory)
+
+
+def _bounded(command: Command) -> Command:
+    """The command with one argument, bounds, in place of those options."""
+
+    @wraps(command)
+    def call(**given: Any) -> Any:
+        return command(bounds=Bounds(*(given.pop(name) for name in Bounds._fields)), **given)
+
+    return call
 
 
 def exchange_options(command: Command) -> Command:
@@ -110,15 +139,6 @@ def exchange_options(command: Command) -> Command:
 
 def _all(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
     return reduce(lambda made, option: option(made), reversed(options), command)
-
-
-def settings(
-    ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, library: Library | None
-) -> Settings:
-    """From what the options say. Raises click.UsageError for a host that is no address and no name."""
-    from kwire.session.reader import Settings
-
-    return Settings(frozenset(ports), frozenset(_addresses(hosts)), hold, max_frame, library)
 
 
 def _addresses(hosts: tuple[str, ...]) -> Iterator[tuple[int, int]]:

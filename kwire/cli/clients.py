@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kwire.cli.captures import (
+    Bounds,
     Progress,
     conclude,
     connection_options,
@@ -15,10 +16,9 @@ from kwire.cli.captures import (
     fewer_collections,
     open_captures,
     selection,
-    settings,
     start_of,
 )  # fmt: skip
-from kwire.cli.options import library, schema_option
+from kwire.cli.options import schema_option
 from kwire.errors import Exit
 
 
@@ -29,7 +29,7 @@ from kwire.errors import Exit
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @schema_option
 def command(
-    paths: tuple[str, ...], ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, output: str,
+    paths: tuple[str, ...], bounds: Bounds, output: str,
     schema: Path | None, **wanted: Any,
 ) -> int:  # fmt: skip
     """Names every client of captures: its id, software and version, addresses, login, compression, and which versions
@@ -45,7 +45,7 @@ def command(
     clients = Clients()
     progress = Progress(True)
     reading = Reading(
-        open_captures(paths), settings(ports, hosts, max_frame, hold, library(schema) if schema else None),
+        open_captures(paths), bounds.settings(schema),
         tracking=chosen.needs_about, ended=clients.close, progress=progress,
     )  # fmt: skip
     kafka = False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.captures import (
+    Bounds,
     Progress,
     conclude,
     connection_options,
@@ -18,10 +19,9 @@ from kwire.cli.captures import (
     fewer_collections,
     open_captures,
     selection,
-    settings,
     start_of,
 )  # fmt: skip
-from kwire.cli.options import library, schema_option
+from kwire.cli.options import schema_option
 from kwire.errors import CaptureError, Exit
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kwire.session.reader import Reading
     from kwire.session.select import Selection
 
+MOST_FOREIGN = 10_000  # connections that are not Kafka and are shown
 FORMATS = ("text", "json", "pcap", "pcapng")
 
 
@@ -57,9 +58,9 @@ FORMATS = ("text", "json", "pcap", "pcapng")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, withheld otherwise.")
 @schema_option
 def command(
-    paths: tuple[str, ...], ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, not_kafka: bool,
-    diagrams: bool, elements: int | None, full: bool, body: bool, inner: bool, output: str, target: str | None,
-    utc: bool, follow: bool, show_secrets: bool, schema: Path | None, **wanted: Any,
+    paths: tuple[str, ...], bounds: Bounds, not_kafka: bool, diagrams: bool, elements: int | None, full: bool,
+    body: bool, inner: bool, output: str, target: str | None, utc: bool, follow: bool, show_secrets: bool,
+    schema: Path | None, **wanted: Any,
 ) -> int:  # fmt: skip
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
@@ -76,11 +77,11 @@ def command(
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that can be read twice")
     fewer_collections()
     chosen = selection(lambda: start_of(paths), **wanted)
-    over: list[Conversation] = []
+    over = Over()
     progress = Progress(output != "text" or not sys.stdout.isatty())
     reading = Reading(
-        open_captures(paths), settings(ports, hosts, max_frame, hold, library(schema) if schema else None),
-        tracking=output == "text" or chosen.needs_about, follow=follow, ended=over.append, progress=progress,
+        open_captures(paths), bounds.settings(schema),
+        tracking=output == "text" or chosen.needs_about, follow=follow, ended=over.add, progress=progress,
     )  # fmt: skip
     tally = Tally()
     try:
@@ -90,13 +91,13 @@ def command(
         exchanges = tally.count(reading.exchanges(), chosen, reading.tracking)
         if not_kafka:
             tally.drain(exchanges)
-            return _show_not_kafka(reading, over, output, utc)
+            return _show_not_kafka(reading, over.foreign, output, utc)
         if output == "json":
-            _json(exchanges, body, show_secrets, inner)
+            _json(exchanges, body, show_secrets, inner, follow)
         elif target is not None:
             _save(reading, exchanges, output, target)
         else:
-            _text(reading, exchanges, utc, diagrams, elements or 0, full, body, inner, show_secrets)
+            _text(reading, exchanges, utc, diagrams, elements or 0, full, body, inner, show_secrets, follow)
     except KeyboardInterrupt:
         if not follow:
             raise
@@ -105,6 +106,21 @@ def command(
     if output == "text" and not follow:
         tally.say(over)
     return conclude(reading, tally.seen > 0, tally.malformed > 0)
+
+
+class Over:
+    """Connections that are over: how many, and those that are not Kafka."""
+
+    def __init__(self) -> None:
+        self.kafka = self.others = 0
+        self.foreign: list[Conversation] = []
+
+    def add(self, conversation: Conversation) -> None:
+        self.kafka += conversation.is_kafka
+        if conversation.verdict is not None:
+            self.others += 1
+            if len(self.foreign) < MOST_FOREIGN:
+                self.foreign.append(conversation)
 
 
 class Tally:
@@ -134,10 +150,9 @@ class Tally:
         for _ in exchanges:
             pass
 
-    def say(self, over: list[Conversation]) -> None:
+    def say(self, over: Over) -> None:
         """A line on stderr: how much there was."""
-        kafka = sum(known.is_kafka for known in over)
-        other = sum(known.verdict is not None for known in over)
+        kafka, other = over.kafka, over.others
         parts = [f"{self.shown:,} exchanges" + (f" of {self.seen:,}" if self.shown != self.seen else "")]
         parts.append(f"{kafka:,} connection{'s' if kafka != 1 else ''}")
         if self.wrong:
@@ -148,7 +163,7 @@ class Tally:
         print("kwire: " + ", ".join(parts), file=sys.stderr)
 
 
-def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: bool) -> None:
+def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: bool, at_once: bool) -> None:
     from kwire.render.bodies import Bodies
     from kwire.session.record import Lines
 
@@ -156,12 +171,12 @@ def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: 
     for exchange in exchanges:
         for message in (exchange.request, exchange.response):
             if message is not None:
-                print(lines.line(message, exchange, lines.body(message)))
+                print(lines.line(message, exchange, lines.body(message)), flush=at_once)
 
 
 def _text(
     reading: Reading, exchanges: Iterator[Exchange], utc: bool, diagrams: bool, elements: int, full: bool,
-    body: bool, inner: bool, show_secrets: bool,
+    body: bool, inner: bool, show_secrets: bool, at_once: bool,
 ) -> None:  # fmt: skip
     from kwire.cli.output import PIPE_WIDE, show, width
     from kwire.render.exchange_diagrams import body_lines, diagram_lines
@@ -181,6 +196,8 @@ def _text(
             show(diagram_lines(exchange, columns, elements, full, show_secrets, lines.start))
         elif body:
             show(body_lines(exchange, columns, inner, show_secrets, bounded))
+        if at_once:
+            sys.stdout.flush()
     for conversation, side, skipped in reading.take_skipped(None):
         lines = lines or ExchangeLines(columns, None if utc else _first_time(reading), bounded)
         show(lines.gap(conversation, side, skipped))

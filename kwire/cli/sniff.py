@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.captures import Duration, connection_options, exchange_options, fewer_collections, selection, settings
-from kwire.cli.options import library, schema_option
+from kwire.cli.captures import Bounds, Duration, connection_options, exchange_options, fewer_collections, selection
+from kwire.cli.options import schema_option
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, withheld otherwise.")
 @schema_option
 def command(
-    names: tuple[str, ...], listing: bool, ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int,
+    names: tuple[str, ...], listing: bool, bounds: Bounds,
     count: int | None, duration: int | None, target: str | None, stats: bool, diagrams: bool, elements: int | None,
     full: bool, body: bool, inner: bool, output: str, show_secrets: bool, schema: Path | None, **wanted: Any,
 ) -> int:  # fmt: skip
@@ -72,13 +72,13 @@ def command(
     if listing:
         return _list()
     chosen = selection(lambda: time.time_ns(), **wanted)
-    bounds = settings(ports, hosts, max_frame, hold, library(schema) if schema else None)
-    live = Live(names, expression(ports, hosts))
+    limits = bounds.settings(schema)
+    live = Live(names, expression(bounds.ports, bounds.hosts))
     saved = open(target, "wb") if target else None  # noqa: SIM115 (opened before the right to is gone)
     live.drop_privileges()
-    reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", bounds, tracking=True, ordered=False)
+    reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", limits, tracking=True, ordered=False)
     if sys.stderr.isatty():
-        where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, ports))}' if ports else ''}"
+        where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, bounds.ports))}' if bounds.ports else ''}"
         print(f"kwire: listening on {where}; Ctrl-C ends it", file=sys.stderr)
     fewer_collections()
     tally = [0, 0]

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kwire.cli.captures import (
+    Bounds,
     Progress,
     conclude,
     connection_options,
@@ -15,10 +16,9 @@ from kwire.cli.captures import (
     fewer_collections,
     open_captures,
     selection,
-    settings,
     start_of,
 )  # fmt: skip
-from kwire.cli.options import library, schema_option
+from kwire.cli.options import schema_option
 
 
 @click.command()
@@ -29,7 +29,7 @@ from kwire.cli.options import library, schema_option
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @schema_option
 def command(
-    paths: tuple[str, ...], ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int, everything: bool,
+    paths: tuple[str, ...], bounds: Bounds, everything: bool,
     output: str, schema: Path | None, **wanted: Any,
 ) -> int:  # fmt: skip
     """Counts what captures hold: by API and version, client, broker and topic how often, how many bytes, which errors
@@ -45,7 +45,7 @@ def command(
     stats = Stats()
     progress = Progress(True)
     reading = Reading(
-        open_captures(paths), settings(ports, hosts, max_frame, hold, library(schema) if schema else None),
+        open_captures(paths), bounds.settings(schema),
         tracking=True, ended=stats.close, progress=progress,
     )  # fmt: skip
     kafka = False

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Progress, connection_options, fewer_collections, open_captures, settings
-from kwire.cli.options import library, schema_option
+from kwire.cli.captures import Bounds, Progress, connection_options, fewer_collections, open_captures
+from kwire.cli.options import schema_option
 from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Missing(KwireError):
 @schema_option
 def command(
     paths: tuple[str, ...], folder: Path | None, chosen: str | None, form: str, bodies: bool, jobs: int | None,
-    listing: bool, show_secrets: bool, ports: tuple[int, ...], hosts: tuple[str, ...], max_frame: int, hold: int,
+    listing: bool, show_secrets: bool, bounds: Bounds,
     schema: Path | None,
 ) -> int:  # fmt: skip
     """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
@@ -67,13 +67,13 @@ def command(
     from kwire.render.bodies import Bodies
 
     names = _names(chosen, bodies)
-    bounds = settings(ports, hosts, max_frame, hold, library(schema) if schema else None)
+    limits = bounds.settings(schema)
     texts = Bodies(show_secrets) if "bodies" in names else None
     many = 1 if "-" in paths or schema else jobs or os.cpu_count() or 1
     fewer_collections()
     if importlib.util.find_spec("pyarrow") is None:
         raise Missing(NEEDED)
-    return _write(open_captures(paths), folder, names, form, bounds, many, texts)
+    return _write(open_captures(paths), folder, names, form, limits, many, texts)
 
 
 def _write(

@@ -44,13 +44,13 @@ class Sink(Protocol):
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
 MOST_SKIPPED = 10_000
-FRAMES_IN_ALL = 1 << 30  # bytes that are kept for frames that are not whole
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
-    behind a hole. max_size: up to which a size prefix is believed."""
+    behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
+    their frame, a quarter of it behind holes. share: see capture.tcp.Chosen."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -58,6 +58,7 @@ class Settings:
     max_size: int = MAX_SIZE
     library: Library | None = None
     share: tuple[int, int] | None = None
+    memory: int = 1 << 30
 
 
 class Reader:
@@ -81,7 +82,7 @@ class Reader:
         self._tracking, self._ordered, self._ended = tracking, ordered, ended
         self._chosen = Chosen(self.settings.ports, self.settings.hosts, self.settings.share)
         self._brokers = Brokers(self.settings.ports)
-        self._network, self._connections = Network(), Connections(self.settings.held)
+        self._network, self._connections = Network(), Connections(self.settings.held, self.settings.memory // 4)
         self._conversations: dict[int, Conversation] = {}
         self._sink = sink
         self._bulk = Bulk(self.kinds, sink.accepts) if sink is not None else None
@@ -190,10 +191,10 @@ class Reader:
     def _bound(self) -> None:
         """Keeps what waits for the rest of its frame within bounds."""
         waiting = sum(conversation.waiting for conversation in self._conversations.values())
-        if waiting <= FRAMES_IN_ALL:
+        if waiting <= self.settings.memory:
             return
         for conversation in sorted(self._conversations.values(), key=lambda known: -known.waiting):
-            if waiting <= FRAMES_IN_ALL // 2:
+            if waiting <= self.settings.memory // 2:
                 return
             waiting -= conversation.waiting
             self._given_up += conversation.waiting
