@@ -207,6 +207,10 @@ class Progress:
         self._begun = time.monotonic()
 
     def __call__(self, capture: Capture) -> None:
+        self.show(capture.name, capture.source.done, capture.source.size)
+
+    def show(self, name: str, done: int, size: int | None) -> None:
+        """So many bytes of a capture are read."""
         if not self._wanted or self._clock() - self._begun < 1:
             return
         if self._bar is None:
@@ -216,9 +220,9 @@ class Progress:
             columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
-        if capture.name not in self._tasks:
-            self._tasks[capture.name] = self._bar.add_task(capture.name, total=capture.source.size)
-        self._bar.update(self._tasks[capture.name], completed=capture.source.done)
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(name, total=size)
+        self._bar.update(self._tasks[name], completed=done)
 
     def stop(self) -> None:
         if self._bar is not None:

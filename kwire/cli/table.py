@@ -87,7 +87,11 @@ def _write(
         if jobs > 1:
             from kwire.tables.jobs import build_with_jobs
 
-            outcome = build_with_jobs(paths, names, files.write, bounds, jobs, texts)
+            progress = Progress(True)
+            try:
+                outcome = build_with_jobs(paths, names, files.write, bounds, jobs, texts, progress.show)
+            finally:
+                progress.stop()
             notes, exchanges = outcome.notes, outcome.exchanges
         else:
             notes, exchanges = _alone(paths, names, files, bounds, texts)

@@ -144,6 +144,8 @@ class Conversation:
         are not whole, the first requests, in which a client says who it is, and answers to what is open."""
         if any(piece.missing for piece in (*requests, *responses)) or self._token_after is not None or self._early:
             return False
+        if self.requests.lost or self.responses.lost:  # what a search finds depends on all that it is given at once
+            return False
         pieces = joined(requests), joined(responses)
         if min(len(piece.data) for piece in pieces) < BULK_LEAST:
             return False

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
+    from kwire.capture.files import Capture
     from kwire.session.reader import Settings
     from kwire.session.record import BodyTexts
 
-CLIENTS, DONE, FAILED = "clients", "done", "failed"
+CLIENTS, DONE, FAILED, PROGRESS = "clients", "done", "failed", "progress"
 
 
 @dataclass(slots=True)
@@ -38,9 +39,10 @@ class JobError(KwireError):
 
 def build_with_jobs(
     paths: Sequence[str | Path], names: Sequence[str], emit: Callable[[str, Any], None], settings: Settings,
-    jobs: int, bodies: BodyTexts | None = None,
+    jobs: int, bodies: BodyTexts | None = None, progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Outcome:  # fmt: skip
-    """As build.build, with so many processes. Raises JobError with what went wrong in one of them."""
+    """As build.build, with so many processes. progress gets a capture's name, the bytes done and its size. Raises
+    JobError with what went wrong in one of them."""
     forking = "fork" in multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("fork" if forking else "spawn")
     workers, ends = [], []
@@ -53,14 +55,17 @@ def build_with_jobs(
         workers.append(worker)
         ends.append(mine)
     try:
-        return _collect(ends, names, emit)
+        return _collect(ends, names, emit, progress)
     finally:
         for worker in workers:
             worker.terminate()
             worker.join()
 
 
-def _collect(ends: list[Connection], names: Sequence[str], emit: Callable[[str, Any], None]) -> Outcome:
+def _collect(
+    ends: list[Connection], names: Sequence[str], emit: Callable[[str, Any], None],
+    progress: Callable[[str, int, int | None], None] | None,
+) -> Outcome:  # fmt: skip
     import pyarrow as pa
 
     from kwire.analyze.clients import Clients
@@ -77,7 +82,10 @@ def _collect(ends: list[Connection], names: Sequence[str], emit: Callable[[str, 
                 raise JobError("a worker ended before it was done") from None
             if name == FAILED:
                 raise JobError(data.decode())
-            if name == CLIENTS:
+            if name == PROGRESS:
+                if progress is not None:
+                    progress(*pickle.loads(data))
+            elif name == CLIENTS:
                 clients.merge(pickle.loads(data))
             elif name == DONE:
                 notes, exchanges, packets = pickle.loads(data)
@@ -102,9 +110,16 @@ def _work(
         end.send_bytes(name.encode())
         end.send_bytes(batch.serialize())
 
+    first = settings.share is None or settings.share[0] == 0
+
+    def tell(capture: Capture) -> None:
+        if first:
+            end.send_bytes(PROGRESS.encode())
+            end.send_bytes(pickle.dumps((capture.name, capture.source.done, capture.source.size)))
+
     try:
-        builder = Builder(names, send, bodies, whole=settings.share is None or settings.share[0] == 0)
-        reading = read_into(builder, paths, settings)
+        builder = Builder(names, send, bodies, whole=first)
+        reading = read_into(builder, paths, settings, tell)
         builder.finish(reading, clients=False)
         end.send_bytes(CLIENTS.encode())
         end.send_bytes(pickle.dumps(builder.clients.all))

@@ -2,8 +2,8 @@
 
     python tests/bench/captures.py [CAPTURE] [--rounds 3]
 
-Without CAPTURE one is made (traffic.py). tshark extracts four header fields, which is less than kwire gives; with bodies
-it writes its JSON. Prints packets and megabytes a second, peak memory, and how many times as fast kwire is.
+Without CAPTURE one is made (traffic.py). tshark extracts four header fields, which is less than kwire gives; with
+bodies it writes its JSON. Prints packets and megabytes a second, peak memory, and how many times as fast kwire is.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ def main() -> None:
         path = given.capture or Path(folder) / "bench.pcap"
         if given.capture is None:
             make(path, given.packets)
-        print(
-            "| | kwire, packets/s | | memory | tshark, packets/s | memory | times as fast |\n|---|---|---|---|---|---|---|"
-        )
+        print("| | kwire, packets/s | | memory | tshark, packets/s | memory | times as fast |")
+        print("|---|---|---|---|---|---|---|")
         listing = [*TSHARK, "-r", str(path), "-T", "fields", *(part for field in FIELDS for part in ("-e", field))]
         packets = count(path)
         compare(path, packets, given.rounds, [

@@ -2,8 +2,8 @@
 
     python tests/bench/traffic.py OUT.pcap [--packets 600000] [--bulk]
 
-Frames are encoded by kwire, packets written by hand, with the acknowledgements that a real capture has. The same seed gives
-the same bytes.
+Frames are encoded by kwire, packets written by hand, with the acknowledgements that a real capture has. The same seed
+gives the same bytes.
 """
 
 from __future__ import annotations
