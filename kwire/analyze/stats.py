@@ -23,20 +23,23 @@ STEP = math.log(1.04)
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
 OTHERS = "(others)"
 BUCKETS = 4096  # of the timeline; when they do not suffice, each becomes twice as long
+CUT = ("truncated", "gap")  # an answer of which a part is missing
 WAITS = {"Fetch", "ShareFetch", "JoinGroup", "SyncGroup"}  # the broker holds these until there is something to say
 
 
 class Latencies:
     """ns; negative ones count as none at all."""
 
-    __slots__ = ("buckets", "count", "highest")
+    __slots__ = ("buckets", "count", "highest", "lowest")
 
     def __init__(self) -> None:
         self.buckets: Counter[int] = Counter()
         self.count = 0
-        self.highest = 0
+        self.lowest = self.highest = 0
 
     def add(self, latency: int) -> None:
+        if not self.count or latency < self.lowest:
+            self.lowest = latency
         self.buckets[int(math.log(latency) / STEP) if latency > 0 else 0] += 1
         self.count += 1
         if latency > self.highest:
@@ -50,7 +53,7 @@ class Latencies:
         for bucket in sorted(self.buckets):
             seen += self.buckets[bucket]
             if seen >= wanted:
-                return min(round(math.exp((bucket + 0.5) * STEP)), self.highest)
+                return max(min(round(math.exp((bucket + 0.5) * STEP)), self.highest), self.lowest)
         return self.highest
 
 
@@ -85,12 +88,14 @@ class Timeline:
 @dataclass(slots=True)
 class Measure:
     """Of some exchanges: how many, how many bytes in requests and responses (frames, size prefix included), which
-    errors how often, how many without an answer, and how long the answers took."""
+    errors how often, how many without an answer, of how many the capture cut off what it said, and how long the answers
+    took."""
 
     count: int = 0
     sent: int = 0
     got: int = 0
     unanswered: int = 0
+    unseen: int = 0
     errors: Counter[int] = field(default_factory=Counter)
     latencies: Latencies = field(default_factory=Latencies)
     timeline: Timeline = field(default_factory=Timeline)
@@ -107,6 +112,8 @@ class Measure:
         self.got += response.size + 4
         if response.errors:
             self.errors[response.errors[0]] += 1
+        elif response.quality in CUT:
+            self.unseen += 1
         if request is not None:
             self.latencies.add(response.time - request.last_time)
 
@@ -115,7 +122,7 @@ class Measure:
         times = {f"p{share}_ns": self.latencies.percentile(share / 100) for share in (50, 90, 99)}
         errors = {error_name(code): count for code, count in self.errors.most_common()}
         return {
-            "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered,
+            "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered, "outcome_not_captured": self.unseen,
             "errors": errors, **times, "max_ns": self.latencies.highest if self.latencies.count else None,
         }  # fmt: skip
 
@@ -147,6 +154,7 @@ class Stats:
         self.topics: dict[str, Measure] = {}
         self.connections: list[ConnectionRow] = []
         self.qualities: dict[int, Counter[str]] = {}
+        self.oddities: Counter[tuple[str, str]] = Counter()  # how often messages of a name were of a quality
         self.first_time: int | None = None
         self.last_time = 0
 
@@ -166,6 +174,8 @@ class Stats:
         for message in (exchange.request, exchange.response):
             if message is not None and message.quality in WRONG:
                 self.qualities.setdefault(id(exchange.conversation), Counter())[message.quality] += 1
+                if len(self.oddities) < MOST_NAMES:
+                    self.oddities[message.quality, message.name] += 1
 
     def close(self, conversation: Conversation) -> None:
         """A connection that is over."""

@@ -101,8 +101,9 @@ class Connections:
                         self._add(connection, side ^ turn, block, one)
                 else:
                     ended, connection = self._slowly(connection, side, block, flows)
-                    yield from ended
-                    touched = {name: kept for name, kept in touched.items() if not kept.finished}
+                    for over in ended:
+                        touched.pop(id(over), None)
+                        yield over
             elif key in self._sides or block.carries(flow):
                 connection, side = self._sides.get(key) or self._begin(key)
                 self._add(connection, side, block, flow)

@@ -11,6 +11,7 @@ import ctypes
 import importlib
 import os
 import select
+import socket as socket_module
 import struct
 import sys
 import time
@@ -24,6 +25,8 @@ from kwire.errors import CaptureError
 
 LINKS = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101, "Raw": 101}
 SNAPLEN = 262144
+RECEIVE = 64 << 20  # bytes that the kernel keeps for us, as far as it lets us
+SO_RCVBUFFORCE = 33  # asm-generic/socket.h: beyond net.core.rmem_max, with the right to
 BLOCK = 4096  # packets taken from a socket at a time
 TICK = 0.1  # seconds that packets may wait for others
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
@@ -102,6 +105,10 @@ class Live:
         if name == "lo" and sys.platform == "linux":  # each packet would come twice: going out and coming in
             with contextlib.suppress(OSError):
                 socket.ins.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        for option in (SO_RCVBUFFORCE, socket_module.SO_RCVBUF):  # scapy's own 64 KiB hold a burst of milliseconds
+            with contextlib.suppress(OSError):
+                socket.ins.setsockopt(socket_module.SOL_SOCKET, option, RECEIVE)
+                break
         socket.ins.setblocking(False)
         return socket
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,14 @@ def command(
         open_captures(paths), bounds.settings(schema),
         tracking=chosen.needs_about, ended=clients.close, progress=progress,
     )  # fmt: skip
-    kafka = False
+    kafka = interrupted = False
     try:
         for exchange in reading.exchanges():
             kafka = True
             if chosen.holds(exchange):
                 clients.add(exchange)
+    except KeyboardInterrupt:  # what was found so far is shown
+        interrupted = True
     finally:
         progress.stop()
     if output == "json":
@@ -65,5 +68,8 @@ def command(
         print(dumps({"clients": [client.row() for client in clients.found], "tls": secured}))
     else:
         show(clients_lines(clients, width()))
+    if interrupted:
+        print("kwire: interrupted: this is what was found until then", file=sys.stderr)
+        return Exit.INTERRUPTED
     status = conclude(reading, kafka or bool(clients.secured), False)
     return Exit.NOT_KAFKA if not kafka else status

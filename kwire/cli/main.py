@@ -104,7 +104,7 @@ def main() -> None:
         _complain(str(error))
         _leave(getattr(error, "status", Exit.USAGE))
     except OSError as error:
-        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         _leave(Exit.USAGE)
     except Exception as error:
         if os.environ.get("KWIRE_DEBUG"):

@@ -83,7 +83,7 @@ def command(
         open_captures(paths), bounds.settings(schema),
         tracking=output == "text" or chosen.needs_about, follow=follow, ended=over.add, progress=progress,
     )  # fmt: skip
-    tally = Tally()
+    tally, interrupted = Tally(), False
     try:
         if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
             sys.stdout.writelines(reading.lines(Lines(Bodies(show_secrets, inner) if body else None)))
@@ -98,13 +98,14 @@ def command(
             _save(reading, exchanges, output, target)
         else:
             _text(reading, exchanges, utc, diagrams, elements or 0, full, body, inner, show_secrets, follow)
-    except KeyboardInterrupt:
-        if not follow:
-            raise
+    except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all
+        interrupted = not follow
     finally:
         progress.stop()
     if output == "text" and not follow:
-        tally.say(over)
+        tally.say(over, interrupted)
+    if interrupted:
+        return Exit.INTERRUPTED
     return conclude(reading, tally.seen > 0, tally.malformed > 0)
 
 
@@ -112,11 +113,13 @@ class Over:
     """Connections that are over: how many, and those that are not Kafka."""
 
     def __init__(self) -> None:
-        self.kafka = self.others = 0
+        self.kafka = self.others = self.missing = 0
         self.foreign: list[Conversation] = []
 
     def add(self, conversation: Conversation) -> None:
         self.kafka += conversation.is_kafka
+        if conversation.is_kafka:
+            self.missing += sum(stream.missing for stream in conversation.connection.streams)
         if conversation.verdict is not None:
             self.others += 1
             if len(self.foreign) < MOST_FOREIGN:
@@ -127,7 +130,7 @@ class Tally:
     """Counts what passes by."""
 
     def __init__(self) -> None:
-        self.seen = self.shown = self.malformed = self.wrong = 0
+        self.seen = self.shown = self.malformed = self.wrong = self.unanswered = 0
 
     def count(self, exchanges: Iterator[Exchange], chosen: Selection, tracking: bool) -> Iterator[Exchange]:
         """Those that are wanted. tracking: what they are about is asked for."""
@@ -142,6 +145,7 @@ class Tally:
             if everything or chosen.holds(exchange):
                 self.shown += 1
                 self.wrong += exchange.error is not None
+                self.unanswered += exchange.response is None and not exchange.silent
                 yield exchange
             elif tracking:
                 remember(exchange)
@@ -150,17 +154,21 @@ class Tally:
         for _ in exchanges:
             pass
 
-    def say(self, over: Over) -> None:
+    def say(self, over: Over, interrupted: bool) -> None:
         """A line on stderr: how much there was."""
         kafka, other = over.kafka, over.others
         parts = [f"{self.shown:,} exchanges" + (f" of {self.seen:,}" if self.shown != self.seen else "")]
-        parts.append(f"{kafka:,} connection{'s' if kafka != 1 else ''}")
         if self.wrong:
             parts.append(f"{self.wrong:,} with errors")
+        if self.unanswered:
+            parts.append(f"{self.unanswered:,} without an answer")
+        parts.append(f"on {kafka:,} connection{'s' if kafka != 1 else ''}")
+        if over.missing:
+            parts.append(f"{over.missing:,} bytes missing from the capture")
         if other:
             parts.append(f"{other:,} connection{'s' if other != 1 else ''} not Kafka (--not-kafka)")
         sys.stdout.flush()
-        print("kwire: " + ", ".join(parts), file=sys.stderr)
+        print(f"kwire: {'interrupted: ' if interrupted else ''}{', '.join(parts)}", file=sys.stderr)
 
 
 def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: bool, at_once: bool) -> None:

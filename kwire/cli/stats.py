@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kwire.cli.captures import (
     start_of,
 )  # fmt: skip
 from kwire.cli.options import schema_option
+from kwire.errors import Exit
 
 
 @click.command()
@@ -48,17 +50,22 @@ def command(
         open_captures(paths), bounds.settings(schema),
         tracking=True, ended=stats.close, progress=progress,
     )  # fmt: skip
-    kafka = False
+    kafka = interrupted = False
     try:
         for exchange in reading.exchanges():
             kafka = True
             _ = exchange.about  # an incremental fetch builds on all before it
             if chosen.holds(exchange):
                 stats.add(exchange)
+    except KeyboardInterrupt:  # what was found so far is shown
+        interrupted = True
     finally:
         progress.stop()
     if output == "json":
         print(dumps(document(stats)))
     else:
         show(stats_lines(stats, width(), everything))
+    if interrupted:
+        print("kwire: interrupted: this is what was found until then", file=sys.stderr)
+        return Exit.INTERRUPTED
     return conclude(reading, kafka, False)

@@ -61,6 +61,8 @@ def judge(data: bytes) -> Verdict | None:
     http = HTTP.match(data)
     if http:
         method, target = (part.decode("latin-1") for part in http.groups())
+        path, query, _ = target.partition("?")  # which may hold a password
+        target = f"{path}?…" if query else path
         return Verdict("HTTP request", f"{method} {target}", size, "An HTTP client or health check talks to this port.")
     if len(data) >= ZEROS and not any(data):
         return Verdict("zero bytes", "", size, "Nothing but zeros: a hole in a file, or memory that was not written.")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.render.lines import Line, Piece, clean, paragraph
+from kwire.session.conversation import LOST
 from kwire.session.record import error_name
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 WIDE, MIDDLE = 150, 100  # columns from which all, and from which most of the columns are shown
 USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
 BAD = ("malformed", "gap", "truncated", "unsupported", "trailing")
+CUT = ("truncated", "gap")
+REFUSALS = {"the connection closed": "the broker closed", "the connection was reset": "the broker reset"}
+ENDINGS = {
+    "the connection was reset": "reset", "the connection closed": "closed", "the capture ended": "capture ends",
+    "a later request was answered": "passed over", LOST: "missing from the capture",
+    "the connection fell silent": "silence",
+}  # fmt: skip
 TOPICS = 3  # named in a line, at most
 PARTITIONS = 6
 ABOUT = 40  # columns for what it is about, and at least so many where an outcome is long
@@ -178,7 +186,7 @@ def outcome_of(exchange: Exchange) -> Piece:
     request, response = exchange.request, exchange.response
     text, style = _ending(exchange)
     for message, side in ((request, "request"), (response, "answer")):
-        if message is not None and message.quality in BAD:
+        if message is not None and message.quality in BAD and text != "outcome not captured":
             return f"{text}, {side} {message.quality}" if text else f"{side} {message.quality}", "error"
     return text, style
 
@@ -188,15 +196,17 @@ def _ending(exchange: Exchange) -> Piece:
     if response is None:
         if exchange.silent:
             return "no answer wanted", "dim"
-        foreign = exchange.ending is not None and exchange.ending.startswith("the broker answered with")
-        if foreign:  # with the first words of another protocol
-            return f"no answer: {clean(exchange.ending or '')}", "error"
-        return "no answer", "note"
+        ending = exchange.ending or ""
+        if ending.startswith("the broker answered with"):  # with the first words of another protocol
+            return f"no answer: {clean(ending)}", "error"
+        if exchange.first.token and ending in REFUSALS:
+            return f"no answer: {REFUSALS[ending]}, as after wrong credentials", "error"
+        return f"no answer: {ENDINGS[ending]}" if ending in ENDINGS else "no answer", "note"
     if exchange.request is None:
         return f"orphan answer{'' if response.api is None else ' (inferred)'}", "note"
     code = exchange.error
     if code is None:
-        return "ok", "good"
+        return ("outcome not captured", "note") if response.quality in CUT else ("ok", "good")
     more = len(response.errors) - 1
     name = clean(error_name(code) or "")
     return f"{name} +{more}" if more else name, "note" if code in USUAL else "error"

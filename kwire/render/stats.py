@@ -6,14 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 from kwire.analyze.stats import WAITS, Measure, Stats
-from kwire.render.exchanges import took
-from kwire.render.lines import Line, Piece, clean, flowing, joined, paragraph
+from kwire.render.exchanges import USUAL, took
+from kwire.render.lines import Line, Piece, clean, flowing, paragraph
 from kwire.session.record import error_name
 
 SPARKS = "▁▂▃▄▅▆▇█"
 ROWS = 20  # of each table, unless all are asked for
 NAME = 26  # columns of a name, at least
 HEADS = {"api": "API", "client": "client id", "broker": "broker", "topic": "topic"}
+GRAVE = ("malformed", "gap", "truncated", "unsupported")  # what is shown of single connections
 FINE = ("Kafka", "nothing said")
 HELD = "* The broker holds these until there is something to say: no measure of its speed."
 
@@ -25,10 +26,16 @@ def stats_lines(stats: Stats, width: int, everything: bool = False) -> list[Line
     seconds = max(stats.last_time - stats.first_time, 0) / 1e9
     total = stats.total
     rate = f", {total.count / seconds:,.1f} a second" if seconds else ""
-    title = (f"{total.count:,} exchanges in {seconds:,.1f} s{rate}", "title")
-    sizes = (f"{_bytes(total.sent)} sent, {_bytes(total.got)} got", "dim")
-    wrong = (f"{sum(total.errors.values()):,} errors, {total.unanswered:,} without an answer", "dim")
-    lines = joined([title, sizes, wrong], width)
+    errors = sum(total.errors.values())
+    usual = sum(count for code, count in total.errors.items() if code in USUAL)
+    said = [f"{_bytes(total.sent)} sent, {_bytes(total.got)} got", f"{errors:,} with errors"]
+    said[-1] += f" ({usual:,} usual at start-up)" if usual else ""
+    said.append(f"{total.unanswered:,} without an answer")
+    missing = sum(row.missing for row in stats.connections)
+    said += [f"{total.unseen:,} answers cut off before their outcome"] if total.unseen else []
+    said += [f"{_bytes(missing)} missing from the capture"] if missing else []
+    lines: list[Line] = [[(f"{total.count:,} exchanges in {seconds:,.1f} s{rate}", "title")]]
+    lines += paragraph(" · ".join(said), width, "", "dim")
     waits = False
     for kind, group in stats.groups():
         if group:
@@ -39,7 +46,12 @@ def stats_lines(stats: Stats, width: int, everything: bool = False) -> list[Line
     if total.errors:
         lines += [[], [("errors", "head")]]
         for code, count in total.errors.most_common(None if everything else ROWS):
-            lines.append([(f"{count:>8,}  ", ""), (clean(error_name(code) or ""), "error")])
+            name = clean(error_name(code) or "")
+            lines.append([(f"{count:>8,}  ", ""), (name, "note" if code in USUAL else "error")])
+    if stats.oddities:
+        lines += [[], [("frames not as they should be", "head")]]
+        for (quality, name), count in stats.oddities.most_common(None if everything else ROWS):
+            lines.append([(f"{count:>8,}  ", ""), (clean(name), "name"), (f" {quality}", "note")])
     return lines + _connections(stats, width, everything)
 
 
@@ -91,7 +103,7 @@ def _connections(stats: Stats, width: int, everything: bool) -> list[Line]:
         lines.append([(" " * 13 if at else "connections  ", "head"), *line])
     rows: list[list[Line]] = []
     for row in sorted(stats.connections, key=lambda row: row.first_time):
-        said = [f"{count:,} {quality}" for quality, count in row.qualities.items()]
+        said = [f"{count:,} {quality}" for quality, count in row.qualities.items() if quality in GRAVE or everything]
         said += [f"{row.missing:,} bytes missing"] if row.missing else []
         said += [f"{row.skipped:,} bytes skipped"] if row.skipped else []
         said += [row.what] if row.what not in FINE else []

@@ -199,7 +199,7 @@ def _frames(data: bytes, max_size: int) -> list[int] | None:
     append = out.append
     while pos + 4 <= length:
         (size,) = size_at(data, pos)
-        if not 0 <= size <= max_size:
+        if not 0 < size <= max_size:
             return None
         pos += 4 + size
         if pos > length:

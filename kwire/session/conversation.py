@@ -32,6 +32,7 @@ SASL_HANDSHAKE = 17
 IDENTIFYING = (18, SASL_HANDSHAKE, 36)  # ApiVersions, SaslHandshake, SaslAuthenticate
 FIRST = 4  # requests of a connection in which the client says who it is
 BULK_LEAST = 400  # bytes in each direction from which bulk is worth it
+LOST = "its answer is missing from the capture"
 OPEN_MOST = 4096  # requests that may wait for an answer
 OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
 EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
@@ -335,7 +336,7 @@ class Conversation:
                 self._early.append(message)
                 continue
             while waiting[0].correlation_id != ident:
-                self._unanswered("a later request was answered")
+                self._unanswered(self._passed_over)
             self._pair(self._next(), message)
         if self._early:
             self._release_early()
@@ -370,8 +371,15 @@ class Conversation:
             read_response(message, kind, self.kinds)
         self._complete(exchange)
 
+    @property
+    def _passed_over(self) -> str:
+        """Why a request has no answer though a later one has."""
+        assert self.client is not None
+        missing = self.connection.streams[1 - self.client].missing
+        return LOST if missing else "a later request was answered"
+
     def _answer_token(self, exchange: Exchange, message: Message) -> None:
-        message.token, message.quality = True, "opaque"
+        message.token, message.quality, message.correlation_id = True, "opaque", None
         message.note = f"the answer to a bare SASL token{self.identity.of_mechanism}"
         message.client_id = exchange.client_id
         exchange.response = message

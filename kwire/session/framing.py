@@ -16,6 +16,7 @@ from kwire.capture.streams import Piece
 from kwire.codec.frames import MAX_SIZE
 
 COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time
+ZEROS = bytes(8)  # two frames of size 0 in a row are none: memory that was not written, a hole in a file
 FOREIGN = 64  # bytes that tell another protocol
 TAIL = 1 << 16  # of these, the last ones that stay for the next search
 
@@ -133,10 +134,18 @@ class Framer:
                 (size,) = unpack_size(data)
                 out.append(Raw(self.position, data, size, time, time, packet, packet, quality, said))
             else:
-                self.skipped.append(Skipped(self.position, have, time, note))
+                self._skip(Skipped(self.position, have, time, note))
         self._clear()
         self.frames += len(out)
         return out
+
+    def _skip(self, skipped: Skipped) -> None:
+        """Notes skipped bytes; those that follow the last ones join them."""
+        last = self.skipped[-1] if self.skipped else None
+        if last is not None and last.position + last.length == skipped.position and last.reason == skipped.reason:
+            self.skipped[-1] = last._replace(length=last.length + skipped.length)
+        else:
+            self.skipped.append(skipped)
 
     def take_skipped(self) -> list[Skipped]:
         """Bytes of which no frames could be made, each once."""
@@ -150,7 +159,7 @@ class Framer:
         if self.lost:
             self._give_up_search()
         elif self._have:
-            self.skipped.append(Skipped(self.position, self._have, self._first[0], "given up to bound memory"))
+            self._skip(Skipped(self.position, self._have, self._first[0], "given up to bound memory"))
             self._lose(self.position + self._have, "given up to bound memory")
 
     def _piece(self, piece: Piece, out: list[Raw]) -> None:
@@ -180,6 +189,10 @@ class Framer:
                 return
             if end > length:
                 break
+            if not size and data[pos : pos + 8] == ZEROS:
+                self._lose(base + pos, "nothing but zeros")
+                self._collect(rest(base, data, starts, times, numbers, pos), out, 1)
+                return
             start = base + pos
             while at < last and starts[at + 1] <= start:
                 at += 1
@@ -308,7 +321,7 @@ class Framer:
         left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, found + skip)
         if left.position > self.position:
             first = self.collected[0].times[0] if self.collected else left.times[0]
-            self.skipped.append(Skipped(self.position, left.position - self.position, first, self.reason))
+            self._skip(Skipped(self.position, left.position - self.position, first, self.reason))
         self.collected, self.lost, self._searched = [], False, 0
         self._split(*left[:5], out)
         return True
@@ -319,7 +332,7 @@ class Framer:
             return
         piece = self.collected[0]
         end = piece.position + length
-        self.skipped.append(Skipped(self.position, end - self.position, piece.times[0], self.reason))
+        self._skip(Skipped(self.position, end - self.position, piece.times[0], self.reason))
         self.position = end
         left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, length)
         self.collected = [left] if left.data else []

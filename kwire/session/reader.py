@@ -10,6 +10,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -91,13 +92,18 @@ class Reader:
         self._count = 0
         self._open: dict[int, Conversation] = {}
         self._given_up = 0
-        self.skipped: list[tuple[Conversation, str, Skipped]] = []  # newest last, at most MOST_SKIPPED
+        self.skipped: list[tuple[Conversation, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
+        self.unsaid = 0  # skips beyond those
 
     @property
     def notes(self) -> list[str]:
         """What could not be read."""
         given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
-        return unread_links(self._network.unread) + ([given_up] if self._given_up else [])
+        unsaid = f"{self.unsaid:,} more places where bytes were skipped"
+        return [
+            *unread_links(self._network.unread), *([given_up] if self._given_up else []),
+            *([unsaid] if self.unsaid else []),
+        ]  # fmt: skip
 
     @property
     def conversations(self) -> list[Conversation]:
@@ -142,7 +148,7 @@ class Reader:
             if connection.finished:
                 self._run_bulk()
                 self._end(connection, "the connection fell silent")
-            else:
+            elif connection.streams[0].pieces or connection.streams[1].pieces:
                 conversation = self._conversation(connection)
                 conversation.pump(self._bulk)
                 conversations.append(conversation)
@@ -162,20 +168,21 @@ class Reader:
             self._bytes += len(text)
             self._ready.append((time, packet, self._count, text))
 
-    def _conversation(self, connection: Connection) -> Conversation:
+    def _conversation(self, connection: Connection, keep: bool = True) -> Conversation:
         known = self._conversations.get(id(connection))
         if known is None:
             known = Conversation(
                 self.name, connection, self.kinds, self._brokers, self._done, self.settings.max_size, self.topics
             )
-            self._conversations[id(connection)] = known
+            if keep:
+                self._conversations[id(connection)] = known
         return known
 
     def _end(self, connection: Connection, why: str) -> None:
-        conversation = self._conversation(connection)
+        conversation = self._conversation(connection, keep=False)
         conversation.finish(why)
         self._skips(conversation)
-        del self._conversations[id(connection)]
+        self._conversations.pop(id(connection), None)
         self._open.pop(id(connection), None)
         if self._ended is not None:
             self._ended(conversation)
@@ -187,6 +194,8 @@ class Reader:
                 conversation.lost += skipped.length
                 if len(self.skipped) < MOST_SKIPPED:
                     self.skipped.append((conversation, side, skipped))
+                else:
+                    self.unsaid += 1
 
     def _bound(self) -> None:
         """Keeps what waits for the rest of its frame within bounds."""
@@ -255,6 +264,8 @@ class Reading:
     captures: list[Capture] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
     tally: list[int] = field(default_factory=lambda: [0, 0])
+    skips: list[tuple[int, int, Conversation, str, Skipped]] = field(default_factory=list)
+    order: Iterator[int] = field(default_factory=count)
 
     def exchanges(self) -> Iterator[Exchange]:
         """In the order of time, over all captures. Raises OSError and CaptureError."""
@@ -288,13 +299,15 @@ class Reading:
 
     def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
         """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
-        found = [
-            entry for reader in self.readers for entry in reader.skipped if until is None or entry[2].time <= until
-        ]
-        if found:
-            for reader in self.readers:
-                reader.skipped = [entry for entry in reader.skipped if until is not None and entry[2].time > until]
-        return sorted(found, key=lambda entry: entry[2].time)
+        for reader in self.readers:
+            for conversation, kind, skipped in reader.skipped:
+                heapq.heappush(self.skips, (skipped.time, next(self.order), conversation, kind, skipped))
+            reader.skipped = []
+        found = []
+        while self.skips and (until is None or self.skips[0][0] <= until):
+            _, _, conversation, kind, skipped = heapq.heappop(self.skips)
+            found.append((conversation, kind, skipped))
+        return found
 
     @property
     def remarks(self) -> list[tuple[str, str, str]]:

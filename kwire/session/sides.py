@@ -113,8 +113,9 @@ class NotKafka:
             return found
         first = client or server
         size = int.from_bytes(first[:4], "big", signed=True) if len(first) >= 4 else None
-        begin = f'"{first[:16].decode()}"' if first[:16].isascii() and first[:16].decode().isprintable() else None
-        shown = f"begins with {begin or first[:16].hex(' ')}" if first else "no bytes"
+        begin = first[:4]  # what comes behind may be a password
+        text = f'"{begin.decode()}"' if begin.isascii() and begin.decode().isprintable() else begin.hex(" ")
+        shown = f"begins with {text}" if first else "no bytes"
         return Verdict("not recognized", shown, size, "")
 
     @property
