@@ -5,6 +5,7 @@
     ├── EncodeError          a message that cannot be written; knows the path
     ├── SchemaError          a definition that cannot be read or merged; knows the file and the line
     ├── CaptureError         a file that is no capture, or damaged where nothing can be read any more
+    ├── QueryError           SQL that cannot be run, or a result that a form cannot hold
     └── UnknownName          no such message, API, field, error code or version; knows the nearest ones
 
 Everything that kwire raises on purpose is a KwireError, and the command line turns each into one line.
@@ -64,6 +65,10 @@ class CaptureError(KwireError):
     def __init__(self, source: str, reason: str) -> None:
         self.source, self.reason = source, reason
         super().__init__(f"{source}: {reason}")
+
+
+class QueryError(KwireError):
+    """SQL that cannot be run, in one line, or a result that a form cannot hold."""
 
 
 class UnknownName(KwireError):

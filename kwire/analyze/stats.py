@@ -122,7 +122,8 @@ class Measure:
         times = {f"p{share}_ns": self.latencies.percentile(share / 100) for share in (50, 90, 99)}
         errors = {error_name(code): count for code, count in self.errors.most_common()}
         return {
-            "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered, "outcome_not_captured": self.unseen,
+            "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered,
+            "outcome_not_captured": self.unseen,
             "errors": errors, **times, "max_ns": self.latencies.highest if self.latencies.count else None,
         }  # fmt: skip
 

@@ -233,6 +233,9 @@ def conclude(reading: Reading, kafka: bool, malformed: bool) -> Exit:
     """Says on stderr what was damaged, and gives the exit status."""
     from kwire.render.lines import clean
 
+    joined = sum(len(chain) for chain in reading.chains if len(chain) > 1)
+    if joined:
+        print(f"kwire: {joined} captures follow each other and are read as one", file=sys.stderr)
     notes = reading.notes
     for note in notes[:20]:
         print(f"kwire: {clean(note)}", file=sys.stderr)

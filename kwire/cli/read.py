@@ -232,16 +232,19 @@ def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: 
     total = 0
     with open(target, "wb") as file:
         writer: Writer = PcapWriter(file) if output == "pcap" else PcapngWriter(file)
-        for path in reading.paths:
-            capture = open_capture(path)
-            numbers = wanted.get(capture.name, set())
-            for packets in capture.blocks():
-                for at, number in enumerate(packets.number.tolist()):
-                    if number in numbers:
-                        start = int(packets.start[at])
-                        data = bytes(packets.buffer[start : start + int(packets.captured[at])])
-                        writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
-                        total += 1
+        for chain in reading.chains:
+            before = 0
+            numbers = set().union(*(wanted.get(Path(path).name, set()) for path in chain))
+            for path in chain:
+                capture = open_capture(path)
+                for packets in capture.blocks():
+                    for at, number in enumerate((packets.number + before).tolist()):
+                        if number in numbers:
+                            start = int(packets.start[at])
+                            data = bytes(packets.buffer[start : start + int(packets.captured[at])])
+                            writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
+                            total += 1
+                before += capture.packets
     print(f"kwire: {total:,} packets to {target}", file=sys.stderr)
 
 

@@ -75,6 +75,7 @@ class Conversation:
         self.requests = Framer(lambda data, starts: find_request(data, starts, kinds), midstream, max_size)
         self.responses = Framer(self._find_response, midstream, max_size)
         self.indexes = [0, 0]
+        self._coming: list[Raw] = []  # requests of which the answers may be among those that are searched for
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -136,7 +137,10 @@ class Conversation:
     def _read(self, requests: list[Piece], responses: list[Piece]) -> None:
         """Frame by frame."""
         asked = self.requests.feed(requests) if requests else []
-        self._exchange(asked, self.responses.feed(responses) if responses else [])
+        self._coming = asked
+        answers = self.responses.feed(responses) if responses else []
+        self._coming = []
+        self._exchange(asked, answers)
         if self.open:
             self._limit()
 
@@ -151,17 +155,20 @@ class Conversation:
         if min(len(piece.data) for piece in pieces) < BULK_LEAST:
             return False
         first, asked = split(self.requests, pieces[0], FIRST if self.requests.frames < FIRST else 0)
-        self._read([first], [])
         if asked is None:
-            self._read([], [pieces[1]])
+            self._read([first], [pieces[1]])
             return True
+        self._read([first], [])
         before, answered = split(self.responses, pieces[1], len(self.open))
+        if answered is None:  # or the place is lost in it, so that it has answers to all requests
+            self._read([asked], [before])
+            return True
         self._read([], [before])
-        if answered is not None and not self.open and not self._early and self._token_after is None:
+        if not self.open and not self._early and self._token_after is None:
             clean = self.requests.clean and self.responses.clean
             if clean and bulk.offer(self, asked, answered, self._max_size):
                 return True
-        self._read([asked], [] if answered is None else [answered])
+        self._read([asked], [answered])
         return True
 
     def after_bulk(self, pieces: tuple[Piece, Piece], pairs: int, ends: tuple[int, int]) -> None:
@@ -432,7 +439,8 @@ class Conversation:
         self.done(exchange)
 
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
-        return find_response(data, starts, self._ids)
+        coming = {id_at(raw.data, 8)[0] for raw in self._coming if len(raw.data) >= 12}
+        return find_response(data, starts, coming.union(self._ids))
 
 
 def endpoint(address: str, port: int) -> str:

@@ -345,13 +345,16 @@ class Framer:
 
 def split(framer: Framer, piece: Piece, frames: int) -> tuple[Piece, Piece | None]:
     """The piece's part in which so many frames end, at least the one that is not whole, and what is behind it; None
-    when nothing is."""
+    when nothing is, or when the place is lost before."""
     lacking = framer.lacking()
     if lacking is None:
         return piece, None
     pos, left = lacking, frames - (lacking > 0)
     while left > 0 and pos + 4 <= len(piece.data):
-        pos += 4 + max(unpack_size(piece.data, pos)[0], 0)
+        (size,) = unpack_size(piece.data, pos)
+        if not 0 <= size <= framer.max_size:
+            return piece, None
+        pos += 4 + size
         left -= 1
     if left > 0 or pos >= len(piece.data):
         return piece, None

@@ -10,6 +10,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -45,6 +46,7 @@ class Sink(Protocol):
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
 MOST_SKIPPED = 10_000
+JOIN = 300_000_000_000  # ns by which a capture may begin after the one before it ended, for both to be one
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,16 @@ class Reader:
         return iter(released)
 
 
+def span_of(path: str | Path) -> tuple[int, int]:
+    """The times of the first and the last packet of a capture; (0, 0) of an empty one. Raises OSError, CaptureError."""
+    first, last = 0, 0
+    for packets in open_capture(path).blocks():
+        if len(packets):
+            first = min(first or int(packets.time[0]), int(packets.time.min()))
+            last = max(last, int(packets.time.max()))
+    return first, last
+
+
 def only_exchanges(items: Iterator[Item]) -> Iterator[Exchange]:
     """The items of a reader without a sink."""
     for item in items:
@@ -270,7 +282,7 @@ class Reading:
     def exchanges(self) -> Iterator[Exchange]:
         """In the order of time, over all captures. Raises OSError and CaptureError."""
         topics = Topics(self._look_ahead if self._twice else None)
-        streams = [self._one(path, topics) for path in self.paths]
+        streams = [self._one(chain, topics) for chain in self.chains]
         if len(streams) == 1:
             return streams[0]
         return heapq.merge(*streams, key=lambda exchange: exchange.time)
@@ -278,8 +290,8 @@ class Reading:
     def lines(self, lines: Lines) -> Iterator[str]:
         """The message records as lines of JSON, in the same order, two for an exchange; of a single capture several
         times as fast. tally gets how many exchanges there were, and how many frames were malformed."""
-        single = len(self.paths) == 1  # several are merged by their exchanges' times
-        items: Iterator[Item] = self._items(self.paths[0], Topics(), lines) if single else iter(self.exchanges())
+        single = len(self.chains) == 1  # several are merged by their exchanges' times
+        items: Iterator[Item] = self._items(self.chains[0], Topics(), lines) if single else iter(self.exchanges())
         for item in items:
             self.tally[0] += 1
             if isinstance(item, str):
@@ -292,8 +304,8 @@ class Reading:
 
     def through(self, sink: Sink) -> Iterator[Exchange]:
         """Exchanges that the fast path did not read, in no order; the others went to the sink."""
-        for path in self.paths:
-            for item in self._items(path, Topics(), sink, ordered=False):
+        for chain in self.chains:
+            for item in self._items(chain, Topics(), sink, ordered=False):
                 if not isinstance(item, str):
                     yield item
 
@@ -336,21 +348,42 @@ class Reading:
         """Whether the captures can be read a second time."""
         return not self.follow and all(str(path) != "-" and Path(path).is_file() for path in self.paths)
 
-    def _one(self, path: str | Path, topics: Topics) -> Iterator[Exchange]:
-        return only_exchanges(self._items(path, topics, None))
+    @cached_property
+    def chains(self) -> list[list[str | Path]]:
+        """The captures, those that follow each other in time together, as a ring buffer of tcpdump writes them: a
+        connection goes on from one to the next, and packets are counted through."""
+        if len(self.paths) == 1 or not self._twice:
+            return [[path] for path in self.paths]
+        chains: list[tuple[int, list[str | Path]]] = []
+        for first, last, path in sorted((*span_of(path), path) for path in self.paths):
+            known = next((chain for chain in chains if 0 <= first - chain[0] <= JOIN), None)
+            if known is None:
+                chains.append((last, [path]))
+            else:
+                chains[chains.index(known)] = (last, [*known[1], path])
+        return [chain for _, chain in chains]
 
-    def _items(self, path: str | Path, topics: Topics, sink: Sink | None, ordered: bool = True) -> Iterator[Item]:
-        capture = open_capture(path, follow=self.follow)
-        self.captures.append(capture)
+    def _one(self, chain: Sequence[str | Path], topics: Topics) -> Iterator[Exchange]:
+        return only_exchanges(self._items(chain, topics, None))
+
+    def _items(
+        self, chain: Sequence[str | Path], topics: Topics, sink: Sink | None, ordered: bool = True
+    ) -> Iterator[Item]:
         reader = Reader(
-            capture.name, self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
+            "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
             ended=self.ended, sink=sink,
         )  # fmt: skip
         self.readers.append(reader)
-        for packets in capture.blocks():
-            yield from reader.feed(packets)
-            if self.progress is not None:
-                self.progress(capture)
+        before = 0  # packets in the captures before
+        for path in chain:
+            capture = open_capture(path, follow=self.follow)
+            self.captures.append(capture)
+            reader.name = capture.name
+            for packets in capture.blocks():
+                yield from reader.feed(replace(packets, number=packets.number + before) if before else packets)
+                if self.progress is not None:
+                    self.progress(capture)
+            before += capture.packets
         yield from reader.finish()
 
     def _look_ahead(self, topics: Topics) -> None:

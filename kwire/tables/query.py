@@ -1,0 +1,261 @@
+"""Questions in SQL: DuckDB over the tables of captures, in memory.
+
+A table is built when a statement first names it. Until then it is there without rows, so that a statement that cannot
+be right fails before a capture is read. No statement reaches files, loads extensions or changes settings: DuckDB is
+locked before the first one. Statements run in a thread, because DuckDB looks for Ctrl-C too late.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import duckdb
+import pyarrow as pa
+
+from kwire.capture.files import Capture
+from kwire.errors import KwireError, QueryError, UnknownName
+from kwire.session.reader import Reading, Settings
+from kwire.session.record import BodyTexts
+from kwire.tables.build import Builder, read_into
+from kwire.tables.columns import COLUMNS
+from kwire.tables.schemas import SCHEMAS
+from kwire.tables.sqltext import split
+
+TIMES = ("time", "first_time", "last_time", "response_time")  # columns of ns since the epoch
+AT_ONCE = 10_000  # rows that are made into values at a time
+LOCKED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # no variable of this program is a table
+    "temp_directory": "",  # what does not fit into memory is not put into files
+    "lock_configuration": "true",
+}
+Progress = Callable[[Capture], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a statement gave. The names of its columns are unique."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self.table.column_names)
+
+    @property
+    def kinds(self) -> list[str]:
+        """What each column holds: number, time (ns since the epoch), or text, which is everything else."""
+        return [_kind(field) for field in self.table.schema]
+
+    def rows(self, most: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """The rows as plain values: None, bool, int, float, str, bytes, lists and dicts of these; times that DuckDB
+        made are ISO text."""
+        table = self.table if most is None else self.table.slice(0, most)
+        for batch in table.to_batches(AT_ONCE):
+            yield from zip(*(_values(column) for column in batch.columns), strict=True)
+
+    def write(self, file: BinaryIO, form: str) -> None:
+        """As parquet or arrow. Raises QueryError for a type that the form lacks."""
+        import pyarrow.parquet as pq
+
+        try:
+            if form == "parquet":
+                pq.write_table(self.table, file, compression="zstd")
+            else:
+                with pa.ipc.new_file(file, self.table.schema) as writer:
+                    writer.write_table(self.table)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise QueryError(f"{form} cannot hold this result: {_one_line(str(error))}") from None
+
+
+class Session:
+    """Captures that are asked. missing() says which tables a text needs, load() builds them, run() gives the results;
+    bodies makes the texts of the table of that name."""
+
+    def __init__(
+        self, paths: Sequence[str | Path], settings: Settings | None = None, bodies: BodyTexts | None = None
+    ) -> None:
+        self._paths, self._settings, self._bodies = list(paths), settings or Settings(), bodies
+        self._loaded: set[str] = set()
+        self._db = duckdb.connect(":memory:", config=dict(LOCKED))
+        for name, schema in SCHEMAS.items():
+            self._db.register(name, schema.empty_table())
+
+    def missing(self, text: str) -> set[str]:
+        """The tables that the statements name and that are not there yet. Raises KwireError for a text that is wrong as
+        far as that can be told."""
+        found: set[str] = set()
+        statements = _statements(text)
+        for statement in statements:
+            found |= self._named(statement, only=len(statements) == 1)
+        return found - self._loaded
+
+    def load(self, names: set[str], progress: Progress | None = None) -> tuple[Reading, int]:
+        """Builds tables; how the reading went, and how many exchanges there were. Raises CaptureError and OSError."""
+        parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
+        builder = Builder(names, lambda name, batch: parts[name].append(batch), self._bodies)
+        reading = read_into(builder, self._paths, self._settings, progress)
+        builder.finish(reading)
+        for name, batches in parts.items():
+            self._db.register(name, pa.Table.from_batches(batches, SCHEMAS[name]))
+        self._loaded |= names
+        return reading, builder.exchanges
+
+    def run(self, text: str) -> Result | None:
+        """Runs the statements; the result of the last one, None when it gives no rows. Raises QueryError, UnknownName,
+        KeyboardInterrupt."""
+        result = None
+        for statement in _statements(text):
+            table = self._patiently(statement)
+            result = Result(_tidy(table)) if table is not None and self._gives_rows(statement) else None
+        return result
+
+    def tables(self) -> list[str]:
+        """The tables of captures, then what statements created."""
+        made = [str(row[0]) for row in self._db.sql("show tables").fetchall()]
+        return [*COLUMNS, *sorted(set(made) - COLUMNS.keys())]
+
+    def describe(self, name: str) -> list[tuple[str, str, str]]:
+        """A table's columns: name, type, what it is. Raises UnknownName."""
+        if name not in self.tables():
+            raise self._no_table(name)
+        what = {column: text for column, _, text in COLUMNS.get(name, ())}
+        quoted = name.replace('"', '""')
+        rows = self._db.sql(f'describe "{quoted}"').fetchall()
+        return [(str(row[0]), str(row[1]), what.get(row[0], "")) for row in rows]
+
+    def keywords(self) -> list[str]:
+        """DuckDB's keywords and functions, for completion."""
+        found = self._db.sql(
+            "select keyword_name from duckdb_keywords() where keyword_category <> 'unreserved'"
+            " union select function_name from duckdb_functions() where function_name ~ '^[a-z]\\w+$'"
+        )
+        return sorted(str(row[0]) for row in found.fetchall())
+
+    def _named(self, statement: str, only: bool) -> set[str]:
+        if re.match(r"(describe|show)\b", statement, re.IGNORECASE):
+            return set()
+        try:
+            parsed = self._db.extract_statements(statement)
+            if len(parsed) == 1 and parsed[0].type == duckdb.StatementType.SELECT:
+                if only:
+                    self._db.sql(f"explain {statement}")
+                return {name.lower() for name in self._db.get_table_names(statement)} & COLUMNS.keys()
+        except (duckdb.Error, UnicodeError) as error:
+            raise self._problem(error, statement) from None
+        return {word.lower() for word in re.findall(r"\w+", statement)} & COLUMNS.keys()  # CREATE VIEW, PIVOT and such
+
+    def _gives_rows(self, statement: str) -> bool:
+        (*_, last) = self._db.extract_statements(statement)
+        return duckdb.ExpectedResultType.NOTHING not in last.expected_result_type
+
+    def _patiently(self, statement: str) -> pa.Table | None:
+        def work() -> pa.Table | None:
+            relation = self._db.sql(statement)
+            return None if relation is None else relation.to_arrow_table()
+
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(work)
+            try:
+                return running.result()
+            except (duckdb.Error, UnicodeError) as error:
+                raise self._problem(error, statement) from None
+            except KeyboardInterrupt:
+                while not running.done():
+                    self._db.interrupt()
+                    wait([running], 0.05)
+                raise
+
+    def _problem(self, error: Exception, statement: str) -> KwireError:
+        """DuckDB's complaint as ours: in one line, with the nearest names of what there is."""
+        if isinstance(error, UnicodeError):
+            return QueryError("the query is no UTF-8")
+        text = str(error)
+        if found := re.search(r"Table with name (.+?) does not exist", text):
+            return self._no_table(found[1])
+        if found := re.search(r'Referenced column "(.+?)" not found in FROM clause!\s*Candidate bindings: (.*)', text):
+            names = [name.split(".")[-1] for name in re.findall(r'"([^"]+)"', found[2])]
+            near = difflib.get_close_matches(found[1].lower(), names, 3, 0.5)
+            return UnknownName("column", found[1], tuple(near or dict.fromkeys(names)))
+        if found := re.search(r"Values were not provided for the following", text):
+            return QueryError("the query has parameters, which nothing gives values")
+        message, _, place = re.sub(r"^[A-Za-z ]+ Error: ", "", text).partition("\n\nLINE ")
+        where = f", line {place.partition(':')[0]}" if place and "\n" in statement else ""
+        return QueryError(_one_line(message.partition("\nDatabase is launched")[0]) + where)
+
+    def _no_table(self, name: str) -> UnknownName:
+        known = self.tables()
+        return UnknownName("table", name, tuple(difflib.get_close_matches(name.lower(), known, 2) or known))
+
+
+def _statements(text: str) -> list[str]:
+    whole, rest = split(text)
+    found = [*whole, rest] if rest else whole
+    if not found:
+        raise QueryError("the query is empty")
+    return found
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _kind(field: pa.Field) -> str:
+    kind = field.type
+    if field.name in TIMES and pa.types.is_int64(kind):
+        return "time"
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "number" if number else "text"
+
+
+def _tidy(table: pa.Table) -> pa.Table:
+    """Names that are unique; sums of integers as 64-bit integers, where DuckDB makes wider ones."""
+    names: list[str] = []
+    for name in table.column_names:
+        number, fresh = 1, name
+        while fresh in names:
+            fresh, number = f"{name}_{number}", number + 1
+        names.append(fresh)
+    columns = []
+    for column in table.columns:
+        if pa.types.is_decimal128(column.type) and column.type.scale == 0:
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:
+                pass  # beyond 64 bits
+        columns.append(column)
+    return pa.Table.from_arrays(columns, names)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    kind = column.type
+    if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
+        return list(column.cast(pa.string()).to_pylist())
+    if pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_null(kind):
+        return list(column.to_pylist())
+    return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, Decimal):
+        return int(value) if value.as_tuple().exponent == 0 else float(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

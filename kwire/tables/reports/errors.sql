@@ -1,0 +1,6 @@
+-- Error codes by API: how often, of how many clients, when first and last
+select error, api, count(*) as count, count(distinct client_id) as clients, min(time) as first_time, max(time) as last_time
+from exchanges
+where error is not null
+group by error, api
+order by count desc, error, api
