@@ -24,6 +24,7 @@ COMMANDS = {  # name: (module, what it does)
     "stats": ("stats", "A capture in numbers: APIs, clients, brokers, topics, connections."),
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
+    "sql": ("sql", "Captures, asked in SQL."),
     "encode": ("encode", "A message's JSON to bytes."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
 }

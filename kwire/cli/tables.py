@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from kwire.cli.output import show, width
 from kwire.errors import Exit
 from kwire.render.lines import table
+from kwire.render.results import markdown
 
 FORMATS = ("text", "json", "csv", "markdown")
 Row = dict[str, str | int | bool | None]
@@ -40,10 +41,8 @@ def print_table(
         writer.writerow(rows[0] if rows else columns)
         writer.writerows([_text(value) for value in row.values()] for row in rows)
     elif form == "markdown":
-        print("| " + " | ".join(columns) + " |")
-        print("|" + "|".join(" ---: " if column in right else " --- " for column in columns) + "|")
-        for row in rows:
-            print("| " + " | ".join(_text(row[column]).replace("|", "\\|") for column in columns) + " |")
+        for line in markdown(columns, ([_text(row[column]) for column in columns] for row in rows), right):
+            print(line)
     elif rows:
         cells = [[(_text(row[column]), styles.get(column, "")) for column in columns] for row in rows]
         aligned = frozenset(columns.index(column) for column in right)

@@ -210,13 +210,14 @@ class _Read(Walk):
         if too_many.any():
             self.bad[rows[too_many]] = True
             count = np.where(too_many, 0, count)
+        most = self.most(count, rows) if size is None else 0  # first: it empties arrays that are too long
         offsets = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offsets[1:])
         if size is not None:
             places = np.repeat(at - offsets[:-1] * size, count) + np.arange(0, offsets[-1] * size, size)
             behind = at + count * size
         else:
-            places, behind = self._places(slot, count, at, rows, offsets)
+            places, behind = self._places(slot, count, most, at, rows, offsets)
         flat: Column
         if slot.type in SIZES:
             flat = self._fixed(slot, places)
@@ -229,11 +230,11 @@ class _Read(Walk):
             flat = Slices(slot.type, begin, length)
         return Lists(offsets, flat, valid), behind
 
-    def _places(self, slot: Slot, count: Ints, at: Ints, rows: Ints, offsets: Ints) -> tuple[Ints, Ints]:
-        """Where each element begins, and the positions behind the arrays."""
+    def _places(self, slot: Slot, count: Ints, most: int, at: Ints, rows: Ints, offsets: Ints) -> tuple[Ints, Ints]:
+        """Where each element begins, and the positions behind the arrays; most: elements of the longest."""
         places = np.zeros(offsets[-1], np.int64)
         at = at.copy()
-        most, least = self.most(count, rows), int(count.min(initial=0))
+        least = int(count.min(initial=0))
         for number in range(most):
             if number < least:
                 places[offsets[:-1] + number] = at

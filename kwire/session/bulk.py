@@ -153,6 +153,7 @@ class Bulk:
             if not len(rows):
                 continue
             request, response = found.request, found.response
+            found.asked = True
             unfit = not found.supported or found.key in SPECIAL or not found.request_header
             if unfit or not request or not response or not self._accepts(found):
                 fine[rows] = False

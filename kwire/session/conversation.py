@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -160,8 +161,8 @@ class Conversation:
             return True
         self._read([first], [])
         before, answered = split(self.responses, pieces[1], len(self.open))
-        if answered is None:  # or the place is lost in it, so that it has answers to all requests
-            self._read([asked], [before])
+        if answered is None or not self._answers(before):  # then it may have answers to requests that are still to come
+            self._read([asked], [pieces[1]])
             return True
         self._read([], [before])
         if not self.open and not self._early and self._token_after is None:
@@ -169,6 +170,15 @@ class Conversation:
             if clean and bulk.offer(self, asked, answered, self._max_size):
                 return True
         self._read([asked], [answered])
+        return True
+
+    def _answers(self, piece: Piece) -> bool:
+        """Whether the piece's frames answer what is open, one after the other."""
+        pos = self.responses.lacking() or 0
+        for exchange in islice(self.open, pos > 0, None):
+            if len(piece.data) - pos < 8 or id_at(piece.data, pos + 4)[0] != exchange.correlation_id:
+                return False
+            pos += 4 + id_at(piece.data, pos)[0]
         return True
 
     def after_bulk(self, pieces: tuple[Piece, Piece], pairs: int, ends: tuple[int, int]) -> None:
@@ -230,6 +240,11 @@ class Conversation:
         self._pieces = [], []
         self.requests.give_up()
         self.responses.give_up()
+
+    def release(self) -> None:
+        """It is over: nothing of it refers to itself any more, so that its memory is free at once."""
+        for framer in (self.requests, self.responses):
+            framer.search = _nothing
 
     # ---------------------------------------------------------------- which side is which
 
@@ -429,9 +444,6 @@ class Conversation:
         self._early = kept
 
     def _orphan(self, message: Message) -> None:
-        from kwire.session.orphans import name_orphan
-
-        name_orphan(message)
         self._complete(Exchange(self, None, message))
 
     def _complete(self, exchange: Exchange) -> None:
@@ -441,6 +453,10 @@ class Conversation:
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
         coming = {id_at(raw.data, 8)[0] for raw in self._coming if len(raw.data) >= 12}
         return find_response(data, starts, coming.union(self._ids))
+
+
+def _nothing(_data: bytes, _starts: list[int]) -> None:
+    """Finds no frame."""
 
 
 def endpoint(address: str, port: int) -> str:

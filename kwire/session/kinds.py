@@ -25,6 +25,7 @@ class Kind:
     api: str
     request: Message | None
     response: Message | None
+    asked: bool = False  # whether a request of the capture was of this kind
 
     def __post_init__(self) -> None:
         self.supported = self.request is not None and self.version in self.request.versions
@@ -90,6 +91,10 @@ class Kinds:
             if len(self._known) < 10_000:  # what is read from the wire must not fill the memory
                 self._known[key, version] = known
         return known
+
+    def seen(self) -> list[Kind]:
+        """The supported ones that were asked for so far."""
+        return [kind for kind in self._known.values() if kind.supported and kind.asked]
 
     def highest(self) -> dict[int, int]:
         """The highest version of each known key that a header may plausibly name."""

@@ -32,6 +32,7 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
     else:
         (key, version, message.correlation_id), length = short_header_at(data, 4), -1
     kind = message.api = kinds.of(key, version)
+    kind.asked = True
     pos = 14
     if kind.request_header == 0:
         pos = 12

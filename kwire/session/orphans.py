@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from struct import error as StructError
 from typing import TYPE_CHECKING
 
 from kwire.codec.infer import infer
+from kwire.schema.errorcodes import errors
 from kwire.session.kinds import Kind
 from kwire.session.messages import read_response
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 16  # bytes; every API and version is tried
 MOST = 500  # for each connection
+TELLING = 24  # bytes; shorter ones fit many APIs
 MARGIN = 0.5  # by how much the best reading must make more sense than the next
 
 
@@ -23,10 +26,16 @@ def name_orphan(message: Message) -> None:
         return
     message.quality = "orphan"
     conversation = message.conversation
+    kinds = conversation.kinds
+    seen = _seen(message) if len(message.data) >= TELLING else []
+    if seen:
+        if len({kind.api for kind in seen}) == 1:
+            kind = max(seen, key=lambda known: known.version)
+            _name(message, kind, f"of what is asked in this capture only {kind.api}Response v{kind.version} reads it")
+        return
     conversation.inferred += 1
     if len(message.data) > LARGEST or conversation.inferred > MOST:
         return
-    kinds = conversation.kinds
     readings = [
         reading for reading in infer(message.data, kinds.library) if reading.form == "frame" and reading.score > 0
     ]
@@ -36,9 +45,26 @@ def name_orphan(message: Message) -> None:
     doubtful = any(other.name != best.name and best.score - other.score < MARGIN for other in readings[1:])
     if doubtful or best.definition.key is None:
         return
-    kind: Kind = kinds.of(best.definition.key, best.versions[0])
-    message.api, message.quality, note = kind, "ok", message.note
-    read_response(message, kind, kinds)
     low, high = best.versions[-1], best.versions[0]
     which = f"v{low}" if low == high else f"v{low} to v{high}"
-    message.quality, message.note = "inferred", f"{note}; it can only be {best.name} {which}"
+    _name(message, kinds.of(best.definition.key, high), f"it can only be {best.name} {which}")
+
+
+def _seen(message: Message) -> list[Kind]:
+    """The kinds asked in the capture whose responses read the message to the last byte."""
+    found = []
+    for kind in message.conversation.kinds.seen():
+        codes: list[int] = []
+        try:
+            end = kind.scan_response(message.data, 8 + kind.response_header, codes)
+        except (IndexError, ValueError, StructError):
+            continue
+        if end == len(message.data) and all(errors.get(code) for code in codes):
+            found.append(kind)
+    return found
+
+
+def _name(message: Message, kind: Kind, why: str) -> None:
+    message.api, message.quality, note = kind, "ok", message.note
+    read_response(message, kind, message.conversation.kinds)
+    message.quality, message.note = "inferred", f"{note}; {why}"

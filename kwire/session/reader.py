@@ -28,6 +28,7 @@ from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
 from kwire.session.kinds import Kind, Kinds
+from kwire.session.orphans import name_orphan
 from kwire.session.record import Lines
 from kwire.session.sides import Brokers
 from kwire.session.topics import Topics
@@ -89,6 +90,7 @@ class Reader:
         self._conversations: dict[int, Conversation] = {}
         self._sink = sink
         self._bulk = Bulk(self.kinds, sink.accepts) if sink is not None else None
+        self._orphans: list[Exchange] = []
         self._ready: list[tuple[int, int, int, Item]] = []
         self._bytes = 0
         self._count = 0
@@ -134,6 +136,7 @@ class Reader:
         """Gives what is left."""
         for connection in self._connections.finish():
             self._end(connection, why)
+        self._name_orphans()
         self._open.clear()
         return self._release()
 
@@ -155,6 +158,7 @@ class Reader:
                 conversation.pump(self._bulk)
                 conversations.append(conversation)
         self._run_bulk()
+        self._name_orphans()
         for conversation in conversations:
             self._skips(conversation)
             if conversation.oldest is not None:
@@ -188,6 +192,7 @@ class Reader:
         self._open.pop(id(connection), None)
         if self._ended is not None:
             self._ended(conversation)
+        conversation.release()
 
     def _skips(self, conversation: Conversation) -> None:
         """Takes over what the conversation could make no frames of."""
@@ -214,6 +219,19 @@ class Reader:
     def _done(self, exchange: Exchange) -> None:
         if self._tracking:
             self.topics.learn(exchange)
+        if exchange.request is None and exchange.first.correlation_id is not None:
+            self._orphans.append(exchange)
+        else:
+            self._put(exchange)
+
+    def _name_orphans(self) -> None:
+        """Says what they could be when all that the block asks is known, whichever way it was read."""
+        orphans, self._orphans = self._orphans, []
+        for exchange in orphans:
+            name_orphan(exchange.first)
+            self._put(exchange)
+
+    def _put(self, exchange: Exchange) -> None:
         self._count += 1
         self._bytes += _size(exchange)
         first = exchange.first

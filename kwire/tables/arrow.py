@@ -83,7 +83,12 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, UUID):
         return value.bytes
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return mended(value) if isinstance(value, str) else value
+
+
+def mended(text: str) -> str:
+    """Text that Arrow takes: what is no UTF-8, kept by surrogate escapes elsewhere, is replaced."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def to_arrow(column: Column, buffer: bytes, kind: pa.DataType) -> pa.Array:

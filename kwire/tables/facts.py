@@ -22,7 +22,8 @@ PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH = 0, 1, 2, 8, 9
 PARTITIONED = (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH)
 GROUP_TYPES = {11: "classic", 12: "classic", 13: "classic", 14: "classic", 68: "consumer", 76: "share", 88: "streams"}
 NO_PRODUCER = -1
-Key = tuple[str, int]
+Key = tuple[str | None, str, int]  # group, where a message has several; topic, partition
+MOST = (1 << 63) - 1
 
 
 class Facts:
@@ -51,7 +52,7 @@ class Facts:
         answered = dict(_partitions(response or {}, topics))
         head = head_row(exchange)
         for place in asked | answered:
-            topic, partition = place
+            _, topic, partition = place
             mine, theirs = asked.get(place, {}), answered.get(place, {})
             row = head | {"topic": topic, "partition": partition, "topic_id": _id(mine) or _id(theirs)}
             records = (mine if key == PRODUCE else theirs).get("Records") if key <= FETCH else None
@@ -64,8 +65,9 @@ class Facts:
 
 
 def _partitions(body: Row, topics: Topics) -> Iterator[tuple[Key, Row]]:
-    """Every struct of a partition with the topic and number it is about, and the topic's id beside its own fields."""
-    for group in body.get("Groups") or [body]:
+    """Every struct of a partition with what it is about, and the topic's id beside its own fields."""
+    groups = body.get("Groups")
+    for group in groups or [body]:
         lists = (group.get(name) for name in ("Topics", "TopicData", "Responses"))
         for topic in next((found for found in lists if found), []):
             ident = topic.get("TopicId")
@@ -79,7 +81,7 @@ def _partitions(body: Row, topics: Topics) -> Iterator[tuple[Key, Row]]:
                 row = partition if isinstance(partition, dict) else {"PartitionIndex": partition}
                 number = next((row[field] for field in ("PartitionIndex", "Partition", "Index") if field in row), None)
                 if name is not None and number is not None:
-                    yield (name, number), row | {"TopicId": ident, "GroupId": group.get("GroupId")}
+                    yield (group.get("GroupId") if groups else None, name, number), row | {"TopicId": ident}
 
 
 def _of_kind(key: int, asked: Row, answered: Row) -> Row:
@@ -130,9 +132,10 @@ def _batch_rows(records: bytes) -> Iterator[Row]:
 def _of_batch(records: bytes, start: int, end: int) -> Row:
     header = v2.read_header(records, start)
     produced = header.producer_id != NO_PRODUCER
+    last = header.base_offset + header.last_offset_delta
     return {
         "base_offset": header.base_offset,
-        "last_offset": header.base_offset + header.last_offset_delta,
+        "last_offset": last if last <= MOST else None,
         "records": header.record_count,
         "bytes": end - start,
         "magic": header.magic,

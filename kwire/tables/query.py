@@ -7,6 +7,7 @@ locked before the first one. Statements run in a thread, because DuckDB looks fo
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,8 @@ LOCKED = {
     "temp_directory": "",  # what does not fit into memory is not put into files
     "lock_configuration": "true",
 }
+NO_COLUMN = re.compile(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"')
+EVERY_COLUMN = sorted({column for columns in COLUMNS.values() for column, _, _ in columns})
 Progress = Callable[[Capture], None]
 
 
@@ -91,6 +94,7 @@ class Session:
         self._paths, self._settings, self._bodies = list(paths), settings or Settings(), bodies
         self._loaded: set[str] = set()
         self._db = duckdb.connect(":memory:", config=dict(LOCKED))
+        self._bare = duckdb.connect(":memory:", config=dict(LOCKED))  # names are asked of one that has no tables
         for name, schema in SCHEMAS.items():
             self._db.register(name, schema.empty_table())
 
@@ -100,7 +104,7 @@ class Session:
         found: set[str] = set()
         statements = _statements(text)
         for statement in statements:
-            found |= self._named(statement, only=len(statements) == 1)
+            found |= self._named(statement, alone=len(statements) == 1)
         return found - self._loaded
 
     def load(self, names: set[str], progress: Progress | None = None) -> tuple[Reading, int]:
@@ -125,8 +129,8 @@ class Session:
 
     def tables(self) -> list[str]:
         """The tables of captures, then what statements created."""
-        made = [str(row[0]) for row in self._db.sql("show tables").fetchall()]
-        return [*COLUMNS, *sorted(set(made) - COLUMNS.keys())]
+        there = {str(row[0]) for row in self._db.sql("show tables").fetchall()}
+        return [*(name for name in COLUMNS if name in there), *sorted(there - COLUMNS.keys())]
 
     def describe(self, name: str) -> list[tuple[str, str, str]]:
         """A table's columns: name, type, what it is. Raises UnknownName."""
@@ -145,22 +149,26 @@ class Session:
         )
         return sorted(str(row[0]) for row in found.fetchall())
 
-    def _named(self, statement: str, only: bool) -> set[str]:
+    def _named(self, statement: str, alone: bool) -> set[str]:
+        """The tables of captures that a statement names. alone: no other one prepares what it needs."""
         if re.match(r"(describe|show)\b", statement, re.IGNORECASE):
             return set()
         try:
-            parsed = self._db.extract_statements(statement)
-            if len(parsed) == 1 and parsed[0].type == duckdb.StatementType.SELECT:
-                if only:
-                    self._db.sql(f"explain {statement}")
-                return {name.lower() for name in self._db.get_table_names(statement)} & COLUMNS.keys()
-        except (duckdb.Error, UnicodeError) as error:
+            kinds = [parsed.type for parsed in self._db.extract_statements(statement)]
+            if alone and kinds in ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN]):
+                explained = kinds == [duckdb.StatementType.EXPLAIN]
+                self._db.sql(statement if explained else f"explain {statement}")
+            if kinds == [duckdb.StatementType.SELECT]:
+                return {name.lower() for name in self._bare.get_table_names(statement)} & COLUMNS.keys()
+        except duckdb.Error as error:
             raise self._problem(error, statement) from None
-        return {word.lower() for word in re.findall(r"\w+", statement)} & COLUMNS.keys()  # CREATE VIEW, PIVOT and such
+        words = re.findall(r"\w+", statement)  # of CREATE VIEW, PIVOT and such DuckDB does not tell the names
+        return {word.lower() for word in words} & COLUMNS.keys()
 
     def _gives_rows(self, statement: str) -> bool:
-        (*_, last) = self._db.extract_statements(statement)
-        return duckdb.ExpectedResultType.NOTHING not in last.expected_result_type
+        (parsed,) = self._db.extract_statements(statement)
+        pivot = parsed.type == duckdb.StatementType.MULTI
+        return pivot or duckdb.ExpectedResultType.NOTHING not in parsed.expected_result_type
 
     def _patiently(self, statement: str) -> pa.Table | None:
         def work() -> pa.Table | None:
@@ -171,7 +179,7 @@ class Session:
             running = pool.submit(work)
             try:
                 return running.result()
-            except (duckdb.Error, UnicodeError) as error:
+            except duckdb.Error as error:
                 raise self._problem(error, statement) from None
             except KeyboardInterrupt:
                 while not running.done():
@@ -181,27 +189,34 @@ class Session:
 
     def _problem(self, error: Exception, statement: str) -> KwireError:
         """DuckDB's complaint as ours: in one line, with the nearest names of what there is."""
-        if isinstance(error, UnicodeError):
-            return QueryError("the query is no UTF-8")
         text = str(error)
         if found := re.search(r"Table with name (.+?) does not exist", text):
             return self._no_table(found[1])
-        if found := re.search(r'Referenced column "(.+?)" not found in FROM clause!\s*Candidate bindings: (.*)', text):
-            names = [name.split(".")[-1] for name in re.findall(r'"([^"]+)"', found[2])]
-            near = difflib.get_close_matches(found[1].lower(), names, 3, 0.5)
-            return UnknownName("column", found[1], tuple(near or dict.fromkeys(names)))
+        if found := NO_COLUMN.search(text):
+            name = found[1] or found[2]
+            candidates = re.search(r"Candidate bindings: (.*)", text)
+            known = re.findall(r'"(?:[^"]+\.)?([^".]+)"', candidates[1]) if candidates else EVERY_COLUMN
+            near = difflib.get_close_matches(name.lower(), known, 3, 0.5)
+            return UnknownName("column", name, tuple(dict.fromkeys(near)))
         if found := re.search(r"Values were not provided for the following", text):
             return QueryError("the query has parameters, which nothing gives values")
         message, _, place = re.sub(r"^[A-Za-z ]+ Error: ", "", text).partition("\n\nLINE ")
         where = f", line {place.partition(':')[0]}" if place and "\n" in statement else ""
         return QueryError(_one_line(message.partition("\nDatabase is launched")[0]) + where)
 
-    def _no_table(self, name: str) -> UnknownName:
+    def _no_table(self, name: str) -> KwireError:
         known = self.tables()
-        return UnknownName("table", name, tuple(difflib.get_close_matches(name.lower(), known, 2) or known))
+        near = difflib.get_close_matches(name.lower(), known, 2)
+        return (
+            UnknownName("table", name, tuple(near))
+            if near
+            else QueryError(f"no table {name}; there are {', '.join(known)}")
+        )
 
 
 def _statements(text: str) -> list[str]:
+    if not text.isascii() and re.search("[\ud800-\udfff]", text):
+        raise QueryError("the query is no UTF-8")
     whole, rest = split(text)
     found = [*whole, rest] if rest else whole
     if not found:
@@ -232,10 +247,8 @@ def _tidy(table: pa.Table) -> pa.Table:
     columns = []
     for column in table.columns:
         if pa.types.is_decimal128(column.type) and column.type.scale == 0:
-            try:
+            with contextlib.suppress(pa.ArrowInvalid):  # beyond 64 bits
                 column = column.cast(pa.int64())
-            except pa.ArrowInvalid:
-                pass  # beyond 64 bits
         columns.append(column)
     return pa.Table.from_arrays(columns, names)
 

@@ -245,9 +245,8 @@ def test_a_hole_is_given_up_when_too_much_waits_behind_it(make: Any) -> None:
     assert (found.streams[0].held_bytes, found.streams[0].missing) == (10, 10)
 
 
-def test_what_waits_in_all_connections_is_bounded(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HELD_IN_ALL", 100)
-    connections, found = Connections(), {}
+def test_what_waits_in_all_connections_is_bounded(make: Any) -> None:
+    connections, found = Connections(in_all=100), {}
     for low in (0, 20, 40):
         packets = [make.ip4(make.tcp(TEXT[:10], 1 + low, sport=port)) for port in range(1, 31)]
         found.update({id(one): one for one in make.feed(connections, packets, time=low)})

@@ -1,4 +1,4 @@
 -- The clients: what they run, how much they ask, how often in vain
-select client_id, software, software_version as version, connections, exchanges, errors, first_time, last_time
+select client_id, software, software_version as version, connections, exchanges, errors
 from clients
 order by exchanges desc, client_id

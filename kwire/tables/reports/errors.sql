@@ -1,5 +1,5 @@
--- Error codes by API: how often, of how many clients, when first and last
-select error, api, count(*) as count, count(distinct client_id) as clients, min(time) as first_time, max(time) as last_time
+-- Error codes by API: how often, of how many clients, and when first
+select error, api, count(*) as count, count(distinct client_id) as clients, min(time) as first_time
 from exchanges
 where error is not null
 group by error, api

@@ -1,0 +1,225 @@
+"""kwire sql: captures, asked in SQL."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.captures import Bounds, Progress, conclude, connection_options, fewer_collections, open_captures
+from kwire.cli.options import schema_option
+from kwire.cli.table import Missing
+from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.session.reader import Reading
+    from kwire.tables.query import Result, Session
+
+FORMATS = ("table", "json", "csv", "markdown", "parquet", "arrow")
+BINARY = ("parquet", "arrow")
+SUFFIXES = {".json": "json", ".jsonl": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet",
+            ".arrow": "arrow"}  # fmt: skip
+SHOWN = 100  # rows of a table on a terminal
+
+
+@click.command()
+@click.argument("words", metavar="CAPTURE... [QUERY]", nargs=-1)
+@click.option("--report", metavar="NAME", help="One of the queries that come with kwire.")
+@click.option("--reports", "listing", is_flag=True, help="What these are; with --report its SQL.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="What comes out; table unless the output's name tells."
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where it goes.")
+@click.option(
+    "--rows", type=click.IntRange(0), metavar="N", help="At most N rows of a table; 0 all, as a pipe gets them anyway."
+)
+@click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
+@connection_options
+@schema_option
+def command(
+    words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Path | None, rows: int | None,
+    show_secrets: bool, bounds: Bounds, schema: Path | None,
+) -> int:  # fmt: skip
+    """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality and
+    bodies are tables, as kwire table --columns describes them. The SQL is DuckDB's.
+
+    Without QUERY and --report it comes from stdin, or a prompt asks for it.
+    """
+    if listing:
+        return _list(report)
+    paths, query = _split(words, report)
+    form = form or (SUFFIXES.get(output.suffix, "table") if output else "table")
+    if form in BINARY and output is None and sys.stdout.isatty():
+        raise click.UsageError(f"--format {form} needs -o FILE, or a pipe")
+    if query is None and sys.stdin.isatty() and (output is not None or not sys.stdout.isatty()):
+        raise click.UsageError("needs a QUERY or --report NAME, or a terminal to ask at")
+    if "-" in paths and query is None:
+        raise click.UsageError("stdin is the capture: needs a QUERY or --report NAME")
+    if not all(map(importlib.util.find_spec, ("pyarrow", "duckdb"))):
+        raise Missing("kwire sql needs pyarrow and duckdb: pip install 'kwire[table]'")
+    fewer_collections()  # before DuckDB comes, which complains at exit of what was not collected
+    from kwire.render.bodies import Bodies
+    from kwire.tables.query import Session
+
+    session = Session(open_captures(paths), bounds.settings(schema), Bodies(show_secrets))
+    if query is None and sys.stdin.isatty():
+        from kwire.cli.prompt import Prompt
+
+        for path in paths:
+            os.stat(path)  # says so now when there is none
+        Prompt(session, ask, lambda result: _table(result, sys.stdout, rows)).run()
+        return Exit.OK
+    result, reading, exchanges = ask(session, sys.stdin.read() if query is None else query)
+    if result is not None:
+        _write(result, form, output, rows)
+    return Exit.OK if reading is None else conclude(reading, exchanges > 0, False)
+
+
+def _split(words: tuple[str, ...], report: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The captures and the query: the last word is one when it is no file and more than a word."""
+    from kwire.tables.sqltext import report as sql_of
+
+    query = sql_of(report) if report is not None else None
+    paths = words
+    if words and words[-1] != "-" and len(words[-1].split()) > 1 and not _exists(words[-1]):
+        if query is not None:
+            raise click.UsageError("a QUERY or --report NAME, not both")
+        *before, query = words
+        paths = tuple(before)
+    if not paths:
+        raise click.UsageError("needs a CAPTURE")
+    if len(paths) > 1 and query is None and paths[-1] != "-" and not _exists(paths[-1]):
+        raise click.UsageError(f"{paths[-1]} is no file, and no query")
+    return paths, query
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.exists(path)
+    except ValueError:  # a zero byte
+        return False
+
+
+def ask(session: Session, query: str) -> tuple[Result | None, Reading | None, int]:
+    """The query's result; how the captures were read for it, None when they were not, and how many exchanges they
+    hold."""
+    reading, exchanges = None, 0
+    missing = session.missing(query)
+    if missing:
+        progress = Progress(True)
+        try:
+            reading, exchanges = session.load(missing, progress)
+        finally:
+            progress.stop()
+    return session.run(query), reading, exchanges
+
+
+def _list(report: str | None) -> int:
+    from kwire.cli.output import show, width
+    from kwire.render.lines import table
+    from kwire.tables.sqltext import report as sql_of
+    from kwire.tables.sqltext import reports
+
+    if report is not None:
+        print(sql_of(report), end="")
+    else:
+        show(table(["report", "what"], [[(name, "name"), (what, "")] for name, what in reports().items()], width()))
+    return Exit.OK
+
+
+def _write(result: Result, form: str, output: Path | None, rows: int | None) -> None:
+    if form in BINARY:
+        with _opened(output, "b") as file:
+            result.write(file, form)
+        return
+    with _opened(output, "") as file:
+        if form == "table":
+            _table(result, file, rows)
+        elif form == "json":
+            _json(result, file)
+        elif form == "csv":
+            _csv(result, file)
+        else:
+            _markdown(result, file)
+
+
+@contextmanager
+def _opened(path: Path | None, mode: str) -> Iterator[Any]:
+    """The file, which has its name only when it is whole; else stdout."""
+    if path is None:
+        yield sys.stdout.buffer if mode else sys.stdout
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, f"w{mode}", encoding=None if mode else "utf-8", newline=None if mode else "") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _table(result: Result, file: IO[str], rows: int | None) -> None:
+    from kwire.cli.output import show, width
+    from kwire.render.lines import plain
+    from kwire.render.results import result_lines
+
+    here = file is sys.stdout
+    bounded = here and (sys.stdout.isatty() or "COLUMNS" in os.environ)
+    most = rows if rows is not None else SHOWN if here and sys.stdout.isatty() else 0
+    found = list(result.rows(most or None))
+    lines = result_lines(result.columns, result.kinds, found, len(result), width() if bounded else None)
+    if here:
+        show(lines)
+    else:
+        file.writelines(f"{plain(line)}\n" for line in lines)
+
+
+def _json(result: Result, file: IO[str]) -> None:
+    from kwire.render.jsonform import dumps
+
+    columns = result.columns
+    for row in result.rows():
+        file.write(dumps(dict(zip(columns, map(_finite, row), strict=True)), indent=None) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity, and no NaN."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    return {key: _finite(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _csv(result: Result, file: IO[str]) -> None:
+    from kwire.render.jsonform import to_jsonable
+    from kwire.render.lines import clean
+
+    def text(value: Any) -> Any:
+        value = to_jsonable(value)
+        if isinstance(value, list | dict):
+            value = json.dumps(value, ensure_ascii=False)
+        elif isinstance(value, bool):
+            value = str(value).lower()
+        return clean(value) if isinstance(value, str) and file.isatty() else value
+
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(result.columns)
+    writer.writerows([text(value) for value in row] for row in result.rows())
+
+
+def _markdown(result: Result, file: IO[str]) -> None:
+    from kwire.render.results import markdown, texts
+
+    kinds, columns = result.kinds, result.columns
+    numbers = [column for column, kind in zip(columns, kinds, strict=True) if kind == "number"]
+    file.writelines(f"{line}\n" for line in markdown(columns, texts(kinds, list(result.rows())), numbers))
