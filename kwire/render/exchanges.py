@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
     from kwire.session.framing import Skipped
 
-WIDE, MIDDLE = 150, 100  # columns from which all, and from which most of the columns are shown
+WIDE, BROKER, MIDDLE = 150, 120, 100  # columns from which all, the broker too, and most of the columns are shown
 USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
 BAD = ("malformed", "gap", "truncated", "unsupported", "trailing")
 CUT = ("truncated", "gap")
@@ -56,7 +56,9 @@ class ExchangeLines:
         self.start, self.width, self.bounded = start, width, bounded
         time = 11 if start is not None else 15
         if width >= WIDE:
-            self.columns = Columns(time, 28, 18, 24, 7, 7, 8)
+            self.columns = Columns(time, 28 + min((width - WIDE) // 3, 16), 18, 24, 7, 7, 8)
+        elif width >= BROKER:
+            self.columns = Columns(time, 15, 15, 21, 6, 0, 7)
         elif width >= MIDDLE:
             self.columns = Columns(time, 15, 0, 22, 6, 0, 8)
         else:
@@ -85,11 +87,12 @@ class ExchangeLines:
         version = exchange.api_version
         row = _Row(self.bounded)
         row.put(self.time(exchange.time), c.time, "offset", right=True)
-        if c.broker:
+        if c.size:
             row.put(f"{name} {client}" if name else client, c.client, "")
-            row.put(broker, c.broker, "dim")
         else:
             row.put(name or client, c.client, "")
+        if c.broker:
+            row.put(broker, c.broker, "dim")
         row.put(exchange.api if version is None else f"{exchange.api} v{version}", c.api, "name")
         if c.ident:
             row.put("" if first.correlation_id is None else str(first.correlation_id), c.ident, "dim", right=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from kwire.session.kinds import Kind
 from kwire.session.reader import Reading, Settings
 from kwire.session.record import BodyTexts, records
 from kwire.tables import fast, rows
+from kwire.tables.arrow import mended
 from kwire.tables.facts import Facts
 from kwire.tables.schemas import COLUMNS, SCHEMAS
 
@@ -175,8 +177,9 @@ def _record_batch(name: str, found: list[rows.Row]) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist([_mended(row) for row in found], schema)
 
 
-def _mended(row: rows.Row) -> rows.Row:
-    return {
-        name: value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if isinstance(value, str) else value
-        for name, value in row.items()
-    }
+def _mended(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _mended(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_mended(inner) for inner in value]
+    return mended(value) if isinstance(value, str) else value

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kwire.session.bulk import Batch, Side
 from kwire.session.record import error_name
-from kwire.tables.arrow import slices
+from kwire.tables.arrow import mended, slices
 from kwire.tables.schemas import SCHEMAS
 
 Numbers = NDArray[np.int64]
@@ -69,7 +69,7 @@ def _shared(batch: Batch) -> dict[str, pa.Array]:
         batch.buffer, batch.client_start, np.maximum(batch.client_length, 0), batch.client_length >= 0, pa.string()
     )
     return {
-        "capture": _taken([known.capture for known in conversations], batch.conversation, pa.string()),
+        "capture": _taken([mended(known.capture) for known in conversations], batch.conversation, pa.string()),
         "connection": _taken([known.name for known in conversations], batch.conversation, pa.string()),
         "api_key": _taken([kind.key for kind in kinds], batch.kind, pa.int16()),
         "api": _taken([kind.api for kind in kinds], batch.kind, pa.string()),
