@@ -20,8 +20,8 @@ from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
 LINGER = 3_000_000_000  # ns that a closed connection is kept for segments that come late
 HELD_IN_ALL = 256 << 20  # bytes that may wait behind holes in all connections together
-MOST_OPEN = 100_000  # connections
-MOST_ENDPOINTS = 1_000_000  # whose epochs are remembered
+MOST_OPEN = 50_000  # connections
+MOST_ENDPOINTS = 100_000  # whose epochs are remembered
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
 

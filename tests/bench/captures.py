@@ -31,7 +31,7 @@ def run(command: list[str]) -> tuple[float, float]:
         child = subprocess.Popen(command, stdout=nothing, stderr=nothing)
         _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 1):
+    if child.returncode not in (0, 1, 3):  # 3: no Kafka in it
         raise SystemExit(f"{command[0]} failed with {child.returncode}")
     return time.perf_counter() - begun, usage.ru_maxrss / 1024
 

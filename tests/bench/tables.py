@@ -46,9 +46,8 @@ def beside_tshark(path: Path, folder: Path, rounds: int) -> None:
 
 
 def growth(folder: Path, rounds: int) -> None:
-    print(
-        "\n| capture | packets | seconds, 1 job | 2 jobs | µs a packet, 1 job | peak memory |\n|---|---|---|---|---|---|"
-    )
+    print("\n| capture | packets | seconds, 1 job | 2 jobs | µs a packet, 1 job | peak memory |")
+    print("|---|---|---|---|---|---|")
     for packets in PACKETS.values():
         path = folder / "grown.pcap"
         make(path, packets)
