@@ -127,7 +127,7 @@ class Clients:
     def add(self, exchange: Exchange) -> None:
         """An exchange."""
         request, conversation = exchange.request, exchange.conversation
-        if request is None:
+        if request is None or request.token:  # a bare token names no client; what it says is in the identity
             return
         identity = conversation.identity
         key = request.client_id, identity.software, identity.software_version

@@ -79,6 +79,7 @@ class Connections:
         self._epochs: dict[Key, int] = {}  # of connections that are over
         self._swept = 0
         self.now = 0
+        self.given_up = 0  # connections that ended since there were too many
 
     def feed(self, segments: Segments) -> Iterator[Connection]:
         """Adds a block of segments."""
@@ -110,6 +111,10 @@ class Connections:
             else:
                 continue  # a last FIN or RST of a connection that is over
             touched[id(connection)] = connection
+            if len(self._open) > MOST_OPEN:
+                for over in self._trim():
+                    touched.pop(id(over), None)
+                    yield over
         for connection in self._patience():
             touched[id(connection)] = connection
         yield from touched.values()
@@ -242,9 +247,14 @@ class Connections:
             if quiet > self._idle or (connection.closed and quiet > LINGER):
                 yield self._end(connection)
         if len(self._open) > MOST_OPEN:
-            idlest = sorted(self._open.values(), key=lambda connection: connection.last_time)
-            for connection in idlest[: len(idlest) - MOST_OPEN // 2]:
-                yield self._end(connection)
+            yield from self._trim()
+
+    def _trim(self) -> Iterator[Connection]:
+        """Ends the idlest half."""
+        idlest = sorted(self._open.values(), key=lambda connection: connection.last_time)
+        for connection in idlest[: len(idlest) - MOST_OPEN // 2]:
+            self.given_up += 1
+            yield self._end(connection)
 
 
 def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run], answer: bool) -> bool:

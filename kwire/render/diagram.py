@@ -225,7 +225,8 @@ def _label(struct: Span) -> str:
         return clean(struct.text)
     for child in struct.children[:3]:
         if isinstance(child.value, str) and child.value and not isinstance(child.value, Withheld):
-            return quoted(child.value if len(child.value) <= SHORT else child.value[: SHORT - 1] + "…")
+            text = quoted(child.value[: SHORT + 1])[1:-1]  # with escapes spelled it is longer
+            return f'"{text}"' if len(text) <= SHORT else f'"{text[: SHORT - 1]}…"'
         if child.name in IDS and isinstance(child.value, int):
             return f"{child.name} {child.value}"
     return ""

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from kwire.capture.connections import Connection, Connections
+from kwire.capture.connections import MOST_OPEN, Connection, Connections
 from kwire.capture.files import Capture, open_capture, unread_links
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
@@ -103,10 +103,13 @@ class Reader:
     def notes(self) -> list[str]:
         """What could not be read."""
         given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
+        ended = (
+            f"{self._connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
+        )
         unsaid = f"{self.unsaid:,} more places where bytes were skipped"
         return [
             *unread_links(self._network.unread), *([given_up] if self._given_up else []),
-            *([unsaid] if self.unsaid else []),
+            *([unsaid] if self.unsaid else []), *([ended] if self._connections.given_up else []),
         ]  # fmt: skip
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -126,10 +127,12 @@ def _work(
         end.send_bytes(DONE.encode())
         packets = sum(capture.packets for capture in reading.captures)
         end.send_bytes(pickle.dumps((reading.notes, builder.exchanges, packets)))
-    except (KwireError, OSError) as error:
-        end.send_bytes(FAILED.encode())
-        end.send_bytes(str(error).encode())
     except KeyboardInterrupt:
         pass
+    except Exception as error:  # whatever it is, the other end tells it: a traceback from here helps nobody
+        said = str(error) if isinstance(error, (KwireError, OSError)) else f"{type(error).__name__}: {error}"
+        with suppress(OSError):  # unless it is gone
+            end.send_bytes(FAILED.encode())
+            end.send_bytes(said.encode("utf-8", "replace"))
     finally:
         end.close()

@@ -94,9 +94,11 @@ class Session:
         self._paths, self._settings, self._bodies = list(paths), settings or Settings(), bodies
         self._loaded: set[str] = set()
         self._db = duckdb.connect(":memory:", config=dict(LOCKED))
-        self._bare = duckdb.connect(":memory:", config=dict(LOCKED))  # names are asked of one that has no tables
+        self._names = duckdb.connect(":memory:", config=dict(LOCKED))  # tells which tables a query names
         for name, schema in SCHEMAS.items():
             self._db.register(name, schema.empty_table())
+            self._names.register("columns", schema.empty_table())
+            self._names.execute(f"create table {name} as from columns")  # what is registered counts as a view
 
     def missing(self, text: str) -> set[str]:
         """The tables that the statements name and that are not there yet. Raises KwireError for a text that is wrong as
@@ -158,10 +160,11 @@ class Session:
             if alone and kinds in ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN]):
                 explained = kinds == [duckdb.StatementType.EXPLAIN]
                 self._db.sql(statement if explained else f"explain {statement}")
-            if kinds == [duckdb.StatementType.SELECT]:
-                return {name.lower() for name in self._bare.get_table_names(statement)} & COLUMNS.keys()
         except duckdb.Error as error:
             raise self._problem(error, statement) from None
+        if kinds == [duckdb.StatementType.SELECT]:
+            with contextlib.suppress(duckdb.Error):  # it does not know what statements created
+                return {name.lower() for name in self._names.get_table_names(statement)} & COLUMNS.keys()
         words = re.findall(r"\w+", statement)  # of CREATE VIEW, PIVOT and such DuckDB does not tell the names
         return {word.lower() for word in words} & COLUMNS.keys()
 
@@ -178,6 +181,8 @@ class Session:
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
             try:
+                while not running.done():  # a signal is heard only between two waits
+                    wait([running], 0.1)
                 return running.result()
             except duckdb.Error as error:
                 raise self._problem(error, statement) from None

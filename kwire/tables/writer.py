@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,8 @@ class Files:
     def abandon(self) -> None:
         """Leaves nothing behind."""
         for writer in self._writers.values():
-            writer.close()
+            with suppress(OSError, ValueError):  # as on a full disk; the parts go all the same
+                writer.close()
         for part in self._parts.values():
             part.unlink(missing_ok=True)
 
