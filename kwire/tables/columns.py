@@ -62,6 +62,7 @@ COLUMNS: dict[str, list[Column]] = {
     ],
     "partitions": [
         *EXCHANGE,
+        ("group", "string", "OffsetCommit, OffsetFetch: the group"),
         ("topic", "string", "its name, or its id where no name is known"),
         ("topic_id", "string", "Kafka's 22 characters; null where only names are used"),
         ("partition", "int32", "its number"),

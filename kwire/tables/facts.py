@@ -52,9 +52,10 @@ class Facts:
         answered = dict(_partitions(response or {}, topics))
         head = head_row(exchange)
         for place in asked | answered:
-            _, topic, partition = place
+            group, topic, partition = place
             mine, theirs = asked.get(place, {}), answered.get(place, {})
             row = head | {"topic": topic, "partition": partition, "topic_id": _id(mine) or _id(theirs)}
+            row["group"] = group or (request or {}).get("GroupId")
             records = (mine if key == PRODUCE else theirs).get("Records") if key <= FETCH else None
             batches = list(_batch_rows(records)) if records else []
             if self._partitions:

@@ -264,13 +264,15 @@ def _values(column: pa.Array) -> list[Any]:
         return list(column.cast(pa.string()).to_pylist())
     if pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_null(kind):
         return list(column.to_pylist())
-    return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+    return [_plain(value) for value in column.to_pylist()]
 
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     if isinstance(value, list):
+        if value and all(isinstance(inner, tuple) and len(inner) == 2 for inner in value):  # a map
+            return _plain(dict(value))
         return [_plain(inner) for inner in value]
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}

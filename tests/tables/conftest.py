@@ -1,0 +1,93 @@
+"""Captures made by hand: frames from bodies, packets from frames, a pcap file of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+from kwire.capture.save import PcapWriter
+from kwire.codec.headers import request_header_version, response_header_version
+from kwire.codec.library import builtin_library
+from kwire.schema.registry import builtin
+
+START, STEP = 1_700_000_000_000_000_000, 1_000_000  # ns
+RAW = 101  # LINKTYPE_RAW: a packet begins with its IPv4 header
+FIN, SYN, PUSH, ACK = 1, 2, 8, 16
+
+
+def frame(kind: int, api: str, version: int, body: dict[str, Any] | bytes, ident: int, client: bytes) -> bytes:
+    """kind: 0 a request, 1 a response."""
+    key = builtin().find(api).definition.key
+    assert key is not None
+    definition = builtin_library().api_message(key, request=kind == 0)
+    assert definition is not None
+    if not isinstance(body, bytes):
+        body = builtin_library().codec(definition.name, version).encode(body)
+    if kind == 0:
+        head = pack(">hhih", key, version, ident, len(client)) + client
+        head += b"\0" * (request_header_version(key, version, definition) == 2)
+    else:
+        head = pack(">i", ident) + b"\0" * response_header_version(key, version, definition)
+    return pack(">i", len(head + body)) + head + body
+
+
+class Connection:
+    """send and answer put a packet behind those that are there."""
+
+    def __init__(self, traffic: Traffic, port: int) -> None:
+        self.traffic, self.ports, self.seq = traffic, (port, 9092), [1000, 5000]
+        self._packet(0, b"", SYN)
+        self._packet(1, b"", SYN | ACK)
+
+    def send(self, data: bytes) -> Connection:
+        return self._packet(0, data, PUSH | ACK)
+
+    def answer(self, data: bytes) -> Connection:
+        return self._packet(1, data, PUSH | ACK)
+
+    def close(self) -> None:
+        self._packet(0, b"", FIN | ACK)
+        self._packet(1, b"", FIN | ACK)
+
+    def _packet(self, side: int, data: bytes, flags: int) -> Connection:
+        source, target = self.ports if side == 0 else self.ports[::-1]
+        tcp = pack(">HHIIHHHH", source, target, self.seq[side], 0, 5 << 12 | flags, 65535, 0, 0) + data
+        self.seq[side] += len(data) + bool(flags & (SYN | FIN))
+        hosts = (b"\x0a\0\0\7", b"\x0a\0\0\2")
+        head = pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + hosts[side] + hosts[1 - side]
+        self.traffic.packets.append(head + tcp)
+        return self
+
+
+class Traffic:
+    """request and response make frames, connection packets, save the file. folder is the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.packets: list[bytes] = []
+
+    def request(
+        self, api: str, version: int, body: dict[str, Any] | bytes, ident: int = 1, client: bytes = b"c"
+    ) -> bytes:
+        return frame(0, api, version, body, ident, client)
+
+    def response(self, api: str, version: int, body: dict[str, Any] | bytes, ident: int = 1) -> bytes:
+        return frame(1, api, version, body, ident, b"")
+
+    def connection(self, port: int = 51522) -> Connection:
+        return Connection(self, port)
+
+    def save(self, path: Path) -> Path:
+        with open(path, "wb") as file:
+            writer = PcapWriter(file)
+            for number, packet in enumerate(self.packets):
+                writer.write(START + number * STEP, packet, len(packet), RAW)
+        return path
+
+
+@pytest.fixture
+def traffic(tmp_path: Path) -> Traffic:
+    return Traffic(tmp_path)

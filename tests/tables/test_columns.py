@@ -1,0 +1,83 @@
+"""The tables' columns: their names, types and order are fixed, and each says what it is."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from kwire.tables.columns import COLUMNS, DEFAULT
+from kwire.tables.schemas import SCHEMAS
+
+EXCHANGE = (
+    "capture string, connection string, time int64, api_key int16, api string, api_version int16, "
+    "correlation_id int32, client_id string"
+)
+FIXED = {
+    "messages": "capture string, connection string, kind string, index int64, position int64, time int64, "
+                "last_time int64, size int32, api_key int16, api string, api_version int16, header_version int8, "
+                "correlation_id int32, client_id string, error_code int16, error string, errors int32, "
+                "latency_ns int64, quality string, note string",
+    "exchanges": f"{EXCHANGE}, request_index int64, request_size int32, response_index int64, response_size int32, "
+                 "response_time int64, latency_ns int64, error_code int16, error string, errors int32, outcome string, "
+                 "note string",
+    "partitions": f"{EXCHANGE}, group string, topic string, topic_id string, partition int32, offset int64, "
+                  "timestamp int64, high_watermark int64, bytes int64, batches int32, records int64, compression string, "
+                  "error_code int16, error string",
+    "batches": f"{EXCHANGE}, topic string, partition int32, number int32, base_offset int64, last_offset int64, "
+               "records int32, bytes int32, magic int8, compression string, timestamp_type string, "
+               "first_timestamp int64, max_timestamp int64, producer_id int64, producer_epoch int16, "
+               "base_sequence int32, is_transactional bool, is_control bool, crc_ok bool",
+    "group_events": f"{EXCHANGE}, latency_ns int64, group string, group_type string, member string, instance string, "
+                    "generation int32, protocol string, leader string, members int32, session_timeout_ms int32, "
+                    "rebalance_timeout_ms int32, error_code int16, error string",
+    "clients": "client_id string, software string, software_version string, broker_itself bool, "
+               "addresses list<item: string>, brokers list<item: string>, connections int64, exchanges int64, "
+               "errors int64, first_time int64, last_time int64, "
+               "apis list<item: struct<api: string, versions: list<item: int16>>>, "
+               "compressions list<item: string>, sasl_mechanisms list<item: string>, principals list<item: string>",
+    "connections": "capture string, connection string, first_time int64, last_time int64, exchanges int64, "
+                   "what string, client_id string, software string, software_version string, sasl_mechanism string, "
+                   "principal string, missing_bytes int64, repeated_bytes int64, skipped_bytes int64, ending string",
+    "quality": "capture string, connection string, time int64, what string, kind string, position int64, "
+               "bytes int64, note string",
+    "bodies": "capture string, connection string, kind string, index int64, api string, api_version int16, "
+              "body string",
+}  # fmt: skip
+
+
+def test_these_are_the_tables() -> None:
+    assert list(COLUMNS) == list(SCHEMAS) == list(FIXED)
+    assert set(FIXED) - set(DEFAULT) == {"bodies"}
+    assert [*DEFAULT, "bodies"] == list(FIXED)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_tables_schema_is_fixed(name: str) -> None:
+    kinds = {"bool_": "bool"}
+    assert ", ".join(f"{each.name} {kinds.get(str(each.type), each.type)}" for each in SCHEMAS[name]) == FIXED[name]
+    assert all(each.nullable for each in SCHEMAS[name])
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_the_list_of_columns_says_the_same_as_the_schema(name: str) -> None:
+    listed = [(column, kind.replace("list<", "list<item: ")) for column, kind, _ in COLUMNS[name]]
+    assert listed == [(each.name, str(each.type)) for each in SCHEMAS[name]]
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_each_column_says_what_it_is(name: str) -> None:
+    names = [column for column, _, _ in COLUMNS[name]]
+    assert len(set(names)) == len(names)
+    for column, _, what in COLUMNS[name]:
+        assert what, column
+        assert not what.endswith("."), column
+
+
+def test_what_tables_share_has_one_type() -> None:
+    kinds: dict[str, set[str]] = {}
+    for name, columns in COLUMNS.items():
+        for column, kind, _ in columns:
+            if name not in ("clients", "batches"):  # of which some count less, some more
+                kinds.setdefault(column, set()).add(kind)
+    assert {column: found for column, found in kinds.items() if len(found) > 1} == {}
+    assert all(isinstance(schema, pa.Schema) for schema in SCHEMAS.values())
