@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from collections.abc import Callable
@@ -15,6 +16,12 @@ ROOT = Path(__file__).parents[1]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write tests/console/*.txt anew, for a person to review")
+
+
+def pytest_unconfigure() -> None:
+    """Commands freeze what there is; DuckDB complains at exit of what was not collected."""
+    gc.unfreeze()
+    gc.collect()
 
 
 class Ran(NamedTuple):

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from kwire.cli.main import cli
+from kwire.cli.main import COMMANDS, cli
 from kwire.cli.options import Version, library
 from kwire.codec.library import builtin_library
 
@@ -21,7 +21,10 @@ def _completions(words: list[str], incomplete: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "incomplete", "some"),
     [
-        ([], "", ["explain", "apis", "errors", "decode", "encode", "schema"]),
+        ([], "", list(COMMANDS)),
+        ([], "s", ["sniff", "stats", "sql", "schema"]),
+        (["read", "--api"], "SyncG", ["SyncGroup", "SyncGroupRequest", "SyncGroupResponse"]),
+        (["read", "--format"], "p", ["pcap", "pcapng"]),
         (["explain"], "Heartb", ["Heartbeat", "HeartbeatRequest", "HeartbeatResponse"]),
         (["explain"], "heartb", ["Heartbeat", "HeartbeatRequest", "HeartbeatResponse"]),
         (["explain"], "ILLEGAL_", ["ILLEGAL_SASL_STATE", "ILLEGAL_GENERATION"]),

@@ -137,7 +137,7 @@ def test_it_takes_most_of_what_is_regular(taken: Taken) -> None:
 
 
 @names
-@pytest.mark.parametrize("window", [4 << 10, 1 << 10], ids=["4K", "1K"])
+@pytest.mark.parametrize("window", [4 << 10], ids=["4K"])
 def test_frames_and_pairs_may_lie_across_blocks(
     path: Path, window: int, taken: Taken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +150,7 @@ def test_frames_and_pairs_may_lie_across_blocks(
 
 
 @pytest.mark.parametrize("how", ["flipped", "dropped", "repeated", "reordered", "cut", "midstream"])
-@pytest.mark.parametrize("path", KAFKA, ids=[path.name.split(".")[0] for path in KAFKA])
+@pytest.mark.parametrize("path", KAFKA[1::2], ids=[path.name.split(".")[0] for path in KAFKA[1::2]])
 def test_damaged_captures_read_the_same_both_ways(path: Path, how: str, taken: Taken, tmp_path: Path) -> None:
     header, packets = _packets(path)
     rng = random.Random(f"{path.name} {how}")

@@ -21,8 +21,8 @@ FIXED = {
                  "response_time int64, latency_ns int64, error_code int16, error string, errors int32, outcome string, "
                  "note string",
     "partitions": f"{EXCHANGE}, group string, topic string, topic_id string, partition int32, offset int64, "
-                  "timestamp int64, high_watermark int64, bytes int64, batches int32, records int64, compression string, "
-                  "error_code int16, error string",
+                  "timestamp int64, high_watermark int64, bytes int64, batches int32, records int64, "
+                  "compression string, error_code int16, error string",
     "batches": f"{EXCHANGE}, topic string, partition int32, number int32, base_offset int64, last_offset int64, "
                "records int32, bytes int32, magic int8, compression string, timestamp_type string, "
                "first_timestamp int64, max_timestamp int64, producer_id int64, producer_epoch int16, "

@@ -1,0 +1,128 @@
+"""A capture in numbers: percentiles to 2%, counts over time, and rows that agree with the exchanges behind them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kwire.analyze import stats as module
+from kwire.analyze.stats import OTHERS, Latencies, Stats, Timeline
+from kwire.session.reader import Reading
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+MS = 1_000_000
+
+
+def collected(*names: str) -> Stats:
+    stats = Stats()
+    for exchange in Reading([CAPTURES / name for name in names], tracking=True, ended=stats.close).exchanges():
+        stats.add(exchange)
+    return stats
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.9, 0.99, 1.0])
+def test_percentiles_are_right_to_two_percent(share: float) -> None:
+    rng = random.Random(7)
+    values = sorted(round(rng.lognormvariate(15, 2)) for _ in range(5000))
+    latencies = Latencies()
+    for value in values:
+        latencies.add(value)
+    exact = values[max(round(share * len(values)) - 1, 0)]
+    found = latencies.percentile(share)
+    assert found is not None
+    assert abs(found - exact) <= 0.021 * exact
+    assert (latencies.count, latencies.highest) == (5000, values[-1])
+
+
+def test_a_percentile_lies_within_what_was_measured() -> None:
+    latencies = Latencies()
+    assert latencies.percentile(0.5) is None
+    for value in (1_000_000, 1_000_001):
+        latencies.add(value)
+    assert latencies.percentile(0.01) is not None
+    assert latencies.percentile(1.0) in (1_000_000, 1_000_001)
+
+
+@pytest.mark.parametrize("value", [0, -5, 1])
+def test_no_time_at_all_and_less_than_that(value: int) -> None:
+    latencies = Latencies()
+    latencies.add(value)
+    assert latencies.count == 1
+    found = latencies.percentile(0.5)
+    assert found is not None
+    assert found <= 1
+
+
+def test_counts_over_time_stay_few_and_none_is_lost() -> None:
+    timeline = Timeline()
+    for second in range(100_000):
+        timeline.add(second * 1_000_000_000)
+    assert len(timeline.counts) <= module.BUCKETS
+    assert sum(timeline.counts.values()) == 100_000
+    parts = timeline.over(0, 99_999 * 1_000_000_000, 10)
+    assert sum(parts) == 100_000
+    assert max(parts) - min(parts) < 400
+
+
+@pytest.mark.parametrize(("moments", "parts"), [([0, 1, 2], [3, 0]), ([0, 10], [1, 1]), ([5], [0, 1])])
+def test_counts_in_equal_parts(moments: list[int], parts: list[int]) -> None:
+    timeline = Timeline()
+    for moment in moments:
+        timeline.add(moment * 1_000_000_000)
+    assert timeline.over(0, 10_000_000_000, 2) == parts
+
+
+def test_a_single_moment_has_no_length() -> None:
+    timeline = Timeline()
+    timeline.add(7)
+    assert sum(timeline.over(7, 7, 5)) == 1
+
+
+def test_what_is_counted_of_a_capture() -> None:
+    stats = collected("classic.pcap.gz")
+    assert (stats.total.count, stats.total.unanswered) == (166, 2)
+    assert stats.total.errors == Counter({79: 3, 27: 3, 15: 1, 16: 1, 25: 1})
+    assert sum(measure.count for measure in stats.apis.values()) == 166
+    assert sum(measure.count for measure in stats.clients.values()) == 166
+    assert stats.apis["Heartbeat v3"].errors == Counter({27: 3, 25: 1})
+    assert list(stats.brokers) == ["127.0.0.1:9092"]
+    assert list(stats.topics) == ["classic-orders"]
+    assert [kind for kind, _ in stats.groups()] == ["api", "client", "broker", "topic"]
+
+
+def test_connections_with_what_they_are() -> None:
+    stats = collected("notkafka.pcap")
+    found = Counter(row.what for row in stats.connections)
+    assert found["Kafka"] == 2
+    assert found["refused"] == 1
+    assert found["nothing said"] == 1
+    (refused,) = [row for row in stats.connections if row.what == "refused"]
+    assert (refused.ending, refused.exchanges, refused.name) == ("reset", 0, "127.0.0.1:51830>127.0.0.1:9099#1")
+
+
+def test_beyond_so_many_names_the_rest_is_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_NAMES", 2)
+    stats = collected("classic.pcap.gz")
+    assert len(stats.apis) == 3
+    assert OTHERS in stats.apis
+    assert sum(measure.count for measure in stats.apis.values()) == 166
+
+
+def test_a_row_of_json() -> None:
+    row = collected("classic.pcap.gz").apis["Heartbeat v3"].row()
+    assert (row["count"], row["unanswered"]) == (32, 0)
+    assert row["errors"] == {"REBALANCE_IN_PROGRESS": 3, "UNKNOWN_MEMBER_ID": 1}
+    assert row["p50_ns"] <= row["p90_ns"] <= row["p99_ns"] <= row["max_ns"]
+
+
+def test_connections_that_are_not_over_may_stand_for_all() -> None:
+    stats = Stats()
+    seen = []
+    for exchange in Reading([CAPTURES / "share.pcap"]).exchanges():
+        stats.add(exchange)
+        seen.append(exchange.conversation)
+    stats.connections_of(dict.fromkeys(seen))
+    assert sum(row.exchanges for row in stats.connections) == stats.total.count

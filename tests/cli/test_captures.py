@@ -1,0 +1,270 @@
+"""What the commands that read captures share: times and sizes as arguments, which connections and exchanges, damage."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from kwire.cli.captures import Duration, Moment, Progress, Size
+from kwire.errors import Exit
+
+CAPTURES = "fixtures/captures/"
+CLASSIC = CAPTURES + "classic.pcap.gz"
+ROOT = Path(__file__).parents[2]
+COMMANDS = pytest.mark.parametrize("command", ["read", "stats", "clients"])
+
+
+@pytest.mark.parametrize(
+    ("given", "nanoseconds"),
+    [("100ms", 100_000_000), ("1.5s", 1_500_000_000), ("2", 2_000_000_000), ("250us", 250_000), ("250µs", 250_000),
+     ("7ns", 7), ("5m", 300_000_000_000), (" 3 ms ", 3_000_000)],
+)  # fmt: skip
+def test_durations(given: str, nanoseconds: int) -> None:
+    assert Duration().convert(given, None, None) == nanoseconds
+
+
+@pytest.mark.parametrize("given", ["", "ms", "-1s", "1h", "1e3s", "one", "9" * 400])
+def test_what_is_no_duration(given: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"{given} is no duration; as 100ms, 1.5s"):
+        Duration().convert(given, None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [("512", 512), ("512k", 512 << 10), ("64m", 64 << 20), ("2G", 2 << 30), ("64MiB", 64 << 20), ("1 kb", 1024)],
+)
+def test_sizes(given: str, size: int) -> None:
+    assert Size().convert(given, None, None) == size
+
+
+@pytest.mark.parametrize("given", ["", "m", "-1", "1.5m", "1t"])
+def test_what_is_no_size(given: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"{given} is no size; as 512k, 64m"):
+        Size().convert(given, None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "moment"),
+    [
+        ("12.5", (False, 12_500_000_000)),
+        ("0", (False, 0)),
+        ("+3s", (False, 3_000_000_000)),
+        ("1970-01-01T00:00:01", (True, 1_000_000_000)),
+        ("1970-01-01T00:00:01.000002", (True, 1_000_002_000)),
+        ("1970-01-01 01:00:00+01:00", (True, 0)),
+        ("2026-11-21T02:16:11.331748", (True, 1_795_227_371_331_748_000)),
+        ((True, 7), (True, 7)),
+    ],
+)
+def test_moments(given: Any, moment: tuple[bool, int]) -> None:
+    assert Moment().convert(given, None, None) == moment
+
+
+@pytest.mark.parametrize("given", ["", "-1", "noon", "2026-13-01T00:00:00", "9" * 400])
+def test_what_is_no_moment(given: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no time; as 12\.5"):
+        Moment().convert(given, None, None)
+
+
+def _ids(kwire: Any, *options: str, path: str = CLASSIC) -> list[tuple[str, int]]:
+    """The requests that the options leave: their APIs and correlation ids."""
+    rows = map(json.loads, kwire("read", path, "--format", "json", *options).text.splitlines())
+    return [(row["api"], row["correlation_id"]) for row in rows if row["kind"] == "request"]
+
+
+def _wanted(kwire: Any, holds: Callable[[dict[str, Any], dict[str, Any]], bool]) -> list[tuple[str, int]]:
+    """The same, by a look at every exchange's rows."""
+    rows = [json.loads(line) for line in kwire("read", CLASSIC, "--format", "json").text.splitlines()]
+    answers = {(row["connection"], row["correlation_id"]): row for row in rows if row["kind"] == "response"}
+    return [
+        (row["api"], row["correlation_id"])
+        for row in rows
+        if row["kind"] == "request" and holds(row, answers.get((row["connection"], row["correlation_id"]), {}))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "holds"),
+    [
+        ((), lambda *_: True),
+        (("--api", "Heartbeat"), lambda asked, _: asked["api_key"] == 12),
+        (("--api", "12"), lambda asked, _: asked["api_key"] == 12),
+        (("--api", "heartbeat", "--api", "SyncGroup"), lambda asked, _: asked["api_key"] in (12, 14)),
+        (("--client-id", "classic-c1"), lambda asked, _: asked["client_id"] == "classic-c1"),
+        (("--client-id", "*-c?"), lambda asked, _: asked["client_id"] in ("classic-c1", "classic-c2")),
+        (("--client", "127.0.0.1"), lambda *_: True),
+        (("--client", ":9092"), lambda *_: False),
+        (("--broker", "127.0.0.1:9092"), lambda *_: True),
+        (("--broker", ":9093"), lambda *_: False),
+        (("--id", "6"), lambda asked, _: asked["correlation_id"] == 6),
+        (("--id", "6", "--id", "7"), lambda asked, _: asked["correlation_id"] in (6, 7)),
+        (("--connection", "#1"), lambda *_: True),
+        (("--connection", "#2"), lambda *_: False),
+        (("--errors",), lambda _, answer: bool(answer.get("errors", 1))),
+        (("--slower", "100ms"), lambda _, answer: answer.get("latency_ns", 0) >= 100_000_000),
+        (("--slower", "0.1", "--api", "JoinGroup"),
+         lambda asked, answer: answer.get("latency_ns", 0) >= 100_000_000 and asked["api_key"] == 11),
+        (("--api", "Heartbeat", "--errors", "--client-id", "classic-c2"),
+         lambda asked, answer: asked["api_key"] == 12 and asked["client_id"] == "classic-c2" and answer["errors"]),
+        (("--port", "9092"), lambda *_: True),
+        (("--port", "9092", "--port", "1"), lambda *_: True),
+        (("--port", "1"), lambda *_: False),
+        (("--host", "127.0.0.1"), lambda *_: True),
+        (("--host", "10.0.0.1"), lambda *_: False),
+        (("--host", "::1"), lambda *_: False),
+    ],
+)  # fmt: skip
+def test_each_option_leaves_what_it_says(options: tuple[str, ...], holds: Any, kwire: Any) -> None:
+    assert _ids(kwire, *options) == _wanted(kwire, holds)
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [(("--topic", "classic-orders"), 93), (("--topic", "classic-*", "--errors"), 2), (("--topic", "nothing"), 0),
+     (("--group", "classic-billing", "--api", "JoinGroup"), 10), (("--group", "*-billing", "--topic", "nothing"), 0)],
+)  # fmt: skip
+def test_topics_and_groups(options: tuple[str, ...], count: int, kwire: Any) -> None:
+    assert len(_ids(kwire, *options)) == count
+
+
+def test_times_count_from_the_start_or_are_of_the_day(kwire: Any) -> None:
+    rows = [json.loads(line) for line in kwire("read", CLASSIC, "--format", "json").text.splitlines()]
+    times = [row["time"] for row in rows if row["kind"] == "request"]
+    middle = _ids(kwire, "--from", "3", "--to", "10")
+    assert 0 < len(middle) < len(times)
+    assert len(_ids(kwire, "--to", "2.999999")) + len(_ids(kwire, "--from", "3")) == len(times)
+    clock = "2026-11-21T02:16:14"
+    ns = 1_795_227_374_000_000_000
+    assert len(_ids(kwire, "--from", clock)) == sum(time >= ns for time in times)
+    assert len(_ids(kwire, "--to", clock)) == sum(time <= ns for time in times)
+    assert _ids(kwire, "--from", clock + "+00:00") == _ids(kwire, "--from", clock)
+
+
+def test_times_from_the_start_of_stdin_cannot_be_told(kwire: Any) -> None:
+    ran = kwire("read", "-", "--from", "1", stdin=b"")
+    assert (ran.status, ran.out) == (Exit.USAGE, b"")
+    assert "Error: times that count from the start need files; stdin can be read only once" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--host", "no such host"), "Error: no address no such host"),
+        (("--api", "Heartbaet"), "kwire: no message Heartbaet; did you mean Heartbeat"),
+        (("--api", "999"), "kwire: no API key 999"),
+        (("--api", "AbortedTxn"), "kwire: no "),
+        (("--port", "0"), "Error: Invalid value for '--port': 0 is not in the range 1<=x<=65535."),
+        (("--slower", "soon"), "Error: Invalid value for '--slower': soon is no duration"),
+        (("--from", "noon"), "Error: Invalid value for '--from': noon is no time"),
+        (("--id", "x"), "Error: Invalid value for '--id': 'x' is not a valid integer."),
+        (("--max-frame", "big"), "Error: Invalid value for '--max-frame': big is no size"),
+        (("-", "-"), "Error: stdin can be read only once"),
+    ],
+)
+@COMMANDS
+def test_wrong_usage(command: str, options: tuple[str, ...], complaint: str, kwire: Any) -> None:
+    ran = kwire(command, CLASSIC, *options)
+    assert complaint in ran.err
+    assert (ran.out, ran.status) == (b"", Exit.USAGE)
+
+
+def _damaged(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())[:5000]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "complaint", "status"),
+    [
+        ("empty.pcap", b"", "kwire: empty.pcap: is empty\n", Exit.USAGE),
+        ("empty.pcap.gz", gzip.compress(b""), "kwire: empty.pcap.gz: is empty\n", Exit.USAGE),
+        ("notes.txt", b"GET / HTTP/1.1\r\n\r\n", "kwire: notes.txt: neither pcap nor pcapng: it begins with "
+         "47 45 54 20; it looks like HTTP request\n", Exit.USAGE),
+        ("bytes.bin", b"\1\2\3\4\5", "kwire: bytes.bin: neither pcap nor pcapng: it begins with 01 02 03 04; "
+         "kwire decode reads bytes that are no capture\n", Exit.USAGE),
+        ("header.pcap", (ROOT / CAPTURES / "share.pcap").read_bytes()[:24],
+         "kwire: no Kafka in it (kwire read --not-kafka shows what there is)\n", Exit.NOT_KAFKA),
+    ],
+)  # fmt: skip
+@COMMANDS
+def test_files_without_anything_to_read(
+    command: str, name: str, data: bytes, complaint: str, status: Exit, kwire: Any, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    ran = kwire(command, str(tmp_path / name))
+    assert ran.err.endswith(complaint)
+    assert ran.status == status
+
+
+@COMMANDS
+def test_no_file_and_a_directory(command: str, kwire: Any, tmp_path: Path) -> None:
+    for path, complaint in (("nowhere.pcap", "No such file or directory"), (str(tmp_path), "Is a directory")):
+        ran = kwire(command, path)
+        assert (ran.err, ran.out, ran.status) == (f"kwire: {path}: {complaint}\n", b"", Exit.USAGE)
+
+
+@pytest.mark.parametrize("cut", [5000, 5007])
+@COMMANDS
+def test_a_file_that_is_cut_is_read_as_far_as_it_goes(command: str, cut: int, kwire: Any, tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(gzip.decompress((ROOT / CLASSIC).read_bytes())[:cut])
+    ran = kwire(command, str(path))
+    assert "classic-admin" in ran.text
+    assert "kwire: cut.pcap: " in ran.err
+    assert ran.status == Exit.MALFORMED
+
+
+@COMMANDS
+def test_a_gzip_that_is_cut(command: str, kwire: Any, tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap.gz"
+    path.write_bytes((ROOT / CLASSIC).read_bytes()[:9000])
+    ran = kwire(command, str(path))
+    assert "classic-admin" in ran.text
+    assert "kwire: cut.pcap.gz: the compressed file is damaged or cut: " in ran.err
+    assert ran.status == Exit.MALFORMED
+
+
+@COMMANDS
+def test_stdin_gzip_or_not_is_read_like_a_file(command: str, kwire: Any) -> None:
+    packed = (ROOT / CLASSIC).read_bytes()
+    file = kwire(command, CLASSIC)
+    for data in (packed, gzip.decompress(packed)):
+        ran = kwire(command, "-", stdin=data)
+        assert (ran.out, ran.err, ran.status) == (file.out, file.err, Exit.OK)
+
+
+@COMMANDS
+def test_no_kafka_is_a_status_of_its_own(command: str, kwire: Any) -> None:
+    assert kwire(command, CLASSIC, "--port", "1").status == Exit.NOT_KAFKA
+
+
+class _Terminal:
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, _: str) -> int:
+        return 0
+
+    def flush(self) -> None:
+        pass
+
+
+def test_a_bar_shows_only_on_a_terminal_and_only_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = Progress(False)
+    quiet.show("a.pcap", 1, 10)
+    assert quiet._bar is None
+    monkeypatch.setattr("sys.stderr", _Terminal())
+    wanted = Progress(True)
+    wanted._clock = lambda: wanted._begun + 0.5
+    wanted.show("a.pcap", 1, 10)
+    assert wanted._bar is None
+    wanted._clock = lambda: wanted._begun + 2
+    wanted.show("a.pcap", 5, 10)
+    assert wanted._bar is not None
+    assert [task.completed for task in wanted._bar.tasks] == [5]
+    wanted.stop()

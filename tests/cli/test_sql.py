@@ -1,0 +1,313 @@
+"""kwire sql: arguments, forms, what a terminal gets, and the prompt."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kwire.cli.prompt import history_file
+from kwire.errors import Exit
+
+ROOT = Path(__file__).parents[2]
+CLASSIC = "fixtures/captures/classic.pcap.gz"
+BY_API = "select api, count(*) as count from exchanges group by api order by count desc, api limit 3"
+ROWS = [("Fetch", 64), ("Heartbeat", 32), ("Metadata", 16)]
+
+
+def test_a_table(kwire: Any) -> None:
+    ran = kwire("sql", CLASSIC, BY_API)
+    assert ran.text == "api        count\nFetch         64\nHeartbeat     32\nMetadata      16\n3 rows\n"
+    assert (ran.status, ran.err) == (Exit.OK, "")
+
+
+def test_json_is_an_object_a_line(kwire: Any) -> None:
+    found = [json.loads(line) for line in kwire("sql", CLASSIC, BY_API, "--format", "json").text.splitlines()]
+    assert found == [{"api": api, "count": count} for api, count in ROWS]
+
+
+def test_json_has_no_nan(kwire: Any) -> None:
+    ran = kwire("sql", CLASSIC, "select 'nan'::double as a, [1e400] as b, 'x'::blob as c", "--format", "json")
+    assert ran.text == '{"a": null, "b": [null], "c": "eA=="}\n'
+
+
+def test_csv(kwire: Any) -> None:
+    text = kwire("sql", CLASSIC, "select 'a,b' as x, null as y, true as z, [1, 2] as l", "--format", "csv").text
+    assert list(csv.reader(io.StringIO(text))) == [["x", "y", "z", "l"], ["a,b", "", "true", "[1, 2]"]]
+
+
+def test_markdown(kwire: Any) -> None:
+    text = kwire("sql", CLASSIC, "select 'a|b' as x, 1 as n", "--format", "markdown").text
+    assert text == "| x | n |\n| --- | ---: |\n| a\\|b | 1 |\n"
+
+
+@pytest.mark.parametrize(("name", "form"), [("x.parquet", None), ("x", "parquet")])
+def test_parquet_to_a_file(name: str, form: str | None, tmp_path: Path, kwire: Any) -> None:
+    path = tmp_path / name
+    assert kwire("sql", CLASSIC, BY_API, "-o", str(path), *(["--format", form] if form else [])).status == 0
+    assert [tuple(row.values()) for row in pq.read_table(path).to_pylist()] == ROWS
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_parquet_to_a_pipe(kwire: Any) -> None:
+    assert pq.read_table(io.BytesIO(kwire("sql", CLASSIC, BY_API, "--format", "parquet").out)).num_rows == 3
+
+
+def test_what_fails_leaves_no_file(tmp_path: Path, kwire: Any) -> None:
+    ran = kwire("sql", CLASSIC, "select interval 1 day", "-o", str(tmp_path / "x.parquet"))
+    assert ran.status == Exit.USAGE
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_from_the_wire_is_shown_and_not_obeyed(kwire: Any) -> None:
+    query = "select chr(27) || '[31m' || chr(8238) as x"
+    assert "\\x1b[31m\\u202e" in kwire("sql", CLASSIC, query).text
+    assert "\\x1b[31m\\u202e" in kwire("sql", CLASSIC, query, "--format", "markdown").text
+
+
+def test_several_captures_are_asked_together(kwire: Any) -> None:
+    query = "select capture, count(*) as n from messages group by capture order by capture"
+    text = kwire("sql", CLASSIC, "fixtures/captures/ipv6.pcap", query, "--format", "csv").text
+    assert [row.split(",")[0] for row in text.splitlines()] == ["capture", "classic.pcap.gz", "ipv6.pcap"]
+
+
+def test_the_query_may_come_from_stdin(kwire: Any) -> None:
+    assert kwire("sql", CLASSIC, stdin=b"select 1 as x;\nselect 2 as y;", columns=80).text == "y\n2\n1 row\n"
+
+
+def test_connections_can_be_chosen(kwire: Any) -> None:
+    assert kwire("sql", CLASSIC, "select count(*) as n from messages", "--port", "9").text == "n\n0\n1 row\n"
+
+
+WRONG = [
+    ([], "needs a CAPTURE"),
+    (["select 1"], "needs a CAPTURE"),
+    (["nowhere.pcap", "from messages"], "nowhere.pcap: No such file or directory"),
+    ([CLASSIC, "messages"], "messages is no file, and no query"),
+    ([CLASSIC, "select 1", "--report", "errors"], "a QUERY or --report NAME, not both"),
+    ([CLASSIC, "--report", "eror"], "no report eror; did you mean errors?"),
+    ([CLASSIC, "from messags"], "no table messags; did you mean messages?"),
+    ([CLASSIC, "select"], "select is no file, and no query"),
+    ([CLASSIC, "select 1 +"], 'syntax error at or near "+"'),
+    ([CLASSIC, ""], "is no file, and no query"),
+    (["-"], "stdin is the capture: needs a QUERY or --report NAME"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[case[1] for case in WRONG])
+def test_what_is_wrong_is_said(arguments: list[str], message: str, kwire: Any) -> None:
+    ran = kwire("sql", *arguments)
+    assert (ran.status, ran.text) == (Exit.USAGE, "")
+    assert message in ran.err
+
+
+def test_nothing_of_kafka(kwire: Any) -> None:
+    ran = kwire("sql", "fixtures/captures/tls.pcap", "select count(*) as n from exchanges", "--port", "1")
+    assert ran.status == Exit.NOT_KAFKA
+    assert "no Kafka in it" in ran.err
+
+
+def test_a_damaged_capture_is_said(tmp_path: Path, kwire: Any) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes((ROOT / "fixtures/captures/ipv6.pcap").read_bytes()[:-5])
+    ran = kwire("sql", str(path), "select count(*) > 0 as some from messages")
+    assert (ran.status, ran.text) == (Exit.MALFORMED, "some\ntrue\n1 row\n")
+    assert ran.err.startswith("kwire: cut.pcap: ")
+
+
+def test_a_capture_from_stdin(kwire: Any) -> None:
+    data = (ROOT / CLASSIC).read_bytes()
+    query = "select (select count(*) from exchanges) as e, (select count(*) from group_events) > 0 as g"
+    assert kwire("sql", "-", query, stdin=data, columns=80).text == "  e  g\n166  true\n1 row\n"
+
+
+def test_without_the_extra_it_says_so(kwire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    ran = kwire("sql", CLASSIC, "select 1 as x")
+    assert ran.err == "kwire: kwire sql needs pyarrow and duckdb: pip install 'kwire[table]'\n"
+
+
+def test_reports_are_listed_without_a_capture(kwire: Any) -> None:
+    assert kwire("sql", "--reports").text.startswith("report      what\n")
+    assert kwire("sql", "--reports", "--report", "errors").text.startswith("-- Error codes")
+
+
+def test_a_query_leaves_nothing_on_stderr() -> None:
+    ran = _run("sql", CLASSIC, "from messags")
+    assert (ran.returncode, ran.stderr) == (Exit.USAGE, "kwire: no table messags; did you mean messages?\n")
+    assert _run("sql", CLASSIC, BY_API).stderr == ""
+
+
+def test_an_interrupt_is_clean() -> None:
+    query = "select count(*) from range(100000000000) where range % 7 = 3"
+    command = [sys.executable, "-m", "kwire", "sql", CLASSIC, query]
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert (out, err.strip()) == ("", "")
+    assert running.returncode == Exit.INTERRUPTED
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "kwire", *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+class Terminal:
+    """kwire on a terminal of its own."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        self._seen = ""
+        self._mine, theirs = pty.openpty()
+        variables = os.environ | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"} | environment
+        command = [sys.executable, "-m", "kwire", *arguments]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(theirs)
+
+    def until(self, text: str, seconds: float = 30) -> str:
+        """What it writes up to text, which must come."""
+        end = time.monotonic() + seconds
+        while text not in self._seen:
+            assert time.monotonic() < end, self._seen
+            if select.select([self._mine], [], [], 0.2)[0]:
+                try:
+                    self._seen += os.read(self._mine, 65536).decode()
+                except OSError:  # it ended
+                    break
+        before, found, self._seen = self._seen.partition(text)
+        assert found, before
+        seen = before + found
+        return re.sub(r"\x1b\[[?\d;]*[a-zA-Z]|\x07", "", seen).replace("\r", "")
+
+    def type(self, text: str) -> None:
+        os.write(self._mine, text.encode())
+
+    def end(self) -> int:
+        return self._process.wait(20)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._mine)
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path))
+    terminal.until("kwire> ")
+    yield terminal
+    terminal.close()
+
+
+def test_the_prompt_answers(prompt: Terminal, tmp_path: Path) -> None:
+    prompt.type("select api, count(*) as count\n")
+    prompt.until("... ")
+    prompt.type("from exchanges group by api order by count desc limit 1;\n")
+    assert "\nFetch     64\n1 row\n" in prompt.until("kwire> ")
+    prompt.type("from messags;\n")
+    assert "kwire: no table messags; did you mean messages?" in prompt.until("kwire> ")
+    prompt.type("\\d\n")
+    assert "group_events" in prompt.until("kwire> ")
+    prompt.type("\\d clients\n")
+    assert re.search(r"client_id +VARCHAR +as the client calls itself", prompt.until("kwire> "))
+    prompt.type("\\r errors\n")
+    assert "MEMBER_ID_REQUIRED" in prompt.until("kwire> ")
+    prompt.type("\\r\n")
+    assert "top-topics" in prompt.until("kwire> ")
+    prompt.type("\\x\n")
+    assert "\\q ends" in prompt.until("kwire> ")
+    prompt.type("\\q\n")
+    assert prompt.end() == 0
+    history = (tmp_path / "kwire" / "sql_history").read_text()
+    assert "from exchanges group by api order by count desc limit 1;" in history
+
+
+def test_the_prompt_completes(prompt: Terminal) -> None:
+    prompt.type("select count(*) as n from group_e\t;\n")
+    assert "from group_events" in prompt.until("1 row")
+    prompt.until("kwire> ")
+    prompt.type("sel\t 'x' as y;\n")
+    assert "select" in prompt.until("1 row")
+
+
+def test_the_prompt_outlives_ctrl_c(prompt: Terminal) -> None:
+    prompt.type("select 1,\n")
+    prompt.until("... ")
+    prompt.type("\x03")
+    prompt.until("kwire> ")
+    prompt.type("select count(*) from range(100000000000) where range % 7 = 3;\n")
+    prompt.until(";\r\n")
+    time.sleep(1)
+    prompt.type("\x03")
+    prompt.until("kwire> ")
+    prompt.type("select 6 * 7 as x;\n")
+    assert "\n42\n" in prompt.until("kwire> ")
+    prompt.type("\x04")
+    assert prompt.end() == 0
+
+
+def test_history_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    terminal = Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path / "file"))
+    try:
+        terminal.until("kwire> ")
+        terminal.type("\\q\n")
+        assert terminal.end() == 0
+    finally:
+        terminal.close()
+
+
+def test_no_prompt_for_a_capture_that_is_not_there() -> None:
+    terminal = Terminal("sql", "nowhere.pcap")
+    try:
+        terminal.until("nowhere.pcap: No such file or directory")
+        assert terminal.end() == Exit.USAGE
+    finally:
+        terminal.close()
+
+
+def test_no_parquet_for_a_terminal() -> None:
+    terminal = Terminal("sql", CLASSIC, "select 1 as x", "--format", "parquet")
+    try:
+        terminal.until("--format parquet needs -o FILE, or a pipe")
+        assert terminal.end() == Exit.USAGE
+    finally:
+        terminal.close()
+
+
+def test_a_terminal_gets_the_first_rows() -> None:
+    terminal = Terminal("sql", CLASSIC, "select range as n from range(1000)")
+    try:
+        terminal.until("the first 100 of 1,000 rows")
+        assert terminal.end() == 0
+    finally:
+        terminal.close()
+
+
+def test_history_is_in_the_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert history_file() == tmp_path / "kwire" / "sql_history"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert history_file() == tmp_path / ".local" / "state" / "kwire" / "sql_history"

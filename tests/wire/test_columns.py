@@ -1,0 +1,37 @@
+"""Numbers at any offsets of a buffer, all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kwire.wire.columns import Columns
+
+DATA = bytes(range(0xF0, 0x100)) + b"\x01\x02\x03"
+
+
+@pytest.mark.parametrize(("reader", "width"), [("u8", 1), ("u16", 2), ("u32", 4), ("u64", 8)])
+@pytest.mark.parametrize("form", [bytes, memoryview])
+def test_every_offset_is_read_unsigned_and_big_endian(reader: str, width: int, form: type) -> None:
+    offsets = np.arange(len(DATA) - width + 1)
+    found = getattr(Columns(form(DATA)), reader)(offsets)
+    assert found.tolist() == [int.from_bytes(DATA[at : at + width], "big") for at in offsets]
+    assert found.dtype == (np.uint64 if width == 8 else np.int64)
+
+
+@pytest.mark.parametrize(("reader", "width"), [("u8", 1), ("u16", 2), ("u32", 4), ("u64", 8)])
+def test_offsets_beyond_the_end_read_what_stands_at_the_end(reader: str, width: int) -> None:
+    found = getattr(Columns(DATA), reader)(np.array([len(DATA), 10**9, len(DATA) - width]))
+    assert found.tolist() == [int.from_bytes(DATA[-width:], "big")] * 3
+
+
+@pytest.mark.parametrize("size", range(9))
+def test_a_buffer_shorter_than_a_number_is_filled_up_with_zeros(size: int) -> None:
+    columns = Columns(b"\xab" * size)
+    assert columns.size == size
+    assert columns.u64(np.array([0])).tolist() == [int.from_bytes((b"\xab" * size).ljust(8, b"\0"), "big")]
+
+
+def test_offsets_may_repeat_and_stand_in_any_order() -> None:
+    assert Columns(DATA).u16(np.array([3, 0, 3])).tolist() == [0xF3F4, 0xF0F1, 0xF3F4]
+    assert Columns(DATA).u8(np.array([], np.int64)).tolist() == []
