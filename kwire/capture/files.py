@@ -35,7 +35,13 @@ class Capture:
         return 0 if self.reader is None else self.reader.dropped
 
     def blocks(self) -> Iterator[Packets]:
-        """Its packets. Raises CaptureError for a file that is no capture."""
+        """Its packets, once. Raises CaptureError for a file that is no capture."""
+        try:
+            yield from self._blocks()
+        finally:
+            self.source.close()
+
+    def _blocks(self) -> Iterator[Packets]:
         view = self.source.window(0)
         while len(view) < 4 and not self.source.ended:
             view = self.source.window(0)
@@ -51,9 +57,7 @@ class Capture:
             for block in found:
                 self.packets += len(block)
                 yield block
-            if self.source.ended and used == len(view):
-                return
-            if self.source.ended and not used:
+            if self.source.ended and used in (0, len(view)):
                 return
             view = self.source.window(used)
 

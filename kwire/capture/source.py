@@ -43,6 +43,7 @@ class Source:
         self._follow = follow
         self._held = b""
         self._mapped: memoryview | None = None
+        self._file: io.BufferedReader[Any] | None = None
         self._pos = 0
         if str(path) == "-":
             self._open_stream(sys.stdin.buffer)
@@ -50,12 +51,14 @@ class Source:
         file = open(path, "rb")  # noqa: SIM115
         found = os.fstat(file.fileno())
         if stat.S_ISDIR(found.st_mode):
+            file.close()
             raise IsADirectoryError(21, "is a directory", str(path))
         if stat.S_ISREG(found.st_mode):
             self.size = found.st_size
         head = file.peek(4)[:4]
         if stat.S_ISREG(found.st_mode) and not follow and found.st_size and not _compressed(head):
             self._mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            file.close()
         else:
             self._open_stream(file)
 
@@ -71,6 +74,12 @@ class Source:
             if self._follow:
                 raise CaptureError(self.name, "a compressed file cannot be followed")
             self._pieces = self._unpacked(_gunzip if head[:2] == GZIP else _unzstd)
+
+    def close(self) -> None:
+        """Nothing more is read. What was mapped is let go with the last view of it."""
+        self._mapped = None
+        if self._file is not None and self.name != "stdin":
+            self._file.close()
 
     def window(self, skip: int) -> memoryview:
         """The bytes behind the skip ones that the window before began with."""
@@ -103,6 +112,7 @@ class Source:
 
     def _plain(self) -> Iterator[bytes]:
         while True:
+            assert self._file is not None
             piece = self._file.read1(self._window)
             if piece:
                 self.done += len(piece)
@@ -114,6 +124,7 @@ class Source:
                 return
 
     def _unpacked(self, unpack: Callable[[BinaryIO], Iterator[bytes]]) -> Iterator[bytes]:
+        assert self._file is not None
         counted = _Counted(self._file, self)
         try:
             yield from unpack(counted)  # type: ignore[arg-type]

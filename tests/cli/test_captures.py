@@ -182,7 +182,7 @@ def _damaged(path: Path) -> bytes:
     ("name", "data", "complaint", "status"),
     [
         ("empty.pcap", b"", "kwire: empty.pcap: is empty\n", Exit.USAGE),
-        ("empty.pcap.gz", gzip.compress(b""), "kwire: empty.pcap.gz: is empty\n", Exit.USAGE),
+        ("empty.pcap.gz", gzip.compress(b"", mtime=0), "kwire: empty.pcap.gz: is empty\n", Exit.USAGE),
         ("notes.txt", b"GET / HTTP/1.1\r\n\r\n", "kwire: notes.txt: neither pcap nor pcapng: it begins with "
          "47 45 54 20; it looks like HTTP request\n", Exit.USAGE),
         ("bytes.bin", b"\1\2\3\4\5", "kwire: bytes.bin: neither pcap nor pcapng: it begins with 01 02 03 04; "

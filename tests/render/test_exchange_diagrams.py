@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -35,9 +34,12 @@ def test_both_frames_have_a_title_and_a_diagram() -> None:
 def test_a_frame_in_several_packets_has_them_beside_its_rows() -> None:
     message = next(each.response for each in CLASSIC if each.response and each.response.marks)
     assert message is not None
-    text = "\n".join(plain(line) for line in message_lines(message, 160, 0, False, False, START))
-    assert re.search(r"^  packet +off  field", text, re.M)
-    assert all(f"\n  {number:>6}  " in text for _, number in message.marks[:1])
+    text = [plain(line) for line in message_lines(message, 160, 0, False, False, START)]
+    at = text.index("") + 1
+    assert text[at].split()[:3] == ["packet", "off", "field"]
+    beside = [int(line[:6]) for line in text[at + 1 :] if line[:6].strip().isdecimal()]
+    assert set(beside) == {number for _, number in message.marks}
+    assert beside[0] == message.packet
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 120])
