@@ -8,12 +8,15 @@ from typing import BinaryIO, Protocol
 from kwire.errors import CaptureError
 
 SNAPLEN = 262144
+ETHERNET = 1
 
 
 class Writer(Protocol):
-    """write(time in ns, the captured bytes, their length on the wire, the link type)."""
+    """write(time in ns, the captured bytes, their length on the wire, the link type), then close()."""
 
     def write(self, time: int, data: bytes, length: int, link: int) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class PcapWriter:
@@ -23,11 +26,19 @@ class PcapWriter:
         self._file = file
         self._link: int | None = None
 
+    def close(self) -> None:
+        """A file without packets is a capture too."""
+        if self._link is None:
+            self._begin(ETHERNET)
+
+    def _begin(self, link: int) -> None:
+        self._link = link
+        self._file.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, link))
+
     def write(self, time: int, data: bytes, length: int, link: int) -> None:
         """Raises CaptureError for a second link type."""
         if self._link is None:
-            self._link = link
-            self._file.write(pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, link))
+            self._begin(link)
         elif self._link != link:
             raise CaptureError("pcap", "packets of several link types need --format pcapng")
         seconds, rest = divmod(time, 1_000_000_000)
@@ -50,6 +61,9 @@ class PcapngWriter:
             self._block(1, pack("<HHI", link, 0, SNAPLEN) + options)
         head = pack("<IIIII", interface, time >> 32 & 0xFFFFFFFF, time & 0xFFFFFFFF, len(data), length)
         self._block(6, head + data + bytes(-len(data) % 4))
+
+    def close(self) -> None:
+        """All was written as it came."""
 
     def _block(self, kind: int, body: bytes) -> None:
         size = 12 + len(body)

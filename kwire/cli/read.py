@@ -245,6 +245,7 @@ def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: 
                             writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
                             total += 1
                 before += capture.packets
+        writer.close()
     print(f"kwire: {total:,} packets to {target}", file=sys.stderr)
 
 

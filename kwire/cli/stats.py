@@ -68,4 +68,5 @@ def command(
     if interrupted:
         print("kwire: interrupted: this is what was found until then", file=sys.stderr)
         return Exit.INTERRUPTED
-    return conclude(reading, kafka, False)
+    malformed = any(quality == "malformed" for quality, _ in stats.oddities)
+    return conclude(reading, kafka, malformed)

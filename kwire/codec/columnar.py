@@ -24,7 +24,8 @@ from kwire.wire.columns import Columns, Ints
 from kwire.wire.fixed import SIZES
 
 Mask = NDArray[np.bool_]
-CHUNK = 1 << 22  # bytes of messages read together: they and what is made of them stay in the processor's cache
+CHUNK = 6 << 20  # bytes of messages read together: they and what is made of them stay in the processor's cache
+SMALL = 64  # elements of an array that are read without a look at how many bytes are left
 LEAST = 256  # messages read together at least
 DTYPES = {
     "bool": "?", "int8": "i1", "int16": ">i2", "uint16": ">u2", "int32": ">i4", "uint32": ">u4", "int64": ">i8",
@@ -113,11 +114,9 @@ def decode_columns(plan: Plan, buffer: bytes, starts: Ints, ends: Ints) -> tuple
     """The messages that lie in buffer from starts to ends, and which of them are among the columns, in their order."""
     data = Columns(buffer)
     mean = max(int((ends - starts).mean()), 1) if len(starts) else 1
-    rows = max(CHUNK // mean, LEAST)
-    parts = [
-        _decode(plan, data, starts[low : low + rows], ends[low : low + rows])
-        for low in range(0, max(len(starts), 1), rows)
-    ]
+    chunks = max(round(len(starts) / max(CHUNK // mean, LEAST)), 1)  # of equal size: a small one costs as much
+    bounds = [len(starts) * number // chunks for number in range(chunks + 1)]
+    parts = [_decode(plan, data, starts[low:high], ends[low:high]) for low, high in pairwise(bounds)]
     if len(parts) == 1:
         return parts[0]
     columns = _joined([part for part, _ in parts])
@@ -165,6 +164,7 @@ def _valid(parts: Sequence[Slices | Lists | Structs]) -> Mask | None:
 class _Read(Walk):
     """Walks as scan_columns does, and reads on its way. rows: which message each position belongs to."""
 
+    careful = False  # each element is read after it was stepped over
     ratio = 0.5  # making values of a message one by one costs much more than walking over it
 
     def struct(self, plan: StructPlan, at: Ints, rows: Ints) -> tuple[Structs, Ints]:
@@ -206,18 +206,24 @@ class _Read(Walk):
     def _list(self, slot: Slot, count: Ints, at: Ints, rows: Ints, valid: Mask | None) -> tuple[Lists, Ints]:
         size = fixed_size(slot)
         least = size if size is not None else max(slot.element_minimum, 1)
-        too_many = count * least > self.ends[rows] - at
-        if too_many.any():
-            self.bad[rows[too_many]] = True
-            count = np.where(too_many, 0, count)
+        high = int(count.max(initial=0))
+        # small arrays that reach beyond their message are noticed where it ends
+        if high > SMALL:
+            too_many = count * least > self.ends[rows] - at
+            if too_many.any():
+                self.bad[rows[too_many]] = True
+                count = np.where(too_many, 0, count)
         most = self.most(count, rows) if size is None else 0  # first: it empties arrays that are too long
         offsets = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offsets[1:])
-        if size is not None:
+        if size is None:
+            places, behind = self._places(slot, count, most, at, rows, offsets)
+        elif high <= SMALL and (count == high).all():  # all alike, which is the rule
+            places = (at[:, None] + np.arange(0, high * size, size)).reshape(-1)
+            behind = at + high * size
+        else:
             places = np.repeat(at - offsets[:-1] * size, count) + np.arange(0, offsets[-1] * size, size)
             behind = at + count * size
-        else:
-            places, behind = self._places(slot, count, most, at, rows, offsets)
         flat: Column
         if slot.type in SIZES:
             flat = self._fixed(slot, places)

@@ -60,6 +60,7 @@ class Walk:
     counted. ratio: elements of arrays are walked together while there are so many messages for each."""
 
     ratio = 8.0
+    careful = True  # whether nobody else looks at what is stepped over
 
     def __init__(self, data: Columns, ends: Ints, out: Scanned | None = None) -> None:
         self.data, self.ends, self._out = data, ends, out
@@ -85,9 +86,10 @@ class Walk:
         if plan.flexible:
             if shift < 0:
                 at, shift = at + shift, 0
-            tags = self.data.bytes(at, shift)
-            if tags.any():
-                self.alone[rows[tags != 0]] = True
+            if self.careful:
+                tags = self.data.bytes(at, shift)
+                if tags.any():
+                    self.alone[rows[tags != 0]] = True
             shift += 1
         return at + shift if shift else at
 
@@ -103,7 +105,7 @@ class Walk:
         if count.max(initial=0) > 127:
             length, at, _ = self.counted(slot, at + shift, rows, 4)
             return at + length * size, 0
-        if not count.all():
+        if (self.careful or slot.nullable) and not count.all():
             if not slot.nullable:
                 self.bad[rows[count == 0]] = True
             count = np.maximum(count, 1)

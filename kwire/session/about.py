@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kwire.session.topics import Topics
 
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
+HEARTBEATS = (68, 76, 88)  # in which -1 and -2 are epochs of their own: a member leaves
 COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 
@@ -48,7 +49,7 @@ def about(exchange: Exchange) -> About:
     if kind is None or body is None or definition is None:
         return out
     topics = exchange.conversation.topics
-    _struct(out, kind.library.plan_of(definition, kind.version).root, body, topics)
+    _struct(out, kind.library.plan_of(definition, kind.version).root, body, topics, kind.key)
     if message.kind == "response":
         return out
     _words(out, kind.key, body, message, exchange)
@@ -60,7 +61,7 @@ def about(exchange: Exchange) -> About:
     return out
 
 
-def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics) -> None:
+def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics, key: int) -> None:
     """Collects what the struct and those in it name."""
     topic: str | None = None
     partitions: list[int] = []
@@ -84,14 +85,14 @@ def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics) 
         elif slot.name == "GenerationId":
             out.generation = value
         elif slot.name in ("MemberEpoch", "GenerationIdOrMemberEpoch"):
-            out.epoch = value
+            out.epoch = value if value >= 0 or key in HEARTBEATS else None
         elif entity == "memberId" and out.member is None and isinstance(value, str):
             out.member = value
         if slot.array:
             partitions += _partitions(slot, value)
         if slot.struct:
             for element in value if slot.array else [value]:
-                _struct(out, slot.struct, element, topics)
+                _struct(out, slot.struct, element, topics, key)
     if topic:
         out.topics.setdefault(topic, []).extend(partitions)
 
