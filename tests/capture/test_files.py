@@ -131,8 +131,8 @@ def test_a_capture_that_grows_is_followed(
     [
         (b"", "is empty"),
         (gzip.compress(b"", mtime=0), "is empty"),
-        (gzip.compress(bytes(99), mtime=0)[:5], "the compressed file is damaged or cut: Compressed file ended before the "
-         "end-of-stream marker was reached"),
+        (gzip.compress(bytes(99), mtime=0)[:5], "the compressed file is damaged or cut: Compressed file ended before "
+         "the end-of-stream marker was reached"),
         (b"\xd4", "neither pcap nor pcapng: it begins with d4; kwire decode reads bytes that are no capture"),
         (b"\xd4\xc3\xb2\xa1abc", "a pcap header takes 24 bytes, there are 7"),
         (b"no capture", "neither pcap nor pcapng: it begins with 6e 6f 20 63; kwire decode reads bytes that are no "
