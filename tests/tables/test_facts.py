@@ -65,8 +65,11 @@ def partitions(body: Row | None) -> Counter[int]:
     found: Counter[int] = Counter()
     for group in (body or {}).get("groups") or [body or {}]:
         for topic in group.get("topics") or group.get("topicData") or group.get("responses") or ():
-            for inner in topic.get("partitions") or topic.get("partitionData") or topic.get("partitionResponses") or (
-                topic.get("partitionIndexes") or ()
+            for inner in (
+                topic.get("partitions")
+                or topic.get("partitionData")
+                or topic.get("partitionResponses")
+                or (topic.get("partitionIndexes") or ())
             ):
                 if isinstance(inner, int):
                     found[inner] += 1
@@ -255,9 +258,7 @@ def test_a_topic_of_unknown_name_goes_by_its_id(traffic: Any) -> None:
     ],
     ids=["none", "cut", "a cut second", "no batch behind it", "an unknown magic", "a wrong checksum", "three"],
 )
-def test_records_are_counted_as_far_as_they_can_be(
-    traffic: Any, records: bytes, batches: int, crc: list[bool]
-) -> None:
+def test_records_are_counted_as_far_as_they_can_be(traffic: Any, records: bytes, batches: int, crc: list[bool]) -> None:
     asked = {"TopicData": [{"Name": "t", "PartitionData": [{"Index": 0, "Records": records}]}]}
     made = facts(traffic, "Produce", 9, asked, {})
     (row,) = made["partitions"]
