@@ -86,7 +86,8 @@ def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iter
     (either may be None) with time (ns), size, data, errors and body(), and latency (ns), error, about. Raises
     CaptureError, OSError, UnknownName.
     """
-    from kwire.session.reader import Reading, Settings
+    from kwire.session.reader import Settings
+    from kwire.session.reading import Reading
     from kwire.session.select import Selection
 
     chosen = Selection.of(**filters)

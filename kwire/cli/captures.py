@@ -19,7 +19,8 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.capture.files import Capture
     from kwire.session.conversation import Conversation
-    from kwire.session.reader import Reading, Settings
+    from kwire.session.reader import Settings
+    from kwire.session.reading import Reading
     from kwire.session.select import Selection
 
 UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}

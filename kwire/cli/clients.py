@@ -39,7 +39,7 @@ def command(
     from kwire.cli.output import show, width
     from kwire.render.clients import clients_lines
     from kwire.render.jsonform import dumps
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
 
     fewer_collections()
     chosen = selection(lambda: start_of(paths), **wanted)

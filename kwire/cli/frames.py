@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kwire.codec.identify import Item
     from kwire.codec.library import Library
     from kwire.session.exchange import Exchange, Message
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
 
 
 def frames_of(
@@ -21,7 +21,8 @@ def frames_of(
     """The frames of a packet, or those of a connection, in the order of time; index: only number N of each stream.
 
     Raises CaptureError when there are none, with the nearest that there are."""
-    from kwire.session.reader import Reading, Settings
+    from kwire.session.reader import Settings
+    from kwire.session.reading import Reading
 
     reading = Reading([path], Settings(library=chosen))
     found: list[tuple[Message, Exchange]] = []

@@ -15,7 +15,7 @@ from kwire.errors import KwireError
 from kwire.render.lines import clean, table
 
 if TYPE_CHECKING:
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
     from kwire.tables.query import Result, Session
 
 HELP = "\\d tables · \\d NAME its columns · \\r reports · \\r NAME runs one · \\q ends · statements end with ;"

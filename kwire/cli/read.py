@@ -27,7 +27,7 @@ from kwire.errors import CaptureError, Exit
 if TYPE_CHECKING:
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
     from kwire.session.select import Selection
 
 MOST_FOREIGN = 10_000  # connections that are not Kafka and are shown
@@ -68,7 +68,7 @@ def command(
     pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
     """
     from kwire.render.bodies import Bodies
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
     from kwire.session.record import Lines
 
     if target is not None and output not in ("pcap", "pcapng"):

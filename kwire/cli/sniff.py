@@ -107,7 +107,7 @@ def _exchanges(
 ) -> Iterator[Exchange | None]:
     """Those that are wanted, as they become complete; None when a moment passed without any."""
     from kwire.capture.save import PcapngWriter
-    from kwire.session.reader import only_exchanges
+    from kwire.session.reading import only_exchanges
     from kwire.session.select import remember
 
     def wanted(found: list[Exchange]) -> Iterator[Exchange]:

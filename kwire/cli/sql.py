@@ -21,7 +21,7 @@ from kwire.cli.table import Missing
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
     from kwire.tables.query import Result, Session
 
 FORMATS = ("table", "json", "csv", "markdown", "parquet", "arrow")

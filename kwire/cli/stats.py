@@ -40,7 +40,7 @@ def command(
     from kwire.cli.output import show, width
     from kwire.render.jsonform import dumps
     from kwire.render.stats import document, stats_lines
-    from kwire.session.reader import Reading
+    from kwire.session.reading import Reading
 
     fewer_collections()
     chosen = selection(lambda: start_of(paths), **wanted)

@@ -6,17 +6,13 @@ open; only so many, after which they come when they come. Several captures are r
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import count
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
-from kwire.capture.files import Capture, open_capture, unread_links
+from kwire.capture.files import unread_links
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.streams import HELD
@@ -29,7 +25,6 @@ from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
 from kwire.session.kinds import Kind, Kinds
 from kwire.session.orphans import name_orphan
-from kwire.session.record import Lines
 from kwire.session.sides import Brokers
 from kwire.session.topics import Topics
 
@@ -47,7 +42,6 @@ class Sink(Protocol):
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
 MOST_SKIPPED = 10_000
-JOIN = 300_000_000_000  # ns by which a capture may begin after the one before it ended, for both to be one
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,162 +254,8 @@ class Reader:
         return iter(released)
 
 
-def span_of(path: str | Path) -> tuple[int, int]:
-    """The times of the first and the last packet of a capture; (0, 0) of an empty one. Raises OSError, CaptureError."""
-    first, last = 0, 0
-    for packets in open_capture(path).blocks():
-        if len(packets):
-            first = min(first or int(packets.time[0]), int(packets.time.min()))
-            last = max(last, int(packets.time.max()))
-    return first, last
-
-
-def only_exchanges(items: Iterator[Item]) -> Iterator[Exchange]:
-    """The items of a reader without a sink."""
-    for item in items:
-        assert not isinstance(item, str)
-        yield item
-
-
 def _size(item: Item) -> int:
     """The bytes that it keeps in memory, headers aside."""
     if isinstance(item, str):
         return len(item)
     return sum(len(message.data) for message in (item.request, item.response) if message is not None)
-
-
-@dataclass(eq=False)
-class Reading:
-    """Captures that are being read: exchanges() gives what they hold, the rest tells how it went."""
-
-    paths: Sequence[str | Path]
-    settings: Settings = field(default_factory=Settings)
-    tracking: bool = False
-    follow: bool = False
-    ended: Callable[[Conversation], None] | None = None
-    progress: Callable[[Capture], None] | None = None
-    captures: list[Capture] = field(default_factory=list)
-    readers: list[Reader] = field(default_factory=list)
-    tally: list[int] = field(default_factory=lambda: [0, 0])
-    skips: list[tuple[int, int, Conversation, str, Skipped]] = field(default_factory=list)
-    order: Iterator[int] = field(default_factory=count)
-
-    def exchanges(self) -> Iterator[Exchange]:
-        """In the order of time, over all captures. Raises OSError and CaptureError."""
-        topics = Topics(self._look_ahead if self._twice else None)
-        streams = [self._one(chain, topics) for chain in self.chains]
-        if len(streams) == 1:
-            return streams[0]
-        return heapq.merge(*streams, key=lambda exchange: exchange.time)
-
-    def lines(self, lines: Lines) -> Iterator[str]:
-        """The message records as lines of JSON, in the same order, two for an exchange; of a single capture several
-        times as fast. tally gets how many exchanges there were, and how many frames were malformed."""
-        single = len(self.chains) == 1  # several are merged by their exchanges' times
-        items: Iterator[Item] = self._items(self.chains[0], Topics(), lines) if single else iter(self.exchanges())
-        for item in items:
-            self.tally[0] += 1
-            if isinstance(item, str):
-                yield item
-                continue
-            for message in (item.request, item.response):
-                if message is not None:
-                    self.tally[1] += message.quality == "malformed"
-                    yield lines.line(message, item, lines.body(message)) + "\n"
-
-    def through(self, sink: Sink) -> Iterator[Exchange]:
-        """Exchanges that the fast path did not read, in no order; the others went to the sink."""
-        for chain in self.chains:
-            for item in self._items(chain, Topics(), sink, ordered=False):
-                if not isinstance(item, str):
-                    yield item
-
-    def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
-        """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
-        for reader in self.readers:
-            for conversation, kind, skipped in reader.skipped:
-                heapq.heappush(self.skips, (skipped.time, next(self.order), conversation, kind, skipped))
-            reader.skipped = []
-        found = []
-        while self.skips and (until is None or self.skips[0][0] <= until):
-            _, _, conversation, kind, skipped = heapq.heappop(self.skips)
-            found.append((conversation, kind, skipped))
-        return found
-
-    @property
-    def remarks(self) -> list[tuple[str, str, str]]:
-        """What was damaged, not read or dropped: the capture, which of these, and what there is to say."""
-        found = [(capture.name, "damaged", note) for capture in self.captures for note in capture.notes]
-        found += [(reader.name, "not read", note) for reader in self.readers for note in reader.notes]
-        found += [
-            (capture.name, "dropped", f"{capture.dropped:,} packets were dropped while capturing")
-            for capture in self.captures
-            if capture.dropped
-        ]
-        return found
-
-    @property
-    def notes(self) -> list[str]:
-        """The same as lines."""
-        return [f"{name}: {note}" for name, _, note in self.remarks]
-
-    @property
-    def damaged(self) -> bool:
-        """Whether a file was not what it should be."""
-        return any(capture.notes for capture in self.captures)
-
-    @property
-    def _twice(self) -> bool:
-        """Whether the captures can be read a second time."""
-        return not self.follow and all(str(path) != "-" and Path(path).is_file() for path in self.paths)
-
-    @cached_property
-    def chains(self) -> list[list[str | Path]]:
-        """The captures, those that follow each other in time together, as a ring buffer of tcpdump writes them: a
-        connection goes on from one to the next, and packets are counted through."""
-        if len(self.paths) == 1 or not self._twice:
-            return [[path] for path in self.paths]
-        chains: list[tuple[int, list[str | Path]]] = []
-        for first, last, path in sorted((*span_of(path), path) for path in self.paths):
-            known = next((chain for chain in chains if 0 <= first - chain[0] <= JOIN), None)
-            if known is None:
-                chains.append((last, [path]))
-            else:
-                chains[chains.index(known)] = (last, [*known[1], path])
-        return [chain for _, chain in chains]
-
-    def _one(self, chain: Sequence[str | Path], topics: Topics) -> Iterator[Exchange]:
-        return only_exchanges(self._items(chain, topics, None))
-
-    def _items(
-        self, chain: Sequence[str | Path], topics: Topics, sink: Sink | None, ordered: bool = True
-    ) -> Iterator[Item]:
-        reader = Reader(
-            "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
-            ended=self.ended, sink=sink,
-        )  # fmt: skip
-        self.readers.append(reader)
-        before = 0  # packets in the captures before
-        for path in chain:
-            capture = open_capture(path, follow=self.follow)
-            self.captures.append(capture)
-            reader.name = capture.name
-            for packets in capture.blocks():
-                yield from reader.feed(replace(packets, number=packets.number + before) if before else packets)
-                if self.progress is not None:
-                    self.progress(capture)
-            before += capture.packets
-        yield from reader.finish()
-
-    def _look_ahead(self, topics: Topics) -> None:
-        """Reads all captures for the names of topics: an id may be used before the response that explains it."""
-        ahead = Topics()
-        for path in self.paths:
-            capture = open_capture(path)
-            settings = replace(self.settings, share=None)
-            reader = Reader(capture.name, settings, tracking=True, ordered=False, topics=ahead)
-            for packets in capture.blocks():
-                reader.feed(packets)
-            reader.finish()
-        for ident, name in ahead.names.items():
-            topics.names.setdefault(ident, name)

@@ -16,7 +16,8 @@ from kwire.session.bulk import Batch
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.kinds import Kind
-from kwire.session.reader import Reading, Settings
+from kwire.session.reader import Settings
+from kwire.session.reading import Reading
 from kwire.session.record import BodyTexts, records
 from kwire.tables import fast, rows
 from kwire.tables.arrow import mended

@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from kwire.capture.files import Capture
 from kwire.errors import KwireError, QueryError, UnknownName
-from kwire.session.reader import Reading, Settings
+from kwire.session.reader import Settings
+from kwire.session.reading import Reading
 from kwire.session.record import BodyTexts
 from kwire.tables.build import Builder, read_into
 from kwire.tables.columns import COLUMNS

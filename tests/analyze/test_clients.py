@@ -8,7 +8,7 @@ import pytest
 
 from kwire.analyze import clients as module
 from kwire.analyze.clients import Client, Clients
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 

@@ -10,7 +10,7 @@ import pytest
 
 from kwire.analyze import stats as module
 from kwire.analyze.stats import OTHERS, Latencies, Stats, Timeline
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 MS = 1_000_000

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import kwire as api
 from kwire.capture.save import PcapWriter
 from kwire.cli.main import cli
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 ROOT = Path(__file__).parents[2]
 SASL, BARE = "fixtures/captures/sasl.pcap.gz", "fixtures/captures/sasl-v0.pcap"

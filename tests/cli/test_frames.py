@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kwire.errors import Exit
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 ROOT = Path(__file__).parents[2]
 SHARE, MTU = "fixtures/captures/share.pcap", "fixtures/captures/mtu1500.pcap.gz"

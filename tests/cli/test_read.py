@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from kwire.capture.files import open_capture
 from kwire.cli.main import cli
 from kwire.errors import Exit
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "fixtures" / "captures"

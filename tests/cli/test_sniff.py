@@ -17,7 +17,7 @@ import pytest
 
 import kwire as api
 from kwire.errors import Exit
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 scapy = pytest.importorskip("scapy.config", reason="scapy is not installed, with which kwire listens")
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from kwire.render.bodies import Bodies, body_span, shown_span
 from kwire.render.jsonform import to_jsonable
 from kwire.schema.registry import builtin
 from kwire.session.exchange import Message
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 FILES = sorted(CAPTURES.glob("*.pcap*"))

@@ -11,7 +11,7 @@ from kwire.analyze.clients import Client, Clients, Secured
 from kwire.render import clients as module
 from kwire.render.clients import clients_lines
 from kwire.render.lines import plain
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 NASTY = "\x1b[31m\u202e\n" * 20

@@ -10,7 +10,7 @@ import pytest
 from kwire.render.exchange_diagrams import body_lines, diagram_lines, message_lines
 from kwire.render.lines import plain
 from kwire.session.exchange import Exchange
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 

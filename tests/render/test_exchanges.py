@@ -12,7 +12,7 @@ from kwire.render.exchanges import ExchangeLines, about_text, clock, outcome_of,
 from kwire.render.lines import plain
 from kwire.session.about import About
 from kwire.session.framing import Skipped
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 EXCHANGES = list(Reading([CAPTURES / "classic.pcap.gz"], tracking=True).exchanges())

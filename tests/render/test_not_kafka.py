@@ -9,7 +9,7 @@ import pytest
 from kwire.render.lines import plain
 from kwire.render.not_kafka import lines_of, row_of
 from kwire.session.conversation import Conversation
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 

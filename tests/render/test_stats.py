@@ -10,7 +10,7 @@ from kwire.analyze.stats import Stats
 from kwire.render import stats as module
 from kwire.render.lines import plain
 from kwire.render.stats import document, stats_lines
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 

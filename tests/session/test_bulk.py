@@ -17,7 +17,8 @@ from kwire.capture import source
 from kwire.codec import scan_columns
 from kwire.render.bodies import Bodies
 from kwire.session import bulk, conversation
-from kwire.session.reader import Reading, Settings
+from kwire.session.reader import Settings
+from kwire.session.reading import Reading
 from kwire.session.record import Lines
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"

@@ -17,7 +17,7 @@ import pytest
 from kwire.capture.files import open_capture
 from kwire.render.bodies import Bodies
 from kwire.session.exchange import Exchange
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 from kwire.session.record import Lines, records
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"

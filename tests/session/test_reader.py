@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kwire.session import reader
-from kwire.session.reader import Reading, Settings
+from kwire.session.reader import Settings
+from kwire.session.reading import Reading
 from kwire.session.record import Lines, records
 
 STEP = 1_000_000

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 from kwire.session.topics import Topics
 from kwire.wire import uuids
 

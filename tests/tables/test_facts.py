@@ -18,7 +18,7 @@ from kwire.codec.example import BATCH
 from kwire.records import read_records
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 from kwire.tables.build import tables_of
 from kwire.tables.facts import GROUP_TYPES, PARTITIONED, Facts
 

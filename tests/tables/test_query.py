@@ -18,7 +18,7 @@ import pytest
 
 from kwire.errors import KwireError, QueryError, UnknownName
 from kwire.render.bodies import Bodies
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables.columns import COLUMNS
 from kwire.tables.query import Result, Session

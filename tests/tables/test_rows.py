@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.session.reader import Reading
+from kwire.session.reading import Reading
 from kwire.tables.build import tables_of
 from kwire.tables.rows import exchange_row, message_rows, outcome
 from kwire.tables.schemas import SCHEMAS
