@@ -185,11 +185,15 @@ class Terminal:
         )  # fmt: skip
         os.close(theirs)
 
-    def until(self, text: str, seconds: float = 30) -> str:
-        """What it writes up to text, which must come."""
-        end = time.monotonic() + seconds
+    def until(self, text: str, seconds: float = 30, again: str = "") -> str:
+        """What it writes up to text, which must come. again: typed once more every five seconds until it does, since a
+        signal between two looks of readline waits for the next key."""
+        end, next_time = time.monotonic() + seconds, time.monotonic() + 5
         while text not in self._seen:
             assert time.monotonic() < end, self._seen
+            if again and time.monotonic() > next_time:
+                self.type(again)
+                next_time += 5
             if select.select([self._mine], [], [], 0.2)[0]:
                 try:
                     self._seen += os.read(self._mine, 65536).decode()
@@ -255,12 +259,12 @@ def test_the_prompt_outlives_ctrl_c(prompt: Terminal) -> None:
     prompt.type("select 1,\n")
     prompt.until("... ")
     prompt.type("\x03")
-    prompt.until("kwire> ")
+    prompt.until("kwire> ", again="\x03")
     prompt.type("select count(*) from range(100000000000) where range % 7 = 3;\n")
     prompt.until(";\r\n")
     time.sleep(1)
     prompt.type("\x03")
-    prompt.until("kwire> ")
+    prompt.until("kwire> ", again="\x03")
     prompt.type("select 6 * 7 as x;\n")
     assert "\n42\n" in prompt.until("kwire> ")
     prompt.type("\x04")
