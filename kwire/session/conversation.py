@@ -37,7 +37,6 @@ LOST = "its answer is missing from the capture"
 OPEN_MOST = 4096  # requests that may wait for an answer
 OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
 EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
-UNDECIDED = 1 << 18  # bytes that are kept until it is known which side is the broker
 
 id_at = Struct(">i").unpack_from
 
@@ -121,12 +120,15 @@ class Conversation:
             return
         if self.client is None:
             new[0][:0], new[1][:0] = self._pieces
-            if not self._decide(new):
-                self._pieces = new
+            decided = sides.decide(self.connection, new, self.known, self.kinds)
+            self._pieces = new if decided is None else ([], [])
+            if decided is None:
                 return
-            self._pieces = [], []
-            if self.verdict:
+            if isinstance(decided, sides.NotKafka):
+                self.verdict, self.client = decided, self.connection.opener
                 return
+            self.client = decided
+            self.known.add(self.connection.ends[1 - decided])
         assert self.client is not None
         if not self.name:
             self.name = f"{'>'.join(self.ends)}#{self.connection.epoch}"
@@ -219,7 +221,7 @@ class Conversation:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
         if self.client is None and not self.verdict and any(self._pieces):
-            self._judge(self._pieces)
+            self.verdict, self.client = sides.NotKafka.of(self.connection, self._pieces), self.connection.opener
         if self.client is not None and not self.verdict:
             closed = self.connection.closed
             ended = [stream.ended or self.connection.reset for stream in self.connection.streams]
@@ -246,45 +248,6 @@ class Conversation:
         for framer in (self.requests, self.responses):
             framer.search = _nothing
 
-    # ---------------------------------------------------------------- which side is which
-
-    def _decide(self, new: tuple[list[Piece], list[Piece]]) -> bool:
-        """Finds the client's side, or that this is not Kafka. Whether either is known now."""
-        opener = self.connection.opener
-        if opener is not None:
-            hole = next((at for at, piece in enumerate(new[opener]) if piece.missing), None)
-            first = b"".join(piece.data for piece in new[opener][:hole][: sides.ENOUGH])
-            complete = len(first) >= sides.ENOUGH or self.connection.finished
-            readable = len(first) >= sides.ENOUGH or hole is None
-            known = looks_like_request(first, 0, self.kinds) or sides.is_whole_request(first)
-            if new[opener] and readable and not known:
-                if not complete and not sides.speaks(new):
-                    return False
-                return self._judge(new) if complete or sides.speaks(new) else False
-            if not new[opener] and not (sides.speaks(new) or self.connection.finished):
-                return False
-            if not new[opener]:
-                return self._judge(new)
-            return self._settle(opener)
-        found = sides.client_of(self.connection.ends, new, self.known, self.kinds)
-        if found is not None:
-            return self._settle(found)
-        if sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED:
-            return self._judge(new)
-        return False
-
-    def _settle(self, client: int) -> bool:
-        self.client = client
-        self.known.add(self.connection.ends[1 - client])
-        return True
-
-    def _judge(self, new: tuple[list[Piece], list[Piece]]) -> bool:
-        """Not Kafka, as far as anybody can tell."""
-        self.client = self.connection.opener
-        self.verdict = sides.NotKafka(self.connection.opener or 0)
-        self.verdict.more(new)
-        return True
-
     # ---------------------------------------------------------------- requests
 
     def _requests(self, frames: list[Raw]) -> None:
@@ -294,7 +257,10 @@ class Conversation:
     def _asked(self, exchange: Exchange) -> None:
         """A request without an answer so far."""
         message = exchange.first
-        if self._early and not message.token and self._came_early(exchange):
+        if self._early and message.token:
+            self._answer_token(exchange, self._early.pop(0))
+            return
+        if self._early and self._came_early(exchange):
             return
         if not message.token and is_silent(message):
             exchange.silent = True
@@ -345,9 +311,11 @@ class Conversation:
             if waiting and waiting[0].first.token:
                 self._answer_token(waiting.popleft(), message)
                 continue
+            if self._token_after is not None and not waiting:  # perhaps the answer to a token that comes later
+                self._early.append(message)
+                continue
             if len(data) < 8:
-                if raw.quality == "ok":
-                    message.quality, message.note = "malformed", f"{len(data) - 4} bytes are no response header"
+                _too_short(message)
                 if waiting and raw.quality != "ok":
                     self._pair(self._next(), message)
                 else:
@@ -444,6 +412,8 @@ class Conversation:
         self._early = kept
 
     def _orphan(self, message: Message) -> None:
+        if message.correlation_id is None:
+            _too_short(message)
         self._complete(Exchange(self, None, message))
 
     def _complete(self, exchange: Exchange) -> None:
@@ -453,6 +423,11 @@ class Conversation:
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
         coming = {id_at(raw.data, 8)[0] for raw in self._coming if len(raw.data) >= 12}
         return find_response(data, starts, coming.union(self._ids))
+
+
+def _too_short(message: Message) -> None:
+    if message.quality == "ok":
+        message.quality, message.note = "malformed", f"{len(message.data) - 4} bytes are no response header"
 
 
 def _nothing(_data: bytes, _starts: list[int]) -> None:

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kwire.capture.connections import Endpoint
+from kwire.capture.connections import Connection, Endpoint
 from kwire.capture.streams import Piece
 from kwire.codec.verdict import Verdict, judge
 from kwire.session.kinds import Kinds
-from kwire.session.resync import find_request, find_response, reads_as_request, request_header
+from kwire.session.resync import (
+    find_request,
+    find_response,
+    looks_like_request,
+    reads_as_request,
+    request_header,
+)  # fmt: skip
 
 ENOUGH = 14  # bytes that tell a request from anything else
+UNDECIDED = 1 << 18  # bytes that are kept until it is known which side is the broker
 HEAD = 4096  # bytes of each direction that are kept of what is not Kafka
 ALERT = 21  # the type of a TLS record that holds one (RFC 8446 section 6)
+
+Both = tuple[list[Piece], list[Piece]]  # of the connection's two sides
 
 
 class Brokers:
@@ -31,9 +40,7 @@ class Brokers:
         return endpoint in self._seen or (isinstance(endpoint, tuple) and endpoint[1] in self.ports)
 
 
-def client_of(
-    ends: tuple[Endpoint, Endpoint], new: tuple[list[Piece], list[Piece]], known: Brokers, kinds: Kinds
-) -> int | None:
+def client_of(ends: tuple[Endpoint, Endpoint], new: Both, known: Brokers, kinds: Kinds) -> int | None:
     """The client's side; None when nothing tells."""
     brokers = [end in known for end in ends]
     if brokers[0] != brokers[1]:
@@ -81,9 +88,29 @@ def is_whole_request(data: bytes) -> bool:
     return bool(size == len(data) - 4 and key >= 0 and version >= 0 and -1 <= client <= size - 10)
 
 
-def speaks(new: tuple[list[Piece], list[Piece]]) -> bool:
+def speaks(new: Both) -> bool:
     """Whether both sides have sent something."""
     return all(any(piece.data for piece in pieces) for pieces in new)
+
+
+def decide(connection: Connection, new: Both, known: Brokers, kinds: Kinds) -> int | NotKafka | None:
+    """The client's side; or what the connection is when it is not Kafka; None while nobody can tell. new: all pieces so
+    far."""
+    opener = connection.opener
+    if opener is None:
+        found = client_of(connection.ends, new, known, kinds)
+        lots = sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED
+        return NotKafka.of(connection, new) if found is None and lots else found
+    both = speaks(new)
+    if not new[opener]:
+        return NotKafka.of(connection, new) if both or connection.finished else None
+    hole = next((at for at, piece in enumerate(new[opener]) if piece.missing), None)
+    first = b"".join(piece.data for piece in new[opener][:hole][:ENOUGH])
+    enough = len(first) >= ENOUGH
+    readable = enough or hole is None
+    if not readable or looks_like_request(first, 0, kinds) or is_whole_request(first):
+        return opener
+    return NotKafka.of(connection, new) if enough or connection.finished or both else None
 
 
 class NotKafka:
@@ -94,7 +121,14 @@ class NotKafka:
         self.heads = [b"", b""]
         self.sizes = [0, 0]
 
-    def more(self, new: tuple[list[Piece], list[Piece]]) -> None:
+    @classmethod
+    def of(cls, connection: Connection, new: Both) -> NotKafka:
+        """Of a connection with these pieces."""
+        made = cls(connection.opener or 0)
+        made.more(new)
+        return made
+
+    def more(self, new: Both) -> None:
         """Adds what came; only the beginning is kept."""
         for side in (0, 1):
             for piece in new[side]:
