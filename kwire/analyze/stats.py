@@ -191,7 +191,7 @@ class Stats:
         connection = conversation.connection
         client, broker = conversation.ends
         what = conversation.verdict.verdict.what if conversation.verdict else "Kafka"
-        if what == "Kafka" and not conversation.exchanges and not conversation.open:
+        if what == "Kafka" and not conversation.exchanges and not conversation.pairing.open:
             what = "refused" if connection.reset and connection.segments < 4 else "nothing said"
         ending = "reset" if connection.reset else "closed" if connection.closed else "open"
         streams = connection.streams

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.render.lines import Line, Piece, clean, paragraph
-from kwire.session.conversation import LOST
+from kwire.session.pairing import LOST
 from kwire.session.record import error_name
 
 if TYPE_CHECKING:

@@ -1,14 +1,11 @@
-"""One connection as a conversation: requests and responses in order, paired, and what the client said of itself.
+"""One connection as a conversation: from its streams to requests and responses, and what the client says of itself.
 
-A broker answers the requests of a connection in the order in which it got them (Kafka protocol guide, "Network"), so an
-answer also says that all earlier requests will get none. The rule has its exceptions here, all of them: Produce with
-acks=0 is never answered; after SaslHandshake v0 bare tokens travel in both directions; ApiVersions may be answered in
-the form of v0; answers may be captured before their requests.
+What is regular is left to bulk.py, all else is read frame by frame and goes to pairing.py. After SaslHandshake v0 bare
+tokens travel in both directions, which only the conversation can know.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from struct import Struct
@@ -21,7 +18,8 @@ from kwire.session import sides
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw, joined, rest, split
 from kwire.session.kinds import Kinds
-from kwire.session.messages import is_silent, read_request, read_response
+from kwire.session.messages import is_silent, read_request
+from kwire.session.pairing import Pairing
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import Identity
 from kwire.session.topics import Topics
@@ -33,10 +31,6 @@ SASL_HANDSHAKE = 17
 IDENTIFYING = (18, SASL_HANDSHAKE, 36)  # ApiVersions, SaslHandshake, SaslAuthenticate
 FIRST = 4  # requests of a connection in which the client says who it is
 BULK_LEAST = 400  # bytes in each direction from which bulk is worth it
-LOST = "its answer is missing from the capture"
-OPEN_MOST = 4096  # requests that may wait for an answer
-OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
-EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
 
 id_at = Struct(">i").unpack_from
 
@@ -62,11 +56,9 @@ class Conversation:
         self.verdict: sides.NotKafka | None = None
         self.identity = Identity()
         self.name = ""
-        self.open: deque[Exchange] = deque()
+        self.pairing = Pairing(self)
         self.exchanges = 0
         self.lost = 0  # bytes of which no frames could be made
-        self._ids: dict[int, int] = {}  # how many open requests have this correlation id
-        self._early: list[Message] = []
         self._token_after: bytes | None = None  # the client id of a SaslHandshake v0, while tokens travel
         self._clients: dict[bytes, str] = {}
         self._max_size = max_size
@@ -92,15 +84,17 @@ class Conversation:
     @property
     def is_kafka(self) -> bool:
         """Whether frames were found."""
-        return self.exchanges > 0 or bool(self.open)
+        return self.exchanges > 0 or bool(self.pairing.open)
 
     @property
     def oldest(self) -> int | None:
         """When the oldest message came that waits for its counterpart, ns; None when none does."""
-        times = [message.time for message in self._early]
-        if self.open:
-            times.append(self.open[0].time)
-        return min(times, default=None)
+        return self.pairing.oldest
+
+    @property
+    def answers_missing(self) -> int:
+        """Bytes that the capture lacks of what the broker sent."""
+        return 0 if self.client is None else self.connection.streams[1 - self.client].missing
 
     @property
     def waiting(self) -> int:
@@ -144,13 +138,17 @@ class Conversation:
         answers = self.responses.feed(responses) if responses else []
         self._coming = []
         self._exchange(asked, answers)
-        if self.open:
-            self._limit()
+        if not self.pairing.idle:
+            self.pairing.limit(self.connection.last_time)
 
     def _offer(self, bulk: Bulk, requests: list[Piece], responses: list[Piece]) -> bool:
         """Leaves to bulk what is regular in these pieces. What stands before it is read here: the rest of frames that
         are not whole, the first requests, in which a client says who it is, and answers to what is open."""
-        if any(piece.missing for piece in (*requests, *responses)) or self._token_after is not None or self._early:
+        if (
+            any(piece.missing for piece in (*requests, *responses))
+            or self._token_after is not None
+            or self.pairing.early
+        ):
             return False
         if self.requests.lost or self.responses.lost:  # what a search finds depends on all that it is given at once
             return False
@@ -162,12 +160,12 @@ class Conversation:
             self._read([first], [pieces[1]])
             return True
         self._read([first], [])
-        before, answered = split(self.responses, pieces[1], len(self.open))
+        before, answered = split(self.responses, pieces[1], len(self.pairing.open))
         if answered is None or not self._answers(before):  # then it may have answers to requests that are still to come
             self._read([asked], [pieces[1]])
             return True
         self._read([], [before])
-        if not self.open and not self._early and self._token_after is None:
+        if self.pairing.idle and self._token_after is None:
             clean = self.requests.clean and self.responses.clean
             if clean and bulk.offer(self, asked, answered, self._max_size):
                 return True
@@ -177,7 +175,7 @@ class Conversation:
     def _answers(self, piece: Piece) -> bool:
         """Whether the piece's frames answer what is open, one after the other."""
         pos = self.responses.lacking() or 0
-        for exchange in islice(self.open, pos > 0, None):
+        for exchange in islice(self.pairing.open, pos > 0, None):
             if len(piece.data) - pos < 8 or id_at(piece.data, pos + 4)[0] != exchange.correlation_id:
                 return False
             pos += 4 + id_at(piece.data, pos)[0]
@@ -198,7 +196,8 @@ class Conversation:
         """Pairs frames that came together. Where each request's answer is the next response, which is the rule, nothing
         has to be kept and looked up."""
         taken = paired = 0
-        if not self.open and not self._early:
+        pairing = self.pairing
+        if pairing.idle:
             count = len(responses)
             for raw in requests:
                 request = self._request(raw)
@@ -209,10 +208,10 @@ class Conversation:
                     # bytes 8 to 12 of a request and 4 to 8 of a response are the correlation id
                     if answer.data[4:8] == raw.data[8:12] and len(answer.data) >= 8 and not is_silent(request):
                         paired += 1
-                        self._pair(exchange, self._response(answer))
+                        pairing.pair(exchange, self._response(answer))
                         continue
-                self._asked(exchange)
-                if self.open:
+                pairing.asked(exchange)
+                if pairing.open:
                     break
         self._requests(requests[taken:])
         self._responses(responses[paired:])
@@ -231,11 +230,7 @@ class Conversation:
             foreign = judge(self.responses.foreign)
             if foreign is not None:
                 reason = f"the broker answered with {foreign.what} ({foreign.detail}), then {reason}"
-            while self.open:
-                self._unanswered(reason)
-            for message in self._early:
-                self._orphan(message)
-            self._early = []
+            self.pairing.finish(reason)
 
     def give_up(self) -> None:
         """Lets go of what waits for the rest of its frame, to bound memory."""
@@ -248,31 +243,18 @@ class Conversation:
         for framer in (self.requests, self.responses):
             framer.search = _nothing
 
-    # ---------------------------------------------------------------- requests
+    def complete(self, exchange: Exchange) -> None:
+        """An exchange to which nothing more will come."""
+        self.exchanges += 1
+        self.done(exchange)
 
     def _requests(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self._asked(Exchange(self, self._request(raw)))
+            self.pairing.asked(Exchange(self, self._request(raw)))
 
-    def _asked(self, exchange: Exchange) -> None:
-        """A request without an answer so far."""
-        message = exchange.first
-        if self._early and message.token:
-            self._answer_token(exchange, self._early.pop(0))
-            return
-        if self._early and self._came_early(exchange):
-            return
-        if not message.token and is_silent(message):
-            exchange.silent = True
-            self._complete(exchange)
-        else:
-            self._wait(exchange)
-
-    def _wait(self, exchange: Exchange) -> None:
-        self.open.append(exchange)
-        ident = exchange.correlation_id
-        if ident is not None:
-            self._ids[ident] = self._ids.get(ident, 0) + 1
+    def _responses(self, frames: list[Raw]) -> None:
+        for raw in frames:
+            self.pairing.answered(self._response(raw), self._token_after is not None)
 
     def _request(self, raw: Raw) -> Message:
         index = self.indexes[0]
@@ -301,36 +283,6 @@ class Conversation:
             return False
         return True
 
-    # ---------------------------------------------------------------- responses
-
-    def _responses(self, frames: list[Raw]) -> None:
-        waiting, ids = self.open, self._ids
-        for raw in frames:
-            data = raw.data
-            message = self._response(raw)
-            if waiting and waiting[0].first.token:
-                self._answer_token(waiting.popleft(), message)
-                continue
-            if self._token_after is not None and not waiting:  # perhaps the answer to a token that comes later
-                self._early.append(message)
-                continue
-            if len(data) < 8:
-                _too_short(message)
-                if waiting and raw.quality != "ok":
-                    self._pair(self._next(), message)
-                else:
-                    self._complete(Exchange(self, None, message))
-                continue
-            ident = message.correlation_id
-            if ident is None or ident not in ids:
-                self._early.append(message)
-                continue
-            while waiting[0].correlation_id != ident:
-                self._unanswered(self._passed_over)
-            self._pair(self._next(), message)
-        if self._early:
-            self._release_early()
-
     def _response(self, raw: Raw) -> Message:
         index = self.indexes[1]
         self.indexes[1] = index + 1
@@ -339,95 +291,9 @@ class Conversation:
             message.correlation_id = id_at(message.data, 4)[0]
         return message
 
-    def _next(self) -> Exchange:
-        """The oldest open request, which is open no longer."""
-        exchange = self.open.popleft()
-        ident = exchange.correlation_id
-        if ident is not None:
-            left = self._ids.get(ident, 1) - 1
-            if left:
-                self._ids[ident] = left
-            else:
-                self._ids.pop(ident, None)
-        return exchange
-
-    def _pair(self, exchange: Exchange, message: Message) -> None:
-        request = exchange.request
-        assert request is not None
-        exchange.response = message
-        message.client_id = request.client_id
-        kind = message.api = request.api
-        if kind is not None:
-            read_response(message, kind, self.kinds)
-        self._complete(exchange)
-
-    @property
-    def _passed_over(self) -> str:
-        """Why a request has no answer though a later one has."""
-        assert self.client is not None
-        missing = self.connection.streams[1 - self.client].missing
-        return LOST if missing else "a later request was answered"
-
-    def _answer_token(self, exchange: Exchange, message: Message) -> None:
-        message.token, message.quality, message.correlation_id = True, "opaque", None
-        message.note = f"the answer to a bare SASL token{self.identity.of_mechanism}"
-        message.client_id = exchange.client_id
-        exchange.response = message
-        self._complete(exchange)
-
-    # ---------------------------------------------------------------- what stays without its counterpart
-
-    def _unanswered(self, why: str) -> None:
-        exchange = self._next()
-        request = exchange.request
-        assert request is not None
-        exchange.ending = why
-        if request.quality == "ok" and not request.token:
-            request.quality, request.note = "orphan", f"no answer: {why}"
-        self._complete(exchange)
-
-    def _limit(self) -> None:
-        """Requests that are never answered must not pile up: in a capture of one direction none is."""
-        oldest = self.connection.last_time - OPEN_LONGEST
-        while self.open and (len(self.open) > OPEN_MOST or self.open[0].time < oldest):
-            self._unanswered("none was captured")
-
-    def _came_early(self, exchange: Exchange) -> bool:
-        """Pairs a request with an answer that was captured before it."""
-        for message in self._early:
-            if message.correlation_id == exchange.correlation_id:
-                self._early.remove(message)
-                self._pair(exchange, message)
-                return True
-        return False
-
-    def _release_early(self) -> None:
-        limit = self.connection.last_time - EARLY
-        kept: list[Message] = []
-        for message in self._early:
-            if message.time >= limit and len(kept) < OPEN_MOST:
-                kept.append(message)
-            else:
-                self._orphan(message)
-        self._early = kept
-
-    def _orphan(self, message: Message) -> None:
-        if message.correlation_id is None:
-            _too_short(message)
-        self._complete(Exchange(self, None, message))
-
-    def _complete(self, exchange: Exchange) -> None:
-        self.exchanges += 1
-        self.done(exchange)
-
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
         coming = {id_at(raw.data, 8)[0] for raw in self._coming if len(raw.data) >= 12}
-        return find_response(data, starts, coming.union(self._ids))
-
-
-def _too_short(message: Message) -> None:
-    if message.quality == "ok":
-        message.quality, message.note = "malformed", f"{len(message.data) - 4} bytes are no response header"
+        return find_response(data, starts, coming.union(self.pairing.ids))
 
 
 def _nothing(_data: bytes, _starts: list[int]) -> None:

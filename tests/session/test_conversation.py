@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kwire.session.conversation import OPEN_MOST, endpoint
+from kwire.session.conversation import endpoint
+from kwire.session.pairing import OPEN_MOST
 
 SECOND = 1_000_000_000
 TIMES = ("time", "last_time", "latency_ns")

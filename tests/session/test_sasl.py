@@ -51,6 +51,16 @@ def test_bare_tokens_after_handshake_v0(
     assert {message.quality for message in outcome.messages if not message.token} == {"ok"}
 
 
+@pytest.mark.parametrize("feed", [None, 1])
+def test_an_answer_captured_before_its_token(traffic: Any, feed: int | None) -> None:
+    tcp = handshake(traffic, 0, "PLAIN")
+    tcp.answer(traffic.size_prefixed(b"")).send(traffic.size_prefixed(PLAIN))
+    go_on(traffic, tcp)
+    first, second = traffic.read(feed=feed).exchanges[1:3]
+    assert (first.api, first.request.data[4:], first.response.data[4:]) == ("SaslToken", PLAIN, b"")
+    assert (second.api, second.response.quality) == ("Metadata", "ok")
+
+
 def test_tokens_may_travel_in_the_handshakes_packet(traffic: Any) -> None:
     tcp = traffic.connection()
     ask = traffic.request("SaslHandshake", 0, {"Mechanism": "PLAIN"}, 1)

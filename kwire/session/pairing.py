@@ -1,0 +1,171 @@
+"""Requests and the answers that belong to them.
+
+A broker answers the requests of a connection in the order in which it got them (Kafka protocol guide, "Network"), so an
+answer also says that all earlier requests will get none. The exceptions: Produce with acks=0 is never answered; a bare
+SASL token is answered by a frame without a header; answers may be captured before their requests.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from kwire.session.exchange import Exchange, Message
+from kwire.session.messages import is_silent, read_response
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+
+LOST = "its answer is missing from the capture"
+OPEN_MOST = 4096  # requests that may wait for an answer
+OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
+EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
+
+
+class Pairing:
+    """asked() and answered() take messages in the order of their streams, pair() two that belong together.
+
+    open: requests without an answer so far, the oldest first; ids: how many of them have a correlation id; early:
+    answers whose requests did not come yet.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self.open: deque[Exchange] = deque()
+        self.ids: dict[int, int] = {}
+        self.early: list[Message] = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits for its counterpart."""
+        return not self.open and not self.early
+
+    @property
+    def oldest(self) -> int | None:
+        """When the oldest message came that waits for its counterpart, ns; None when none does."""
+        times = [message.time for message in self.early]
+        if self.open:
+            times.append(self.open[0].time)
+        return min(times, default=None)
+
+    def asked(self, exchange: Exchange) -> None:
+        """A request without an answer so far."""
+        message = exchange.first
+        if self.early and self._came_early(exchange):
+            return
+        if not message.token and is_silent(message):
+            exchange.silent = True
+            self._conversation.complete(exchange)
+            return
+        self.open.append(exchange)
+        ident = exchange.correlation_id
+        if ident is not None:
+            self.ids[ident] = self.ids.get(ident, 0) + 1
+
+    def answered(self, message: Message, tokens: bool) -> None:
+        """A response. tokens: whether bare SASL tokens travel, so that it may answer one that comes later."""
+        if self.open and self.open[0].first.token:
+            self._pair_token(self.open.popleft(), message)
+        elif tokens and not self.open:
+            self.early.append(message)
+        elif message.correlation_id is None:
+            damaged = message.quality != "ok"
+            _too_short(message)
+            if self.open and damaged:
+                self.pair(self._next(), message)
+            else:
+                self._conversation.complete(Exchange(self._conversation, None, message))
+        elif message.correlation_id not in self.ids:
+            self.early.append(message)
+        else:
+            while self.open[0].correlation_id != message.correlation_id:
+                self._unanswered(self._passed_over)
+            self.pair(self._next(), message)
+
+    def pair(self, exchange: Exchange, message: Message) -> None:
+        """Completes an exchange."""
+        request = exchange.request
+        assert request is not None
+        exchange.response = message
+        message.client_id = request.client_id
+        kind = message.api = request.api
+        if kind is not None:
+            read_response(message, kind, self._conversation.kinds)
+        self._conversation.complete(exchange)
+
+    def limit(self, now: int) -> None:
+        """Lets go of what waited too long, ns: in a capture of one direction no request is ever answered."""
+        while self.open and (len(self.open) > OPEN_MOST or self.open[0].time < now - OPEN_LONGEST):
+            self._unanswered("none was captured")
+        if not self.early:
+            return
+        kept: list[Message] = []
+        for message in self.early:
+            if message.time >= now - EARLY and len(kept) < OPEN_MOST:
+                kept.append(message)
+            else:
+                self._orphan(message)
+        self.early = kept
+
+    def finish(self, why: str) -> None:
+        """Nothing more will come."""
+        while self.open:
+            self._unanswered(why)
+        for message in self.early:
+            self._orphan(message)
+        self.early = []
+
+    def _next(self) -> Exchange:
+        """The oldest open request, which is open no longer."""
+        exchange = self.open.popleft()
+        ident = exchange.correlation_id
+        if ident is not None:
+            left = self.ids.get(ident, 1) - 1
+            if left:
+                self.ids[ident] = left
+            else:
+                self.ids.pop(ident, None)
+        return exchange
+
+    @property
+    def _passed_over(self) -> str:
+        """Why a request has no answer though a later one has."""
+        return LOST if self._conversation.answers_missing else "a later request was answered"
+
+    def _pair_token(self, exchange: Exchange, message: Message) -> None:
+        message.token, message.quality, message.correlation_id = True, "opaque", None
+        message.note = f"the answer to a bare SASL token{self._conversation.identity.of_mechanism}"
+        message.client_id = exchange.client_id
+        exchange.response = message
+        self._conversation.complete(exchange)
+
+    def _unanswered(self, why: str) -> None:
+        exchange = self._next()
+        request = exchange.request
+        assert request is not None
+        exchange.ending = why
+        if request.quality == "ok" and not request.token:
+            request.quality, request.note = "orphan", f"no answer: {why}"
+        self._conversation.complete(exchange)
+
+    def _came_early(self, exchange: Exchange) -> bool:
+        """Pairs a request with an answer that was captured before it."""
+        if exchange.first.token:
+            self._pair_token(exchange, self.early.pop(0))
+            return True
+        for message in self.early:
+            if message.correlation_id == exchange.correlation_id:
+                self.early.remove(message)
+                self.pair(exchange, message)
+                return True
+        return False
+
+    def _orphan(self, message: Message) -> None:
+        if message.correlation_id is None:
+            _too_short(message)
+        self._conversation.complete(Exchange(self._conversation, None, message))
+
+
+def _too_short(message: Message) -> None:
+    if message.quality == "ok":
+        message.quality, message.note = "malformed", f"{len(message.data) - 4} bytes are no response header"
