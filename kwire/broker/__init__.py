@@ -1,0 +1,1 @@
+"""The embedded broker: asyncio around the coordinator and logs in memory."""

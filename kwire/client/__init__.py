@@ -1,0 +1,1 @@
+"""The small client behind call, walk and demo."""

@@ -1,0 +1,80 @@
+"""What goes into the coordinator and comes out: callers, answers with the check that decided, events, settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+MS = 1_000_000  # ns; times are ns, timeouts ms as in Kafka's protocol and configuration
+
+
+class Caller(NamedTuple):
+    """Who asks. principal: None when nobody logged in."""
+
+    client_id: str = ""
+    host: str = "/127.0.0.1"
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The rule that decided an answer. name: a short slug, as "generation"; number: its place in the coordinator's own
+    order (0 where there is none); error: the error code that it gives; why: a sentence with the values compared."""
+
+    number: int
+    name: str
+    error: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to what ask() gave a ticket for. body: official field names, ready to be encoded at that version."""
+
+    ticket: int
+    api: str
+    version: int
+    body: dict[str, Any]
+    time: int
+    check: Check | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a group. kind: joined, rejoined, left, evicted, fenced, id handed out, rebalance,
+    generation, stable, empty, dead, committed, epoch, target, reconciled. member and generation (or epoch) where they
+    apply; why: in words, with the values that decided; facts: the same for programs."""
+
+    time: int
+    group: str
+    kind: str
+    member: str | None = None
+    generation: int | None = None
+    why: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Topic(NamedTuple):
+    """What a coordinator must know of a topic."""
+
+    name: str
+    id: UUID
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The broker's configuration that groups depend on, by its names there, ms; defaults are those of 4.x.
+
+    era: the release whose rules hold, as (major, minor).
+    """
+
+    era: tuple[int, int] = (4, 3)
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = 2**31 - 1
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_size: int = 2**31 - 1

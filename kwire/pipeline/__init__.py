@@ -1,0 +1,1 @@
+"""Captures on Spark: data source, jobs, streams, reports."""
