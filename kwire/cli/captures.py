@@ -3,79 +3,34 @@
 from __future__ import annotations
 
 import gc
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import reduce, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.options import Name, library
+from kwire.cli.options import Name, library, schema_option
+from kwire.cli.quantities import Duration, Moment, Size
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.capture.files import Capture
     from kwire.session.conversation import Conversation
+    from kwire.session.exchange import Exchange
     from kwire.session.reader import Settings
     from kwire.session.reading import Reading
     from kwire.session.select import Selection
 
-UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
-SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 Command = Callable[..., Any]
 
 
-class Duration(click.ParamType[int]):
-    """100ms, 1.5s, 250us: nanoseconds. A bare number is seconds."""
-
-    name = "duration"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d{1,12}(?:\.\d+)?)\s*(ns|us|µs|ms|s|m)?", str(value).strip())
-        if found is None:
-            self.fail(f"{value} is no duration; as 100ms, 1.5s", param, ctx)
-        return round(float(found[1]) * UNITS[found[2] or "s"])
-
-
-class Size(click.ParamType[int]):
-    """64m, 512k: bytes."""
-
-    name = "size"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d+)\s*([kmg]?)i?b?", str(value).strip(), re.IGNORECASE)
-        if found is None:
-            self.fail(f"{value} is no size; as 512k, 64m", param, ctx)
-        return int(found[1]) * SIZES[found[2].lower()]
-
-
-class Moment(click.ParamType[tuple[bool, int]]):
-    """Seconds since the capture's start (12.5), or a time, UTC (2026-11-21T14:03:22.5): (absolute, ns)."""
-
-    name = "time"
-
-    def convert(
-        self, value: str | tuple[bool, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[bool, int]:
-        if isinstance(value, tuple):
-            return value
-        if re.fullmatch(r"\+?\d{1,12}(\.\d+)?s?", value):
-            return False, round(float(value.strip("+s")) * 1e9)
-        try:
-            parsed = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value} is no time; as 12.5 (seconds from the start) or 2026-11-21T14:03:22.5", param, ctx)
-        moment = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-        whole = int(moment.replace(microsecond=0).timestamp())
-        return True, whole * 1_000_000_000 + moment.microsecond * 1000
-
-
 def connection_options(command: Command) -> Command:
-    """Which connections are looked at, and within which bounds: the command gets them as bounds."""
+    """Which connections are looked at, within which bounds and with which definitions: the command gets them as
+    bounds."""
     options = [
+        schema_option,
         click.option("--port", "ports", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
                      help="Only connections with this port, which is a broker's; repeatable."),
         click.option("--host", "hosts", multiple=True, metavar="ADDRESS", help="Only connections of this address."),
@@ -86,7 +41,7 @@ def connection_options(command: Command) -> Command:
         click.option("--hold", type=Size(), default="4m", metavar="SIZE", show_default=True,
                      help="What may wait behind missing packets, for each direction of a connection."),
     ]  # fmt: skip
-    return _all(_bounded(command), options)
+    return with_options(bundled(command, "bounds", Bounds), options)
 
 
 class Bounds(NamedTuple):
@@ -97,28 +52,30 @@ class Bounds(NamedTuple):
     max_frame: int
     hold: int
     memory: int
+    schema: Path | None
 
-    def settings(self, schema: Path | None = None) -> Settings:
+    def settings(self) -> Settings:
         """How captures are to be read. Raises click.UsageError for a host that is no address and no name."""
         from kwire.session.reader import Settings
 
-        chosen = library(schema) if schema else None
+        chosen = library(self.schema) if self.schema else None
         hosts = frozenset(_addresses(self.hosts))
         return Settings(frozenset(self.ports), hosts, self.hold, self.max_frame, chosen, memory=self.memory)
 
 
-def _bounded(command: Command) -> Command:
-    """The command with one argument, bounds, in place of those options."""
+def bundled(command: Command, name: str, kind: type[Any]) -> Command:
+    """The command with one argument, a NamedTuple of kind, in place of those that its fields name."""
 
     @wraps(command)
     def call(**given: Any) -> Any:
-        return command(bounds=Bounds(*(given.pop(name) for name in Bounds._fields)), **given)
+        fields = [given.pop(field) for field in kind._fields]
+        return command(**{name: kind(*fields)}, **given)
 
     return call
 
 
 def exchange_options(command: Command) -> Command:
-    """Which exchanges are wanted."""
+    """Which exchanges are wanted: the command gets them as wanted."""
     options = [
         click.option("--api", "apis", type=Name(), multiple=True, metavar="NAME", help="Of this API, by name or key."),
         click.option("--client-id", "client_ids", multiple=True, metavar="ID", help="Of this client id (* and ?)."),
@@ -135,10 +92,114 @@ def exchange_options(command: Command) -> Command:
         click.option("--connection", "connections", multiple=True, metavar="TEXT",
                      help="On a connection whose name holds this: 10.0.0.7:51522, or #2."),
     ]  # fmt: skip
-    return _all(command, options)
+    return with_options(bundled(command, "wanted", Wanted), options)
 
 
-def _all(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+class Wanted(NamedTuple):
+    """What exchange_options gave. Times are ns; start and end are (absolute, ns)."""
+
+    apis: tuple[str, ...]
+    client_ids: tuple[str, ...]
+    clients: tuple[str, ...]
+    brokers: tuple[str, ...]
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    errors: bool
+    slower: int | None
+    start: tuple[bool, int] | None
+    end: tuple[bool, int] | None
+    ids: tuple[int, ...]
+    connections: tuple[str, ...]
+
+    def selection(self, first_time: Callable[[], int]) -> Selection:
+        """first_time: the start of the capture, asked only when a time counts from it."""
+        from kwire.session.select import Selection
+
+        def moment(value: tuple[bool, int] | None) -> int | None:
+            if value is None:
+                return None
+            return value[1] if value[0] else first_time() + value[1]
+
+        return Selection.of(
+            api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
+            group=self.groups, errors=self.errors, slower=self.slower, start=moment(self.start), end=moment(self.end),
+            id=self.ids, connection=self.connections,
+        )  # fmt: skip
+
+
+def capture_options(command: Command) -> Command:
+    """Captures, and which of their exchanges are wanted: the command gets them as captures."""
+    paths = click.argument("paths", metavar="CAPTURE...", nargs=-1, required=True)
+    return paths(connection_options(exchange_options(bundled(command, "captures", Captures))))
+
+
+class Captures(NamedTuple):
+    """What capture_options gave."""
+
+    paths: tuple[str, ...]
+    bounds: Bounds
+    wanted: Wanted
+
+    def selection(self) -> Selection:
+        """Raises click.UsageError for times from the start of stdin."""
+        return self.wanted.selection(lambda: start_of(self.paths))
+
+    def reading(
+        self, ended: Callable[[Conversation], None], progress: Progress, tracking: bool, follow: bool = False
+    ) -> Reading:
+        """A pass over the captures, not yet begun."""
+        from kwire.session.reading import Reading
+
+        fewer_collections()
+        return Reading(
+            open_captures(self.paths), self.bounds.settings(),
+            tracking=tracking, follow=follow, ended=ended, progress=progress,
+        )  # fmt: skip
+
+    def each(
+        self, add: Callable[[Exchange], None], ended: Callable[[Conversation], None], tracking: bool = False
+    ) -> Pass:
+        """Adds the exchanges that are wanted, and the connections as they end, until all are read or Ctrl-C comes.
+        tracking: add asks what exchanges are about."""
+        from kwire.session.select import remember
+
+        chosen = self.selection()
+        tracking = tracking or chosen.needs_about
+        progress = Progress(True)
+        reading = self.reading(ended, progress, tracking)
+        kafka = interrupted = False
+        try:
+            for exchange in reading.exchanges():
+                kafka = True
+                if chosen.holds(exchange):
+                    add(exchange)
+                elif tracking:
+                    remember(exchange)
+        except KeyboardInterrupt:  # what was found so far is shown
+            interrupted = True
+        finally:
+            progress.stop()
+        return Pass(reading, kafka, interrupted)
+
+
+class Pass(NamedTuple):
+    """A pass over captures that is over. kafka: whether they hold any."""
+
+    reading: Reading
+    kafka: bool
+    interrupted: bool
+
+    def conclude(self, malformed: bool = False, foreign: bool = False) -> Exit:
+        """Says on stderr what was damaged or is missing, and gives the exit status. malformed: something in the
+        input was; foreign: what is not Kafka was shown too."""
+        if self.interrupted:
+            print("kwire: interrupted: this is what was found until then", file=sys.stderr)
+            return Exit.INTERRUPTED
+        status = conclude(self.reading, self.kafka or foreign, malformed)
+        return status if self.kafka else Exit.NOT_KAFKA
+
+
+def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
     return reduce(lambda made, option: option(made), reversed(options), command)
 
 
@@ -157,22 +218,6 @@ def _addresses(hosts: tuple[str, ...]) -> Iterator[tuple[int, int]]:
             address = ip_address(str(text).partition("%")[0])
             number = int(address) | (MAPPED if address.version == 4 else 0)
             yield number >> 64, number & (1 << 64) - 1
-
-
-def selection(first_time: Callable[[], int], **given: Any) -> Selection:
-    """From what exchange_options gave. first_time: the start of the capture, asked only when a time counts from it."""
-    from kwire.session.select import Selection
-
-    def moment(value: tuple[bool, int] | None) -> int | None:
-        if value is None:
-            return None
-        return value[1] if value[0] else first_time() + value[1]
-
-    return Selection.of(
-        api=given["apis"], client_id=given["client_ids"], client=given["clients"], broker=given["brokers"],
-        topic=given["topics"], group=given["groups"], errors=given["errors"], slower=given["slower"],
-        start=moment(given["start"]), end=moment(given["end"]), id=given["ids"], connection=given["connections"],
-    )  # fmt: skip
 
 
 def start_of(paths: tuple[str, ...]) -> int:
@@ -253,8 +298,3 @@ def open_captures(paths: tuple[str, ...]) -> list[str | Path]:
     if paths.count("-") > 1:
         raise click.UsageError("stdin can be read only once")
     return list(paths)
-
-
-def not_kafka(conversation: Conversation) -> bool:
-    """Whether the connection was of another protocol."""
-    return conversation.verdict is not None

@@ -6,22 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import (
-    Bounds,
-    Progress,
-    conclude,
-    connection_options,
-    exchange_options,
-    fewer_collections,
-    open_captures,
-    selection,
-    start_of,
-)  # fmt: skip
-from kwire.cli.options import schema_option
+from kwire.cli.captures import Captures, Progress, capture_options, conclude
+from kwire.cli.shown import Shown, shown_options
 from kwire.errors import CaptureError, Exit
 
 if TYPE_CHECKING:
@@ -35,15 +25,9 @@ FORMATS = ("text", "json", "pcap", "pcapng")
 
 
 @click.command()
-@click.argument("paths", metavar="CAPTURE...", nargs=-1, required=True)
-@connection_options
-@exchange_options
+@capture_options
 @click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
-@click.option("-x", "--diagrams", is_flag=True, help="Below each line the diagrams of its frames.")
-@click.option("--elements", type=click.IntRange(1), metavar="N", help="With -x, at most N elements of each array.")
-@click.option("--full", is_flag=True, help="With -x, all bytes and the whole of every value.")
-@click.option("--body", is_flag=True, help="The bodies' values: beneath the lines, or in the rows of JSON.")
-@click.option("--inner", is_flag=True, help="With --body, records and other inner formats as objects, not as base64.")
+@shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option(
     "-w",
@@ -55,49 +39,41 @@ FORMATS = ("text", "json", "pcap", "pcapng")
 )
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
-@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, withheld otherwise.")
-@schema_option
 def command(
-    paths: tuple[str, ...], bounds: Bounds, not_kafka: bool, diagrams: bool, elements: int | None, full: bool,
-    body: bool, inner: bool, output: str, target: str | None, utc: bool, follow: bool, show_secrets: bool,
-    schema: Path | None, **wanted: Any,
-) -> int:  # fmt: skip
+    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: str | None, utc: bool, follow: bool
+) -> int:
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
 
     pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
     """
-    from kwire.render.bodies import Bodies
-    from kwire.session.reading import Reading
     from kwire.session.record import Lines
 
     if target is not None and output not in ("pcap", "pcapng"):
         output = "pcap" if target.endswith(".pcap") else "pcapng"
-    if output in ("pcap", "pcapng") and (target is None or "-" in paths or follow):
+    if output in ("pcap", "pcapng") and (target is None or "-" in captures.paths or follow):
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that can be read twice")
-    fewer_collections()
-    chosen = selection(lambda: start_of(paths), **wanted)
+    chosen = captures.selection()
     over = Over()
     progress = Progress(output != "text" or not sys.stdout.isatty())
-    reading = Reading(
-        open_captures(paths), bounds.settings(schema),
-        tracking=output == "text" or chosen.needs_about, follow=follow, ended=over.add, progress=progress,
-    )  # fmt: skip
+    reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow)
     tally, interrupted = Tally(), False
     try:
         if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
-            sys.stdout.writelines(reading.lines(Lines(Bodies(show_secrets, inner) if body else None)))
+            sys.stdout.writelines(reading.lines(Lines(shown.bodies())))
             return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
         exchanges = tally.count(reading.exchanges(), chosen, reading.tracking)
         if not_kafka:
             tally.drain(exchanges)
             return _show_not_kafka(reading, over.foreign, output, utc)
         if output == "json":
-            _json(exchanges, body, show_secrets, inner, follow)
+            rows = shown.rows()
+            for exchange in exchanges:
+                print(rows(exchange), end="", flush=follow)
         elif target is not None:
             _save(reading, exchanges, output, target)
         else:
-            _text(reading, exchanges, utc, diagrams, elements or 0, full, body, inner, show_secrets, follow)
+            _text(reading, exchanges, utc, shown, follow)
     except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all
         interrupted = not follow
     finally:
@@ -171,27 +147,13 @@ class Tally:
         print(f"kwire: {'interrupted: ' if interrupted else ''}{', '.join(parts)}", file=sys.stderr)
 
 
-def _json(exchanges: Iterator[Exchange], body: bool, show_secrets: bool, inner: bool, at_once: bool) -> None:
-    from kwire.render.bodies import Bodies
-    from kwire.session.record import Lines
-
-    lines = Lines(Bodies(show_secrets, inner) if body else None)
-    for exchange in exchanges:
-        for message in (exchange.request, exchange.response):
-            if message is not None:
-                print(lines.line(message, exchange, lines.body(message)), flush=at_once)
-
-
-def _text(
-    reading: Reading, exchanges: Iterator[Exchange], utc: bool, diagrams: bool, elements: int, full: bool,
-    body: bool, inner: bool, show_secrets: bool, at_once: bool,
-) -> None:  # fmt: skip
+def _text(reading: Reading, exchanges: Iterator[Exchange], utc: bool, shown: Shown, at_once: bool) -> None:
     from kwire.cli.output import PIPE_WIDE, show, width
-    from kwire.render.exchange_diagrams import body_lines, diagram_lines
     from kwire.render.exchanges import ExchangeLines
 
     bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
     columns = width(PIPE_WIDE)
+    beneath = shown.beneath(columns, bounded)
     lines: ExchangeLines | None = None
     for exchange in exchanges:
         if lines is None:
@@ -200,10 +162,7 @@ def _text(
         for conversation, side, skipped in reading.take_skipped(exchange.time):
             show(lines.gap(conversation, side, skipped))
         show(lines.lines(exchange))
-        if diagrams:
-            show(diagram_lines(exchange, columns, elements, full, show_secrets, lines.start))
-        elif body:
-            show(body_lines(exchange, columns, inner, show_secrets, bounded))
+        show(beneath(exchange, lines.start))
         if at_once:
             sys.stdout.flush()
     for conversation, side, skipped in reading.take_skipped(None):

@@ -7,13 +7,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.captures import Bounds, Duration, connection_options, exchange_options, fewer_collections, selection
-from kwire.cli.options import schema_option
+from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
+from kwire.cli.quantities import Duration
+from kwire.cli.shown import Shown, shown_options
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -47,18 +47,11 @@ if TYPE_CHECKING:
     help="Also write the packets, as pcapng.",
 )
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
-@click.option("-x", "--diagrams", is_flag=True, help="Below each line the diagrams of its frames.")
-@click.option("--elements", type=click.IntRange(1), metavar="N", help="With -x, at most N elements of each array.")
-@click.option("--full", is_flag=True, help="With -x, all bytes and the whole of every value.")
-@click.option("--body", is_flag=True, help="The bodies' values: beneath the lines, or in the rows of JSON.")
-@click.option("--inner", is_flag=True, help="With --body, records and other inner formats as objects, not as base64.")
+@shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
-@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets, withheld otherwise.")
-@schema_option
 def command(
-    names: tuple[str, ...], listing: bool, bounds: Bounds,
-    count: int | None, duration: int | None, target: str | None, stats: bool, diagrams: bool, elements: int | None,
-    full: bool, body: bool, inner: bool, output: str, show_secrets: bool, schema: Path | None, **wanted: Any,
+    names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
+    target: str | None, stats: bool, shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
@@ -71,8 +64,8 @@ def command(
 
     if listing:
         return _list()
-    chosen = selection(lambda: time.time_ns(), **wanted)
-    limits = bounds.settings(schema)
+    chosen = wanted.selection(time.time_ns)
+    limits = bounds.settings()
     live = Live(names, expression(bounds.ports, bounds.hosts))
     saved = open(target, "wb") if target else None  # noqa: SIM115 (opened before the right to is gone)
     live.drop_privileges()
@@ -87,7 +80,7 @@ def command(
         if stats:
             _stats(exchanges, reader)
         else:
-            _show(exchanges, output, diagrams, elements or 0, full, body, inner, show_secrets)
+            _show(exchanges, output, shown)
     except KeyboardInterrupt:
         pass
     finally:
@@ -135,34 +128,23 @@ def _exchanges(
     yield from wanted(list(only_exchanges(reader.finish())))
 
 
-def _show(
-    exchanges: Iterator[Exchange | None], output: str, diagrams: bool, elements: int, full: bool, body: bool,
-    inner: bool, show_secrets: bool,
-) -> None:  # fmt: skip
+def _show(exchanges: Iterator[Exchange | None], output: str, shown: Shown) -> None:
     from kwire.cli.output import PIPE_WIDE, show, width
-    from kwire.render.bodies import Bodies
-    from kwire.render.exchange_diagrams import body_lines, diagram_lines
     from kwire.render.exchanges import ExchangeLines
-    from kwire.session.record import Lines
 
     columns = width(PIPE_WIDE)
     lines = ExchangeLines(columns, None, sys.stdout.isatty() or "COLUMNS" in os.environ)
-    rows, bodies = Lines(), Bodies(show_secrets, inner)
+    rows, beneath = shown.rows(), shown.beneath(columns, lines.bounded)
     if output == "text":
         show([lines.head()])
     for exchange in exchanges:
         if exchange is None:
             sys.stdout.flush()
         elif output == "json":
-            for message in (exchange.request, exchange.response):
-                if message is not None:
-                    print(rows.line(message, exchange, bodies.json(message) if body else None))
+            print(rows(exchange), end="")
         else:
             show(lines.lines(exchange))
-            if diagrams:
-                show(diagram_lines(exchange, columns, elements, full, show_secrets, None))
-            elif body:
-                show(body_lines(exchange, columns, inner, show_secrets, lines.bounded))
+            show(beneath(exchange, None))
 
 
 def _stats(exchanges: Iterator[Exchange | None], reader: Reader) -> None:

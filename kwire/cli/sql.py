@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from kwire.cli.captures import Bounds, Progress, conclude, connection_options, fewer_collections, open_captures
-from kwire.cli.options import schema_option
 from kwire.cli.table import Missing
 from kwire.errors import Exit
 
@@ -44,10 +43,9 @@ SHOWN = 100  # rows of a table on a terminal
 )
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @connection_options
-@schema_option
 def command(
     words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Path | None, rows: int | None,
-    show_secrets: bool, bounds: Bounds, schema: Path | None,
+    show_secrets: bool, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality and
     bodies are tables, as kwire table --columns describes them. The SQL is DuckDB's.
@@ -70,7 +68,7 @@ def command(
     from kwire.render.bodies import Bodies
     from kwire.tables.query import Session
 
-    session = Session(open_captures(paths), bounds.settings(schema), Bodies(show_secrets))
+    session = Session(open_captures(paths), bounds.settings(), Bodies(show_secrets))
     if query is None and sys.stdin.isatty():
         from kwire.cli.prompt import Prompt
 

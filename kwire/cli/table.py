@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Bounds, Progress, connection_options, fewer_collections, open_captures
-from kwire.cli.options import schema_option
 from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
@@ -52,11 +51,9 @@ class Missing(KwireError):
 @click.option("--columns", "listing", is_flag=True, help="The tables and their columns, and no files.")
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @connection_options
-@schema_option
 def command(
     paths: tuple[str, ...], folder: Path | None, chosen: str | None, form: str, bodies: bool, jobs: int | None,
     listing: bool, show_secrets: bool, bounds: Bounds,
-    schema: Path | None,
 ) -> int:  # fmt: skip
     """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
     connections, quality. A file has its name only when it is whole."""
@@ -67,9 +64,9 @@ def command(
     from kwire.render.bodies import Bodies
 
     names = _names(chosen, bodies)
-    limits = bounds.settings(schema)
+    limits = bounds.settings()
     texts = Bodies(show_secrets) if "bodies" in names else None
-    many = 1 if "-" in paths or schema else jobs or os.cpu_count() or 1
+    many = 1 if "-" in paths or bounds.schema else jobs or os.cpu_count() or 1
     fewer_collections()
     if importlib.util.find_spec("pyarrow") is None:
         raise Missing(NEEDED)

@@ -11,7 +11,8 @@ from typing import Any
 import click
 import pytest
 
-from kwire.cli.captures import Duration, Moment, Progress, Size
+from kwire.cli.captures import Progress
+from kwire.cli.quantities import Duration, Moment, Size
 from kwire.errors import Exit
 
 CAPTURES = "fixtures/captures/"

@@ -1,0 +1,71 @@
+"""How exchanges are shown by read and sniff: as lines with diagrams or bodies beneath, or as rows of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kwire.cli.captures import Command, bundled, with_options
+
+if TYPE_CHECKING:
+    from kwire.render.bodies import Bodies
+    from kwire.render.lines import Line
+    from kwire.session.exchange import Exchange
+
+
+def shown_options(command: Command) -> Command:
+    """What of each exchange is shown: the command gets them as shown."""
+    options = [
+        click.option("-x", "--diagrams", is_flag=True, help="Below each line the diagrams of its frames."),
+        click.option("--elements", type=click.IntRange(1), metavar="N",
+                     help="With -x, at most N elements of each array."),
+        click.option("--full", is_flag=True, help="With -x, all bytes and the whole of every value."),
+        click.option("--body", is_flag=True, help="The bodies' values: beneath the lines, or in the rows of JSON."),
+        click.option("--inner", is_flag=True,
+                     help="With --body, records and other inner formats as objects, not as base64."),
+        click.option("--show-secrets", is_flag=True,
+                     help="Show passwords, tokens and other secrets, withheld otherwise."),
+    ]  # fmt: skip
+    return with_options(bundled(command, "shown", Shown), options)
+
+
+class Shown(NamedTuple):
+    """What shown_options gave."""
+
+    diagrams: bool
+    elements: int | None
+    full: bool
+    body: bool
+    inner: bool
+    show_secrets: bool
+
+    def bodies(self) -> Bodies | None:
+        """What makes the bodies of rows; None when they are not wanted."""
+        from kwire.render.bodies import Bodies
+
+        return Bodies(self.show_secrets, self.inner) if self.body else None
+
+    def rows(self) -> Callable[[Exchange], str]:
+        """What makes the rows of an exchange: a line of JSON for each message."""
+        from kwire.session.record import Lines
+
+        lines = Lines(self.bodies())
+
+        def rows(exchange: Exchange) -> str:
+            messages = (message for message in (exchange.request, exchange.response) if message is not None)
+            return "".join(lines.line(message, exchange, lines.body(message)) + "\n" for message in messages)
+
+        return rows
+
+    def beneath(self, columns: int, bounded: bool) -> Callable[[Exchange, int | None], Iterable[Line]]:
+        """What makes the lines beneath an exchange's line, from it and the time that its times count from, ns."""
+        from kwire.render.exchange_diagrams import body_lines, diagram_lines
+
+        def lines(exchange: Exchange, start: int | None) -> Iterable[Line]:
+            if self.diagrams:
+                return diagram_lines(exchange, columns, self.elements or 0, self.full, self.show_secrets, start)
+            return body_lines(exchange, columns, self.inner, self.show_secrets, bounded) if self.body else ()
+
+        return lines
