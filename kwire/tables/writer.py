@@ -77,9 +77,16 @@ class Files:
 
 
 def _parquet(path: str, schema: pa.Schema) -> Any:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=1)
+    # times, positions and ids grow by little from row to row: half the size and half the time of dictionaries
+    growing = [field.name for field in schema if field.type in (pa.int64(), pa.int32())]
+    return pq.ParquetWriter(
+        path, schema, compression="zstd", compression_level=1,
+        use_dictionary=[field.name for field in schema if field.name not in growing],
+        column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+    )  # fmt: skip
 
 
 def _arrow(path: str, schema: pa.Schema) -> Any:
