@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ Mask = NDArray[np.bool_]
 CHUNK = 6 << 20  # bytes of messages read together: they and what is made of them stay in the processor's cache
 SMALL = 64  # elements of an array that are read without a look at how many bytes are left
 LEAST = 256  # messages read together at least
+MOST_PLANS = 4096  # whose runs are kept
 DTYPES = {
     "bool": "?", "int8": "i1", "int16": ">i2", "uint16": ">u2", "int32": ">i4", "uint32": ">u4", "int64": ">i8",
     "float64": ">f8",
@@ -161,6 +162,37 @@ def _valid(parts: Sequence[Slices | Lists | Structs]) -> Mask | None:
     return np.concatenate([np.ones(len(part), bool) if part.valid is None else part.valid for part in parts])
 
 
+class Run(NamedTuple):
+    """Numbers that follow each other: what they are as one record, and of each its name and the machine's own type."""
+
+    dtype: np.dtype[Any]
+    fields: list[tuple[str, np.dtype[Any]]]
+
+
+def runs(plan: StructPlan) -> list[Run | Slot]:
+    """A struct's slots, numbers that follow each other as one."""
+    known = _runs.get(id(plan))
+    if known is None or known[0] is not plan:
+        if len(_runs) > MOST_PLANS:
+            _runs.clear()
+        known = _runs[id(plan)] = plan, _find_runs(plan)
+    return known[1]
+
+
+def _find_runs(plan: StructPlan) -> list[Run | Slot]:
+    out: list[Run | Slot] = []
+    for numbers, slots in groupby(plan.slots, lambda slot: slot.type in DTYPES and not slot.array):
+        if numbers:
+            kinds = [(slot.name, np.dtype(DTYPES[slot.type])) for slot in slots]
+            out.append(Run(np.dtype(kinds), [(name, kind.newbyteorder("=")) for name, kind in kinds]))
+        else:
+            out += slots
+    return out
+
+
+_runs: dict[int, tuple[StructPlan, list[Run | Slot]]] = {}  # by identity: plans hold dicts and have no hash
+
+
 class _Read(Walk):
     """Walks as scan_columns does, and reads on its way. rows: which message each position belongs to."""
 
@@ -171,14 +203,19 @@ class _Read(Walk):
         """The columns of a struct that begins at these positions, and the positions behind it."""
         fields: dict[str, Column] = {}
         offset = 0
-        for slot in plan.slots:
-            if slot.size is not None:
-                fields[slot.name] = self._fixed(slot, at + offset if offset else at)
-                offset += slot.size
-                continue
-            if offset:
-                at, offset = at + offset, 0
-            fields[slot.name], at = self._field(slot, at, rows)
+        for run in runs(plan):
+            if isinstance(run, Run):
+                records = self.data.records(run.dtype, at + offset if offset else at)
+                for name, native in run.fields:
+                    fields[name] = Numbers(records[name].astype(native))
+                offset += run.dtype.itemsize
+            elif run.size is not None:
+                fields[run.name] = self._fixed(run, at + offset if offset else at)
+                offset += run.size
+            else:
+                if offset:
+                    at, offset = at + offset, 0
+                fields[run.name], at = self._field(run, at, rows)
         if offset:
             at = at + offset
         return Structs(fields, len(rows)), self.tags(at, rows) if plan.flexible else at
@@ -216,9 +253,15 @@ class _Read(Walk):
         most = self.most(count, rows) if size is None else 0  # first: it empties arrays that are too long
         offsets = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offsets[1:])
+        if slot.type in DTYPES and 0 < high <= SMALL and (count == high).all():  # all alike, which is the rule
+            kind = np.dtype(DTYPES[slot.type])
+            block = self.data.records(np.dtype((kind, high)), at)
+            return Lists(offsets, Numbers(block.reshape(-1).astype(kind.newbyteorder("="))), valid), at + block[
+                0
+            ].nbytes
         if size is None:
             places, behind = self._places(slot, count, most, at, rows, offsets)
-        elif high <= SMALL and (count == high).all():  # all alike, which is the rule
+        elif high <= SMALL and (count == high).all():
             places = (at[:, None] + np.arange(0, high * size, size)).reshape(-1)
             behind = at + high * size
         else:

@@ -49,11 +49,19 @@ class Columns:
     def u32(self, offsets: Ints) -> Ints:
         return self._read(4, offsets)
 
+    def records(self, dtype: np.dtype[Any], offsets: Ints) -> NDArray[Any]:
+        """What lies at the offsets, each a record of this dtype, in the buffer's byte order; all zero where the buffer
+        is shorter than one."""
+        count = self.size - dtype.itemsize + 1
+        if count < 1:
+            return np.zeros(len(offsets), dtype)
+        view: NDArray[Any] = np.ndarray((count,), f"V{dtype.itemsize}", self._buffer, strides=(1,))
+        return self._pick(view, offsets).view(dtype)
+
     def numbers(self, dtype: str, offsets: Ints) -> NDArray[Any]:
         """Values of a big-endian dtype, as >i4, in the machine's own order."""
-        size = np.dtype(dtype).itemsize
-        view: NDArray[Any] = np.ndarray((len(self._buffer) - size + 1,), dtype, self._buffer, strides=(1,))
-        return self._pick(view, offsets).astype(np.dtype(dtype).newbyteorder("="))
+        kind = np.dtype(dtype)
+        return self.records(kind, offsets).astype(kind.newbyteorder("="))
 
     def u64(self, offsets: Ints) -> NDArray[np.uint64]:
         return self._pick(self._views[8], offsets).astype(np.uint64)
