@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import inspect
-import json
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from vectors import FIXTURES, jsonl
 
 import kwire
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 BODY = bytes.fromhex("0862696c6c696e6700000003010000")
 MESSAGE = {"GroupId": "billing", "GenerationId": 3, "MemberId": "", "GroupInstanceId": None}
 
@@ -74,9 +71,7 @@ def test_tagged_fields_are_present_when_they_are_on_the_wire() -> None:
 
 @pytest.mark.parametrize("file", ["requests", "responses"])
 def test_official_bytes_come_back_as_they_are(file: str) -> None:
-    with gzip.open(FIXTURES / "vectors" / f"{file}.jsonl.gz") as lines:
-        rows = [json.loads(line) for line in lines][::9]
-    for row in rows:
+    for row in jsonl(f"vectors/{file}")[::9]:
         data = bytes.fromhex(row["hex"])
         assert kwire.encode(row["name"], row["version"], kwire.decode(row["name"], row["version"], data)) == data
 

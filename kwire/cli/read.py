@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Captures, Progress, capture_options, conclude
+from kwire.cli.captures import Captures, Progress, capture_options, conclude, write_option
 from kwire.cli.shown import Shown, shown_options
 from kwire.errors import CaptureError, Exit
 
@@ -29,14 +29,7 @@ FORMATS = ("text", "json", "pcap", "pcapng")
 @click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
-@click.option(
-    "-w",
-    "--write",
-    "target",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Where the packets go, with --format pcap or pcapng.",
-)
+@write_option("Where the packets go, with --format pcap or pcapng.")
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
 def command(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
+from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections, write_option
 from kwire.cli.quantities import Duration
 from kwire.cli.shown import Shown, shown_options
 from kwire.errors import Exit
@@ -38,14 +38,7 @@ if TYPE_CHECKING:
 @exchange_options
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="End after so many exchanges.")
 @click.option("--duration", type=Duration(), metavar="TIME", help="End after so long: 30s, 5m.")
-@click.option(
-    "-w",
-    "--write",
-    "target",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Also write the packets, as pcapng.",
-)
+@write_option("Also write the packets, as pcapng.")
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")

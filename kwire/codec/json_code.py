@@ -1,7 +1,7 @@
 """Writes the Python that turns a message's bytes into JSON text, without values in between.
 
 The code is that of decode_code.py but for what becomes of a value: text as json.dumps writes it. uuids come in Kafka's
-22 characters, bytes as base64, unknown tagged fields at the end of their struct.
+22 characters, bytes as base64.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class JsonWriter(DecodeWriter):
 
     def write(self, plan: StructPlan) -> JsonWriter:
         self.scope |= {"q": encode_basestring_ascii, "b64": _base64, "u": _uuid, "truth": ("false", "true")}
-        self.scope |= {"number": _number, "unknown_text": _unknown_text}
+        self.scope |= {"number": _number, "tagged_text": _tagged_text}
         super().write(plan)
         return self
 
@@ -45,7 +45,7 @@ class JsonWriter(DecodeWriter):
         return f"'{{' + {struct}.removeprefix(', ') + '}}'"
 
     def tagged(self, out: str, slot: Slot, value: str) -> str:
-        return f"{out} += f', \"{slot.name}\": {{{value}}}'"
+        return f"{out}x[{slot.name!r}] = {value}"  # one that comes twice is overwritten, as in decoding
 
     def unknowns(self, out: str) -> str:
         return f"{out}x"
@@ -54,7 +54,7 @@ class JsonWriter(DecodeWriter):
         self.put(f"{out}x = {{}}")
 
     def end_tags(self, out: str) -> None:
-        self.put(f"if {out}x: {out} += unknown_text({out}x)")
+        self.put(f"{out} += tagged_text({out}x)")
 
     def listed(self, slot: Slot, elements: str) -> str:
         if slot.struct or slot.type in ("string", "bytes", "records"):
@@ -77,5 +77,7 @@ def _number(value: float) -> str:
     return json.dumps(value)
 
 
-def _unknown_text(found: dict[str, Any]) -> str:
-    return ', "_tagged": {' + ", ".join(f'"{tag}": {_base64(value)}' for tag, value in found["_tagged"].items()) + "}"
+def _tagged_text(found: dict[str, Any]) -> str:
+    if "_tagged" in found:
+        found["_tagged"] = "{" + ", ".join(f'"{tag}": {_base64(raw)}' for tag, raw in found["_tagged"].items()) + "}"
+    return "".join(f', "{name}": {value}' for name, value in found.items())

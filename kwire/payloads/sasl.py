@@ -7,7 +7,7 @@ told apart stays one secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kwire.codec.span import Span
 
@@ -20,39 +20,42 @@ SCRAM_WORDS = {
     "a": ("authorization_id", False),
 }  # fmt: skip
 
+Token = tuple[str, list[Span]]  # what it is, and its pieces
+
 
 def client(span: Span, _data: bytes, _around: Sequence[Span]) -> Span:
     """What a client sends."""
-    raw = span.value
-    assert isinstance(raw, bytes)
-    start = span.end - len(raw)
-    if raw.startswith(GSSAPI):
-        return span._replace(text="GSSAPI token")
-    if _is_plain(raw):
-        return _opened(span, "PLAIN", _plain(raw, start))
-    if raw.startswith(b"n,") and b"\x01auth=Bearer " in raw:
-        return _opened(span, "OAUTHBEARER, client's message", _bearer(raw, start))
-    if b"r=" in raw and SCRAM.fullmatch(raw):
-        step = "final" if b",p=" in raw else "first"
-        return _opened(span, f"SCRAM, client's {step} message", _scram(raw, start))
-    return span
+    return _opened(span, _client)
 
 
 def server(span: Span, _data: bytes, _around: Sequence[Span]) -> Span:
     """What a broker answers."""
+    return _opened(span, _server)
+
+
+def _opened(span: Span, read: Callable[[bytes, int], Token | None]) -> Span:
     raw = span.value
     assert isinstance(raw, bytes)
-    start = span.end - len(raw)
-    if raw.startswith(GSSAPI):
-        return span._replace(text="GSSAPI token")
+    found = ("GSSAPI token", []) if raw.startswith(GSSAPI) else read(raw, span.end - len(raw))
+    return span if found is None else span._replace(text=found[0], children=tuple(found[1]))
+
+
+def _client(raw: bytes, start: int) -> Token | None:
+    if _is_plain(raw):
+        return "PLAIN", _plain(raw, start)
+    if raw.startswith(b"n,") and b"\x01auth=Bearer " in raw:
+        return "OAUTHBEARER, client's message", _bearer(raw, start)
+    if b"r=" in raw and SCRAM.fullmatch(raw):
+        step = "final" if b",p=" in raw else "first"
+        return f"SCRAM, client's {step} message", _scram(raw, start)
+    return None
+
+
+def _server(raw: bytes, start: int) -> Token | None:
     if raw.startswith((b"v=", b"e=", b"r=")) and SCRAM.fullmatch(raw):
         step = "first" if raw.startswith(b"r=") else "final"
-        return _opened(span, f"SCRAM, server's {step} message", _scram(raw, start))
-    return span
-
-
-def _opened(span: Span, text: str, children: list[Span]) -> Span:
-    return span._replace(children=tuple(children), text=text)
+        return f"SCRAM, server's {step} message", _scram(raw, start)
+    return None
 
 
 def _is_plain(raw: bytes) -> bool:

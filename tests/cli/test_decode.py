@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import re
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vectors import jsonl
 
 from kwire.codec.identify import identify
 from kwire.errors import Exit
@@ -143,9 +143,7 @@ def test_damaged_frames_never_fail(form: str, kwire: Any) -> None:
 
 
 def test_no_real_answer_is_taken_for_a_request() -> None:
-    with gzip.open(FRAMES / "real.jsonl.gz") as file:
-        rows = [json.loads(line) for line in file]
-    for row in rows:
+    for row in jsonl("frames/real"):
         (item,) = identify(bytes.fromhex(row["hex"]))
         assert item.frame
         assert item.frame.kind == ("request" if row["name"].endswith("Request") else "response"), row["name"]

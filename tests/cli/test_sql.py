@@ -16,6 +16,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -218,10 +219,9 @@ class Terminal:
 
 @pytest.fixture
 def prompt(tmp_path: Path) -> Iterator[Terminal]:
-    terminal = Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path))
-    terminal.until("kwire> ")
-    yield terminal
-    terminal.close()
+    with closing(Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path))) as terminal:
+        terminal.until("kwire> ")
+        yield terminal
 
 
 def test_the_prompt_answers(prompt: Terminal, tmp_path: Path) -> None:
@@ -273,40 +273,25 @@ def test_the_prompt_outlives_ctrl_c(prompt: Terminal) -> None:
 
 def test_history_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    terminal = Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path / "file"))
-    try:
+    with closing(Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path / "file"))) as terminal:
         terminal.until("kwire> ")
         terminal.type("\\q\n")
         assert terminal.end() == 0
-    finally:
-        terminal.close()
 
 
-def test_no_prompt_for_a_capture_that_is_not_there() -> None:
-    terminal = Terminal("sql", "nowhere.pcap")
-    try:
-        terminal.until("nowhere.pcap: No such file or directory")
-        assert terminal.end() == Exit.USAGE
-    finally:
-        terminal.close()
-
-
-def test_no_parquet_for_a_terminal() -> None:
-    terminal = Terminal("sql", CLASSIC, "select 1 as x", "--format", "parquet")
-    try:
-        terminal.until("--format parquet needs -o FILE, or a pipe")
-        assert terminal.end() == Exit.USAGE
-    finally:
-        terminal.close()
-
-
-def test_a_terminal_gets_the_first_rows() -> None:
-    terminal = Terminal("sql", CLASSIC, "select range as n from range(1000)")
-    try:
-        terminal.until("the first 100 of 1,000 rows")
-        assert terminal.end() == 0
-    finally:
-        terminal.close()
+@pytest.mark.parametrize(
+    ("arguments", "said", "status"),
+    [
+        (["nowhere.pcap"], "nowhere.pcap: No such file or directory", Exit.USAGE),
+        ([CLASSIC, "select 1 as x", "--format", "parquet"], "--format parquet needs -o FILE, or a pipe", Exit.USAGE),
+        ([CLASSIC, "select range as n from range(1000)"], "the first 100 of 1,000 rows", Exit.OK),
+    ],
+    ids=["no prompt for a capture that is not there", "no parquet", "the first rows"],
+)
+def test_what_a_terminal_gets(arguments: list[str], said: str, status: int) -> None:
+    with closing(Terminal("sql", *arguments)) as terminal:
+        terminal.until(said)
+        assert terminal.end() == status
 
 
 def test_history_is_in_the_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from vectors import jsonl
 
 import kwire.codec.annotate as module
 from kwire.codec.annotate import annotate, decode_error
@@ -18,14 +16,7 @@ from kwire.codec.plan import Plan, compile_plan
 from kwire.codec.span import UNDECODED, Span
 from kwire.schema.model import NONE, Field, Message, Versions
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
 ZERO = Versions(0, 0)
-
-
-def vectors(file: str) -> Iterator[tuple[str, int, bytes]]:
-    with gzip.open(VECTORS / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            yield row["name"], row["version"], bytes.fromhex(row["hex"])
 
 
 def field(text: str, *inner: Field) -> Field:
@@ -72,7 +63,8 @@ def bytes_owned(span: Span) -> Iterator[int]:
 @pytest.mark.parametrize("file", ["requests", "responses", "data"])
 def test_every_byte_of_every_vector_belongs_to_one_span(file: str) -> None:
     library = builtin_library()
-    for name, version, data in vectors(file):
+    for row in jsonl(f"vectors/{file}"):
+        name, version, data = row["name"], row["version"], bytes.fromhex(row["hex"])
         span = annotate(library.plan(name, version), data)
         assert list(bytes_owned(span)) == list(range(len(data))), f"{name} v{version}"
         assert (span.name, span.type, span.broken()) == (f"{name} v{version}", "message", None)

@@ -3,13 +3,8 @@ ones in between."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from struct import pack
 from typing import Any
 from uuid import UUID
@@ -18,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vectors import damaged, names, vectors
 
 from kwire.codec import columnar
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs, decode_columns
@@ -27,7 +23,6 @@ from kwire.codec.plan import Slot, StructPlan
 from kwire.errors import DecodeError
 from kwire.schema.registry import builtin
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
 MESSAGES = [message for definition in (*builtin().apis(), *builtin().data()) for message in definition.messages]
 NAMES = [message.name for message in MESSAGES]
 LAYOUTS = [(message.name, start) for message in MESSAGES for start in builtin_library().layout_starts(message)]
@@ -35,17 +30,7 @@ each = pytest.mark.parametrize("name", NAMES)
 NUMBERS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint32": 32}
 
 
-@cache
-def vectors() -> dict[str, dict[int, list[bytes]]]:
-    found: dict[str, dict[int, list[bytes]]] = defaultdict(lambda: defaultdict(list))
-    for file in ("requests", "responses", "data"):
-        with gzip.open(VECTORS / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                found[row["name"]][row["version"]].append(bytes.fromhex(row["hex"]))
-    return found
-
-
-official = pytest.mark.parametrize("name", sorted(vectors()))
+official = pytest.mark.parametrize("name", names())
 
 
 def columns_of(name: str, version: int, bodies: Sequence[bytes]) -> tuple[Structs, list[bool], list[Any]]:
@@ -102,13 +87,6 @@ def _value(slot: Slot, rng: random.Random, tags: float, deep: int) -> Any:
             return rng.choice((UUID(int=0), UUID(int=rng.getrandbits(128))))
         case _:
             return rng.choice((b"", b"\0", rng.randbytes(20), rng.randbytes(127), rng.randbytes(200)))
-
-
-def damaged(body: bytes, rng: random.Random) -> bytes:
-    """A body with something changed, left out, put in, or cut off."""
-    at = rng.randrange(len(body) + 1)
-    odd = bytes([rng.choice((0, 1, 2, 126, 127, 128, 200, 255, rng.randrange(256)))])
-    return rng.choice((body[:at] + odd + body[at + 1 :], body[:at], body[:at] + odd + body[at:], body + odd))
 
 
 # ---------------------------------------------------------------- official messages

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from spans import gap
+from vectors import damaged, jsonl
 
 from kwire.codec.frames import MAX_SIZE, Frame, decode_frame, has_size, split
 from kwire.codec.library import builtin_library
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import UnknownName
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-
-
-@cache
-def rows(file: str) -> list[dict[str, Any]]:
-    with gzip.open(FIXTURES / file, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
 
 def official() -> list[dict[str, Any]]:
     """Frames whose body the official classes can read."""
-    return [row for row in rows("vectors/frames.jsonl.gz") if "body" in row]
+    return [row for row in jsonl("vectors/frames") if "body" in row]
 
 
 def sized(raw: bytes) -> bytes:
@@ -37,15 +27,6 @@ def sized(raw: bytes) -> bytes:
 def asked(row: dict[str, Any]) -> dict[str, Any]:
     """What decode_frame must be told: of a request nothing, of a response its request."""
     return {"api": row["apiKey"], "version": row["apiVersion"]} if row["kind"] == "response" else {}
-
-
-def tiles(span: Span) -> bool:
-    at = span.own_end
-    for child in span.children:
-        if child.start != at or not tiles(child):
-            return False
-        at = child.end
-    return at == span.end
 
 
 HEARTBEAT = bytes.fromhex("000c0004 00000007 00026d65 00 0267 00000003 026d 00 00")
@@ -72,12 +53,12 @@ def test_official_frames_are_read_with_and_without_their_size(with_size: bool, f
         assert frame.correlation_id == row["header"]["correlationId"], where
         assert frame.client_id == row["header"].get("clientId"), where
         assert repr(frame.body) == repr(codec(row["name"], row["bodyVersion"]).decode(raw[row["headerBytes"] :])), where
-        assert (frame.span.end, tiles(frame.span)) == (len(raw) + 4 * with_size, True), where
+        assert gap([frame.span], 0, len(raw) + 4 * with_size) is None, where
         assert (frame.note is not None) == row.get("fallback", False), where
 
 
 def test_frames_of_real_clients_are_read() -> None:
-    for row in rows("frames/real.jsonl.gz"):
+    for row in jsonl("frames/real"):
         data = bytes.fromhex(row["hex"])
         api = row["name"].removesuffix("Request").removesuffix("Response")
         told = {"api": api, "version": row["version"]} if row["name"].endswith("Response") else {}
@@ -180,7 +161,7 @@ WRONG = [
 def test_a_frame_says_what_is_wrong_with_it(what: str, data: bytes, told: Any, quality: str, note: str) -> None:
     frame = decode_frame(data, **told)
     assert (frame.quality, frame.note) == (quality, note), what
-    assert (frame.span.start, frame.span.end, tiles(frame.span)) == (0, len(data), True)
+    assert gap([frame.span], 0, len(data)) is None
 
 
 def test_of_a_broken_body_what_could_be_read_is_there() -> None:
@@ -237,13 +218,11 @@ def test_damaged_frames_still_make_frames() -> None:
     for row in official()[::3]:
         raw = bytes.fromhex(row["hex"])
         for _ in range(4):
-            data = bytearray(sized(raw) if rng.random() < 0.5 else raw)
-            data[rng.randrange(len(data))] = rng.choice((0, 0x7F, 0xFF, rng.randrange(256)))
-            cut = bytes(data[: rng.randrange(len(data) + 1)])
+            data = damaged(sized(raw) if rng.random() < 0.5 else raw, rng)
+            cut = data[: rng.randrange(len(data) + 1)]
             frame = decode_frame(cut, size=rng.choice((None, True, False)), **asked(row))
             assert isinstance(frame, Frame)
-            assert tiles(frame.span), cut.hex()
-            assert (frame.span.start, frame.span.end) == (0, len(cut)), cut.hex()
+            assert gap([frame.span], 0, len(cut)) is None, cut.hex()
             assert frame.quality == "ok" or frame.note
             made += 1
     assert made > 900

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-
 import pytest
+from vectors import jsonl
 
 from kwire.codec.annotate import annotate
 from kwire.codec.headers import header_plan, request_header_version, response_header_version
@@ -15,15 +12,11 @@ from kwire.codec.span import fields
 from kwire.codec.values import Codec
 from kwire.errors import UnknownName
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
-
 
 def official() -> list[tuple[int, str, dict[str, int], dict[str, int]]]:
-    with gzip.open(VECTORS / "apis.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
     return [
         (row["id"], row["name"], row["requestHeaderVersion"], row["responseHeaderVersion"])
-        for row in rows
+        for row in jsonl("vectors/apis")
         if "requestHeaderVersion" in row
     ]
 

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import pytest
+from vectors import damaged, jsonl
 
 from kwire.codec.identify import Item, identify, identify_as
 from kwire.codec.library import builtin_library
 from kwire.errors import UnknownName
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 LIBRARY = builtin_library()
-
-
-@cache
-def official() -> list[dict[str, Any]]:
-    with gzip.open(FIXTURES / "vectors" / "frames.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-@cache
-def real() -> list[dict[str, Any]]:
-    with gzip.open(FIXTURES / "frames" / "real.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 def sized(raw: bytes) -> bytes:
@@ -82,7 +65,7 @@ def test_a_frame_alone(data: bytes, expected: tuple[str, str, bool]) -> None:
 
 
 def test_a_cut_produce_request_is_told_from_a_response() -> None:
-    row = next(row for row in official() if (row["name"], row["apiVersion"]) == ("ProduceRequest", 9))
+    row = next(row for row in jsonl("vectors/frames") if (row["name"], row["apiVersion"]) == ("ProduceRequest", 9))
     data = sized(bytes.fromhex(row["hex"]))
     for length in range(40, len(data), 160):
         assert said(identify(data[:length])) == [(0, length, "ProduceRequest v9", "truncated")]
@@ -90,7 +73,7 @@ def test_a_cut_produce_request_is_told_from_a_response() -> None:
 
 @pytest.mark.parametrize("with_size", [True, False], ids=["size", "no size"])
 def test_every_official_request_names_itself(with_size: bool) -> None:
-    for row in official():
+    for row in jsonl("vectors/frames"):
         if row["kind"] == "request" and "body" in row:
             raw = bytes.fromhex(row["hex"])
             (item,) = identify(sized(raw) if with_size else raw)
@@ -161,7 +144,7 @@ def test_what_is_left_behind_frames_is_opaque(left: bytes) -> None:
 
 
 def test_many_frames_of_real_clients_in_a_row() -> None:
-    requests = [row for row in real() if row["name"].endswith("Request")]
+    requests = [row for row in jsonl("frames/real") if row["name"].endswith("Request")]
     data = b"".join(bytes.fromhex(row["hex"]) for row in requests)
     items = identify(data)
     assert cover(items, data)
@@ -171,8 +154,8 @@ def test_many_frames_of_real_clients_in_a_row() -> None:
 
 
 def test_real_requests_explain_the_responses_behind_them() -> None:
-    answers = {(row["name"], row["version"]): row for row in real()}
-    for row in real():
+    answers = {(row["name"], row["version"]): row for row in jsonl("frames/real")}
+    for row in jsonl("frames/real"):
         name = row["name"].removesuffix("Request") + "Response"
         if not row["name"].endswith("Request") or (name, row["version"]) not in answers:
             continue
@@ -255,7 +238,7 @@ def test_bytes_that_are_said_to_be_a_message(
 
 
 def test_versions_that_fit_alike_leave_it_unsure() -> None:
-    row = next(row for row in real() if (row["name"], row["version"]) == ("SyncGroupResponse", 3))
+    row = next(row for row in jsonl("frames/real") if (row["name"], row["version"]) == ("SyncGroupResponse", 3))
     (item,) = named(bytes.fromhex(row["hex"]), "SyncGroupResponse")
     assert (item.quality, item.sure) == ("inferred", False)
     assert [reading.title for reading in item.readings] == ["SyncGroupResponse v5", "SyncGroupResponse v1-3"]
@@ -302,11 +285,9 @@ def test_random_bytes_are_opaque(seed: int) -> None:
 
 def test_damaged_frames_raise_nothing_and_are_covered() -> None:
     rng = random.Random(3)
-    for row in rng.sample(real(), 16):
-        data = bytearray.fromhex(row["hex"])
+    for row in rng.sample(jsonl("frames/real"), 16):
+        data = bytes.fromhex(row["hex"])
         for _ in range(3):
-            damaged = data.copy()
-            damaged[rng.randrange(len(damaged))] = rng.choice((0, 0xFF, rng.randrange(256)))
-            raw = bytes(damaged[: rng.randrange(1, len(damaged) + 1)])
+            raw = damaged(data, rng)[: rng.randrange(1, len(data) + 1)]
             assert cover(identify(raw), raw), raw.hex()
             assert cover(named(raw, row["name"], row["version"]), raw), raw.hex()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
+from vectors import jsonl
 
 from kwire.codec.infer import FORMS, Reading, as_message, infer, plausibility, read_as
 from kwire.codec.library import builtin_library
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 HEARTBEAT = bytes.fromhex("00000007 00 00000000 001b 00")
 LIBRARY = builtin_library()
 
@@ -21,8 +18,7 @@ LIBRARY = builtin_library()
 @cache
 def real() -> list[tuple[str, int, bytes, list[Reading]]]:
     """Name, version and bytes of each response of a real broker, with what it is read as."""
-    with gzip.open(FIXTURES / "frames" / "real.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["name"].endswith("Response")]
+    rows = [row for row in jsonl("frames/real") if row["name"].endswith("Response")]
     return [(row["name"], row["version"], data, infer(data)) for row in rows for data in [bytes.fromhex(row["hex"])]]
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import random
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from vectors import damaged, each, jsonl, names
 
 import kwire
 from kwire import decode_frame
@@ -23,22 +20,7 @@ from kwire.errors import DecodeError
 from kwire.render.jsonform import to_jsonable
 from kwire.schema.registry import builtin
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 BEFORE, BEHIND = b"\xff\x00\x80", b"\x01\xff"  # bytes that belong to something else
-
-
-def _rows(path: str) -> Iterator[dict[str, Any]]:
-    with gzip.open(FIXTURES / path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
-@cache
-def vectors() -> dict[str, list[tuple[int, bytes]]]:
-    found: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
-    for file in ("requests", "responses", "data"):
-        for row in _rows(f"vectors/{file}.jsonl.gz"):
-            found[row["name"]].append((row["version"], bytes.fromhex(row["hex"])))
-    return found
 
 
 def _codec(name: str, version: int) -> Codec:
@@ -50,9 +32,9 @@ def _dumped(name: str, version: int, data: bytes) -> str:
     return json.dumps(to_jsonable(_codec(name, version).decode_at(data, 0)[0]))
 
 
-@pytest.mark.parametrize("name", sorted(vectors()))
+@pytest.mark.parametrize("name", names())
 def test_vectors_are_written_as_json_dumps_writes_their_values(name: str) -> None:
-    for version, data in vectors()[name]:
+    for version, data in each(name):
         text, end = _codec(name, version).json_at(data, 0)
         assert (text, end) == (_dumped(name, version, data), len(data)), version
         assert text.isascii()
@@ -62,7 +44,7 @@ def test_vectors_are_written_as_json_dumps_writes_their_values(name: str) -> Non
 
 def test_bodies_of_real_frames() -> None:
     seen = 0
-    for row in _rows("frames/real.jsonl.gz"):
+    for row in jsonl("frames/real"):
         name, version, data = row["name"], row["version"], bytes.fromhex(row["hex"])
         if name.endswith("Request"):
             frame = decode_frame(data)
@@ -77,22 +59,6 @@ def test_bodies_of_real_frames() -> None:
     assert seen > 150
 
 
-def _damaged(data: bytes, rng: random.Random) -> bytes:
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 3))):
-        at = rng.randrange(len(out) + 1)
-        match rng.randrange(4):
-            case 0:
-                out[at : at + 1] = bytes([rng.choice((0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF, rng.randrange(256)))])
-            case 1:
-                out[at:at] = rng.randbytes(rng.randrange(1, 4))
-            case 2:
-                del out[at : at + rng.randrange(1, 4)]
-            case 3:
-                out[at : at + 4] = bytes.fromhex(rng.choice(("7fffffff", "80000000", "ffffffff", "fffffffe")))
-    return bytes(out)
-
-
 def _said(read: Callable[[bytes, int], tuple[Any, int]], data: bytes) -> tuple[str, int]:
     """The JSON and where it ends; of what is refused why, and -1."""
     try:
@@ -102,12 +68,13 @@ def _said(read: Callable[[bytes, int], tuple[Any, int]], data: bytes) -> tuple[s
     return found if isinstance(found, str) else json.dumps(to_jsonable(found)), end
 
 
-@pytest.mark.parametrize("name", sorted(vectors()))
+@pytest.mark.parametrize("name", names())
 def test_damaged_messages_are_read_or_refused_as_decode_at_does(name: str) -> None:
     rng = random.Random(name)
-    for version, data in vectors()[name]:
-        codec, broken = _codec(name, version), _damaged(data, rng)
-        assert _said(codec.json_at, broken) == _said(codec.decode_at, broken), (version, broken.hex())
+    for version, data in each(name):
+        codec = _codec(name, version)
+        for broken in (damaged(data, rng), damaged(data, rng)):
+            assert _said(codec.json_at, broken) == _said(codec.decode_at, broken), (version, broken.hex())
 
 
 @pytest.mark.parametrize(
@@ -157,6 +124,24 @@ def test_text_that_is_no_utf8_is_escaped_like_decoded_text(version: int) -> None
     text, end = _codec("HeartbeatRequest", version).json_at(data, 0)
     assert text.startswith('{"GroupId": "g\\udcff\\udc80", ')
     assert (text, end) == (_dumped("HeartbeatRequest", version, data), len(data))
+
+
+@pytest.mark.parametrize(
+    ("tags", "order"),
+    [
+        ("02 0900 00020261", ["_tagged", "ClusterId"]),
+        ("02 00020261 0900", ["ClusterId", "_tagged"]),
+        ("03 0900 00020261 0801ff", ["_tagged", "ClusterId"]),
+        ("02 00020261 00020262", ["ClusterId"]),
+        ("02 0900 0901ff", ["_tagged"]),
+    ],
+    ids=["an unknown one before", "behind", "around", "the same twice", "the same unknown one twice"],
+)
+def test_tagged_fields_come_in_the_order_of_the_values(tags: str, order: list[str]) -> None:
+    data = kwire.encode("FetchRequest", 17, {})[:-1] + bytes.fromhex(tags)
+    text, end = _codec("FetchRequest", 17).json_at(data, 0)
+    assert (text, end) == (_dumped("FetchRequest", 17, data), len(data))
+    assert [name for name, _ in json.loads(text, object_pairs_hook=list)][-len(order) - 1 :] == ["RackId", *order]
 
 
 def test_a_message_that_goes_beyond_the_bytes_is_refused() -> None:

@@ -3,17 +3,14 @@ span tree holds."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from collections import defaultdict
 from functools import cache
-from pathlib import Path
 from struct import error as StructError
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vectors import damaged, each, names
 
 from kwire.codec.annotate import annotate
 from kwire.codec.library import builtin_library
@@ -22,19 +19,7 @@ from kwire.codec.scan_code import Scan, fixed_size, scanner
 from kwire.codec.span import Span
 from kwire.errors import DecodeError
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
 BEHIND = b"\xff\x01\x00"  # bytes that belong to something else
-
-
-@cache
-def vectors() -> dict[str, list[tuple[int, bytes]]]:
-    """Versions and bytes of every message's official vectors, by name."""
-    found: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
-    for file in ("requests", "responses", "data"):
-        with gzip.open(VECTORS / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                found[row["name"]].append((row["version"], bytes.fromhex(row["hex"])))
-    return found
 
 
 @cache
@@ -74,34 +59,14 @@ def error_codes(plan: Plan, data: bytes) -> list[int]:
     return in_order(annotate(plan, data))
 
 
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2))):
-        at = rng.randrange(len(out) + 1)
-        match rng.randrange(6):
-            case 0:
-                out[at : at + 1] = bytes([rng.choice((0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF, rng.randrange(256)))])
-            case 1:
-                out[at:at] = rng.randbytes(rng.randrange(1, 4))
-            case 2:
-                del out[at : at + rng.randrange(1, 4)]
-            case 3:
-                out[at : at + 4] = bytes.fromhex(rng.choice(("7fffffff", "80000000", "ffffffff", "fffffffe")))
-            case 4:
-                out[at : at + 1] = bytes.fromhex(rng.choice(("8000", "8100", "ffffffff0f", "ffffffff1f", "fe01")))
-            case 5:
-                del out[at:]
-    return bytes(out)
-
-
-names = pytest.mark.parametrize("name", sorted(vectors()))
+every = pytest.mark.parametrize("name", names())
 
 # ---------------------------------------------------------------- the official vectors
 
 
-@names
+@every
 def test_the_scan_of_a_vector_ends_where_the_vector_ends_and_finds_its_errors(name: str) -> None:
-    for version, data in vectors()[name]:
+    for version, data in each(name):
         codes = error_codes(builtin_library().plan(name, version), data)
         assert scanned(name, version, data) == (len(data), codes), (version, data.hex())
         assert scanned(name, version, BEHIND + data + BEHIND, 3) == (3 + len(data), codes), (version, data.hex())
@@ -110,17 +75,17 @@ def test_the_scan_of_a_vector_ends_where_the_vector_ends_and_finds_its_errors(na
 def test_vectors_hold_errors_in_most_responses() -> None:
     found = {
         name
-        for name, rows in vectors().items()
-        for version, data in rows
+        for name in names()
+        for version, data in each(name)
         if scanned(name, version, data)[1] and name.endswith("Response")
     }
     assert len(found) > 70
 
 
-@names
+@every
 def test_a_cut_vector_is_refused_with_the_errors_before_the_cut(name: str) -> None:
     rng = random.Random(name)
-    for version, data in vectors()[name]:
+    for version, data in each(name):
         whole = scanned(name, version, data)[1]
         for length in rng.sample(range(len(data)), min(6, len(data))):
             end, errors = scanned(name, version, data[:length])
@@ -128,12 +93,12 @@ def test_a_cut_vector_is_refused_with_the_errors_before_the_cut(name: str) -> No
             assert errors == whole[: len(errors)]
 
 
-@names
+@every
 def test_a_damaged_vector_is_refused_or_ends_as_in_decoding(name: str) -> None:
     rng = random.Random(name)
-    for version, data in vectors()[name]:
+    for version, data in each(name):
         plan = builtin_library().plan(name, version)
-        for _ in range(4):
+        for _ in range(5):
             changed = damaged(data, rng)
             end, errors = scanned(name, version, changed)
             assert end == decoded(name, version, changed), (version, changed.hex())

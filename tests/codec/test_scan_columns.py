@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from collections import defaultdict
 from functools import cache
-from pathlib import Path
 from struct import error as StructError
 from typing import Any
 
 import numpy as np
 import pytest
+from vectors import damaged, names, vectors
 
 import kwire
 from kwire.codec import scan_columns as module
@@ -22,19 +19,7 @@ from kwire.codec.scan_code import Scan, scanner
 from kwire.codec.scan_columns import scan_columns
 from kwire.wire.columns import Columns
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
 Said = list[tuple[bool, int, int]]  # of each message: whether it ends where it should, its first error, how many
-
-
-@cache
-def groups() -> dict[str, dict[int, list[bytes]]]:
-    """The official vectors by name and version."""
-    found: dict[str, dict[int, list[bytes]]] = defaultdict(lambda: defaultdict(list))
-    for file in ("requests", "responses", "data"):
-        with gzip.open(VECTORS / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                found[row["name"]][row["version"]].append(bytes.fromhex(row["hex"]))
-    return found
 
 
 @cache
@@ -73,42 +58,25 @@ def agreed(said: Said) -> Said:
     return [entry if entry[0] else (False, 0, 0) for entry in said]
 
 
-def _damaged(data: bytes, rng: random.Random) -> bytes:
-    out = bytearray(data)
-    at = rng.randrange(len(out) + 1)
-    match rng.randrange(5):
-        case 0:
-            out[at : at + 1] = bytes([rng.choice((0, 1, 2, 0x7F, 0x80, 0x81, 0xFE, 0xFF, rng.randrange(256)))])
-        case 1:
-            out[at:at] = rng.randbytes(rng.randrange(1, 4))
-        case 2:
-            del out[at : at + rng.randrange(1, 4)]
-        case 3:
-            out[at : at + 4] = bytes.fromhex(rng.choice(("7fffffff", "80000000", "ffffffff", "fffffffe")))
-        case 4:
-            out[at : at + 1] = bytes.fromhex(rng.choice(("8000", "8001", "ffffffff0f", "ffffffff1f", "8080")))
-    return bytes(out)
-
-
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEW", 1)
 
 
-@pytest.mark.parametrize("name", sorted(groups()))
+@pytest.mark.parametrize("name", names())
 def test_vectors_in_groups(name: str) -> None:
-    for version, messages in groups()[name].items():
+    for version, messages in vectors()[name].items():
         many = messages * 3
         expected = one_by_one(name, version, many)
         assert all(ok for ok, _, _ in expected)
         assert at_once(name, version, many) == expected, version
 
 
-@pytest.mark.parametrize("name", sorted(groups()))
+@pytest.mark.parametrize("name", names())
 def test_damaged_vectors_among_whole_ones(name: str) -> None:
     rng = random.Random(name)
-    for version, messages in groups()[name].items():
-        many = [_damaged(message, rng) if rng.random() < 0.6 else message for message in messages * 4]
+    for version, messages in vectors()[name].items():
+        many = [damaged(message, rng) if rng.random() < 0.6 else message for message in messages * 4]
         assert agreed(at_once(name, version, many)) == agreed(one_by_one(name, version, many)), version
 
 
@@ -124,7 +92,7 @@ def test_most_vectors_are_walked_over_together() -> None:
         return scan
 
     for name, version in (("MetadataResponse", 12), ("FetchRequest", 12), ("HeartbeatResponse", 3)):
-        messages = [message for message in groups()[name][version] for _ in range(20)]
+        messages = [message for message in vectors()[name][version] for _ in range(20)]
         buffer = b"".join(messages)
         sizes = np.array([len(message) for message in messages])
         ends = np.cumsum(sizes)

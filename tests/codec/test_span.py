@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-
 import pytest
+from vectors import jsonl
 
 from kwire.codec.annotate import annotate
 from kwire.codec.library import builtin_library
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span, fields, plain
-
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
 
 # HeartbeatResponse-like: a header, then a message with an array of structs and a tagged field
 TREE = Span("HeartbeatResponse v9", "frame", 0, 20, None, (
@@ -81,10 +76,9 @@ def test_the_first_span_that_could_not_be_read_is_found_with_its_path() -> None:
 @pytest.mark.parametrize("file", ["requests", "responses", "data"])
 def test_the_tree_stands_for_the_values_that_the_codec_reads(file: str) -> None:
     library = builtin_library()
-    with gzip.open(VECTORS / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            codec, data = library.codec(row["name"], row["version"]), bytes.fromhex(row["hex"])
-            assert repr(fields(annotate(codec.plan, data))) == repr(codec.decode(data)), row["name"]
+    for row in jsonl(f"vectors/{file}"):
+        codec, data = library.codec(row["name"], row["version"]), bytes.fromhex(row["hex"])
+        assert repr(fields(annotate(codec.plan, data))) == repr(codec.decode(data)), row["name"]
 
 
 def test_plain_gives_each_span_its_own_value() -> None:

@@ -7,7 +7,6 @@ official JSON to what from_json reads.
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 from collections import defaultdict
 from functools import cache
@@ -17,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from vectors import FIXTURES, damaged, jsonl
 
 from kwire.codec.annotate import annotate
 from kwire.codec.frames import Frame, decode_frame
@@ -29,20 +29,13 @@ from kwire.schema.errorcodes import errors
 from kwire.schema.model import snake
 from kwire.schema.registry import builtin
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 Row = dict[str, Any]
-
-
-@cache
-def rows(name: str) -> list[Row]:
-    text = gzip.decompress((FIXTURES / name).read_bytes()).decode()
-    return [json.loads(line) for line in text.split("\n") if line]  # not splitlines: strings hold U+2028
 
 
 @cache
 def by_message(name: str) -> dict[str, list[Row]]:
     found = defaultdict(list)
-    for row in rows(f"vectors/{name}.jsonl.gz"):
+    for row in jsonl(f"vectors/{name}"):
         found[row["name"]].append(row)
     return found
 
@@ -118,13 +111,6 @@ def test_the_span_tree_holds_what_decoding_gives(vectors: list[Row]) -> None:
         assert plain(tree) == codec.decode(data), (row["version"], row["style"])
 
 
-def damaged(data: bytes, rng: Random) -> bytes:
-    """The bytes with one of them changed, left out, put in, or the rest cut off."""
-    at = rng.randrange(len(data))
-    odd = bytes([rng.choice((0, 1, 2, 127, 128, 255))])
-    return data[:at] + rng.choice((odd + data[at + 1 :], data[at + 1 :], odd + data[at:], b""))
-
-
 @messages
 def test_damage_is_refused_in_the_words_of_the_span_tree_or_read_as_it_reads_it(vectors: list[Row]) -> None:
     rng = Random(vectors[0]["name"])
@@ -154,17 +140,17 @@ def test_fields_come_in_the_order_of_the_wire() -> None:
 @pytest.mark.parametrize(("name", "index"), [("requests", 0), ("responses", 1)])
 def test_vectors_cover_every_version_of_every_api(name: str, index: int) -> None:
     ours = {(api.key, version) for api in builtin().apis() for version in api.messages[index].versions.each()}
-    assert {(row["apiKey"], row["version"]) for row in rows(f"vectors/{name}.jsonl.gz")} == ours
+    assert {(row["apiKey"], row["version"]) for row in jsonl(f"vectors/{name}")} == ours
     assert len(ours) == 368
 
 
 def test_the_keys_are_0_to_94() -> None:
     assert builtin().keys() == list(range(95))
-    assert {row["id"] for row in rows("vectors/apis.jsonl.gz")} == set(range(95))
+    assert {row["id"] for row in jsonl("vectors/apis")} == set(range(95))
 
 
 def test_every_official_message_beside_the_apis_is_known_in_the_same_versions() -> None:
-    official = {(row["name"], row["version"]) for row in rows("vectors/data.jsonl.gz")}
+    official = {(row["name"], row["version"]) for row in jsonl("vectors/data")}
     names = {name for name, _ in official}
     # ours alone: messages whose official classes have no JSON form, or that have no official definition
     ours = {(d.name, version) for d in builtin().data() for version in d.messages[0].versions.each() if d.name in names}
@@ -172,7 +158,7 @@ def test_every_official_message_beside_the_apis_is_known_in_the_same_versions() 
     assert len(ours) == 127
 
 
-APIS = [row for row in rows("vectors/apis.jsonl.gz") if not row["removed"]]
+APIS = [row for row in jsonl("vectors/apis") if not row["removed"]]
 
 
 @pytest.mark.parametrize("row", APIS, ids=lambda row: f"{row['name']} {row['jar']}")
@@ -211,7 +197,7 @@ def header_fields(row: Row) -> Row:
 @cache
 def frames_by_key() -> dict[int, list[Row]]:
     found = defaultdict(list)
-    for row in rows("vectors/frames.jsonl.gz"):
+    for row in jsonl("vectors/frames"):
         found[row["apiKey"]].append(row)
     return found
 
@@ -232,7 +218,7 @@ def test_frames_have_the_official_header_and_body(key: int) -> None:
 
 
 def test_frames_cover_every_version() -> None:
-    found = {kind: {(r["apiKey"], r["apiVersion"]) for r in rows("vectors/frames.jsonl.gz") if r["kind"] == kind}
+    found = {kind: {(r["apiKey"], r["apiVersion"]) for r in jsonl("vectors/frames") if r["kind"] == kind}
              for kind in ("request", "response")}  # fmt: skip
     assert {kind: len(pairs) for kind, pairs in found.items()} == {"request": 369, "response": 368}
     assert found["request"] - found["response"] == {(18, 99)}
@@ -260,7 +246,7 @@ def test_a_request_of_an_unknown_api_versions_version_has_a_header_and_no_body()
 # ---------------------------------------------------------------- frames of real clients
 
 real = pytest.mark.parametrize(
-    "row", rows("frames/real.jsonl.gz"), ids=lambda row: f"{row['capture']} {row['name']} v{row['version']}"
+    "row", jsonl("frames/real"), ids=lambda row: f"{row['capture']} {row['name']} v{row['version']}"
 )
 
 

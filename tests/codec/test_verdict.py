@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from pathlib import Path
 
 import pytest
+from vectors import damaged, jsonl
 
 from kwire.codec.verdict import MAX_REQUEST, Verdict, judge
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def client_hello(name: bytes | None, *before: tuple[int, bytes]) -> bytes:
@@ -157,20 +153,15 @@ def test_damaged_signatures_raise_nothing() -> None:
     rng, judged = random.Random(9), 0
     for data, *_ in KNOWN:
         for _ in range(200):
-            damaged = bytearray(data)
-            for _ in range(rng.randrange(1, 4)):
-                damaged[rng.randrange(len(damaged))] = rng.choice((0, 0xFF, rng.randrange(256)))
-            verdict = judge(bytes(damaged[: rng.randrange(len(damaged) + 1)]))
+            verdict = judge(damaged(data, rng)[: rng.randrange(len(data) + 1)])
             assert verdict is None or (verdict.what and verdict.advice)
             judged += verdict is not None
     assert judged > 500
 
 
 def test_kafka_frames_are_not_judged() -> None:
-    with gzip.open(FIXTURES / "vectors" / "frames.jsonl.gz", "rt", encoding="utf-8") as lines:
-        frames = [bytes.fromhex(json.loads(line)["hex"]) for line in lines]
-    with gzip.open(FIXTURES / "frames" / "real.jsonl.gz", "rt", encoding="utf-8") as lines:
-        frames += [bytes.fromhex(json.loads(line)["hex"])[4:] for line in lines]
+    frames = [bytes.fromhex(row["hex"]) for row in jsonl("vectors/frames")]
+    frames += [bytes.fromhex(row["hex"])[4:] for row in jsonl("frames/real")]
     for raw in frames:
         assert judge(raw) is None
         assert judge(len(raw).to_bytes(4, "big") + raw) is None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from struct import pack
 from typing import Any
 
 import pytest
+from spans import gap
+from vectors import jsonl
 
 import kwire
 from kwire.codec.annotate import annotate
@@ -18,22 +17,9 @@ from kwire.codec.library import builtin_library
 from kwire.codec.span import Span, fields
 from kwire.payloads.open import open_payloads
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-
 
 def vectors(name: str) -> list[dict[str, Any]]:
-    with gzip.open(FIXTURES / "vectors" / "data.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [row for row in map(json.loads, lines) if row["name"] == name]
-
-
-def tiles(span: Span) -> None:
-    """The children of an opened field lie in order up to its end, and so do theirs."""
-    at = span.own_end
-    for child in span.children:
-        assert child.start == at, f"{child.name} begins at {child.start}, not at {at}"
-        tiles(child)
-        at = child.end
-    assert at == span.end
+    return [row for row in jsonl("vectors/data") if row["name"] == name]
 
 
 def find(span: Span, name: str) -> Iterator[Span]:
@@ -44,7 +30,7 @@ def opened(message: str, version: int, body: dict[str, Any], field: str) -> Span
     """The named field of a message, as open_payloads leaves it."""
     raw = kwire.encode(message, version, body)
     tree = open_payloads(annotate(builtin_library().plan(message, version), raw), raw, message)
-    tiles(tree)
+    assert gap([tree], 0, len(raw)) is None
     return next(find(tree, field))
 
 
@@ -136,15 +122,14 @@ def test_every_field_that_holds_them(message: str, version: int, body: dict[str,
 
 
 def test_real_groups_are_opened_without_a_note() -> None:
-    with gzip.open(FIXTURES / "frames" / "real.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["name"].startswith(("JoinGroup", "SyncGroup"))]
+    rows = [row for row in jsonl("frames/real") if row["name"].startswith(("JoinGroup", "SyncGroup"))]
     texts: list[str | None] = []
     for row in rows:
         raw, name = bytes.fromhex(row["hex"]), row["name"]
         response = {"api": name.removesuffix("Response"), "version": row["version"]}
         frame = decode_frame(raw, **(response if name.endswith("Response") else {}))
         tree = open_payloads(frame.span, raw, name)
-        tiles(tree)
+        assert gap([tree], 0, len(raw)) is None
         assert [span.note for span in tree.below() if span.note] == []
         texts += [span.text for span in tree.below() if span.name in ("Metadata", "Assignment") and span.value]
     assert len(texts) >= 10

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from spans import gap
+from vectors import damaged, jsonl
 
 import kwire
 from kwire.codec.annotate import annotate
@@ -21,30 +21,17 @@ from kwire.codec.span import Span, fields
 from kwire.payloads.open import OPENERS, open_payloads
 from kwire.records import build, read_records
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 METADATA_ID = UUID(int=1)
 
 
 def vector(name: str, version: int = 0) -> bytes:
     """What lies in a log or a field, of the first official vector of that message."""
-    with gzip.open(FIXTURES / "vectors" / "data.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = (row for row in map(json.loads, lines) if (row["name"], row["version"]) == (name, version))
-        return bytes.fromhex(next(rows)["wire"])
+    rows = (row for row in jsonl("vectors/data") if (row["name"], row["version"]) == (name, version))
+    return bytes.fromhex(next(rows)["wire"])
 
 
 def real(*names: str) -> list[dict[str, Any]]:
-    with gzip.open(FIXTURES / "frames" / "real.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [row for row in map(json.loads, lines) if row["name"] in names]
-
-
-def tiles(span: Span) -> None:
-    """Children lie in order up to their parent's end, or fill its buffer."""
-    at, end = (0, len(span.buffer)) if span.buffer is not None else (span.own_end, span.end)
-    for child in span.children:
-        assert child.start == at, f"{child.name} begins at {child.start}, not at {at}"
-        tiles(child)
-        at = child.end
-    assert at == end or not span.children
+    return [row for row in jsonl("frames/real") if row["name"] in names]
 
 
 def find(span: Span, name: str) -> Iterator[Span]:
@@ -59,7 +46,7 @@ def closed(message: str, version: int, body: dict[str, Any]) -> tuple[Span, byte
 def opened(message: str, version: int, body: dict[str, Any]) -> Span:
     span, raw = closed(message, version, body)
     tree = open_payloads(span, raw, message)
-    tiles(tree)
+    assert gap([tree], 0, len(raw)) is None
     return tree
 
 
@@ -76,7 +63,7 @@ def test_real_records_are_opened(row: dict[str, Any]) -> None:
     asked = {} if name.endswith("Request") else {"api": name.removesuffix("Response"), "version": row["version"]}
     frame = decode_frame(raw, **asked)
     tree = open_payloads(frame.span, raw, name)
-    tiles(tree)
+    assert gap([tree], 0, len(raw)) is None
     assert [span.note for span in tree.below() if span.note] == []
     closed_fields = [span for span in frame.span.below() if span.name == "Records" and span.slot]
     opened_fields = [span for span in tree.below() if span.name == "Records" and span.slot]
@@ -257,15 +244,11 @@ def test_mutations_and_prefixes_never_lose_the_outer_message(message: str, versi
     plan = builtin_library().plan(message, version)
     draw = random.Random(message)
     inputs = [raw[:size] for size in range(len(raw))]
-    for _ in range(400):
-        changed = bytearray(raw)
-        for _ in range(draw.randrange(1, 4)):
-            changed[draw.randrange(len(changed))] = draw.randrange(256)
-        inputs.append(bytes(changed))
+    inputs += [damaged(raw, draw) for _ in range(500)]
     for data in inputs:
         before = annotate(plan, data)
         after = open_payloads(before, data, message)
-        tiles(after)
+        assert gap([after], 0, len(data)) is None
         outer = [(span.name, span.start, span.end) for span in before.below()]
         inner = {(span.name, span.start, span.end) for span in after.below()}
         assert inner.issuperset(outer)

@@ -7,6 +7,8 @@ from struct import pack
 from typing import Any
 
 import pytest
+from spans import gap
+from vectors import damaged
 
 import kwire
 from kwire.codec.annotate import annotate
@@ -102,15 +104,6 @@ FULL = {
 WIRES = [*EMPTY.values(), *FULL.values()]
 
 
-def tiles(span: Span) -> None:
-    at = span.own_end
-    for child in span.children:
-        assert child.start == at, f"{child.name} begins at {child.start}, not at {at}"
-        tiles(child)
-        at = child.end
-    assert at == span.end
-
-
 def read(wire: bytes, before: bytes = b"") -> Span:
     """The user data, with bytes in front of it, and one behind."""
     data = before + wire + b"x"
@@ -125,7 +118,7 @@ def task(subtopology: int, partition: int, topology: str | None) -> dict[str, An
 @pytest.mark.parametrize("version", FULL)
 def test_every_version(version: int) -> None:
     span = read(bytes.fromhex(FULL[version]), b"len:")
-    tiles(span)
+    assert gap([span], span.start, span.end) is None
     assert span.start == 0
     assert span.own_end == 4
     assert (span.text, span.note) == (f"AssignmentInfo v{version}", None)
@@ -164,7 +157,7 @@ def test_every_version(version: int) -> None:
 @pytest.mark.parametrize("version", EMPTY)
 def test_empty(version: int) -> None:
     span = read(bytes.fromhex(EMPTY[version]))
-    tiles(span)
+    assert gap([span], span.start, span.end) is None
     assert (span.text, span.note) == (f"AssignmentInfo v{version}", None)
     assert {child.value for child in span.children if child.type == "array"} == {0}
     if version >= 7:
@@ -261,12 +254,9 @@ def test_prefixes_and_bytes_behind_are_none(wire: str) -> None:
 def test_mutations_never_raise(wire: str) -> None:
     rng = random.Random(wire)
     for _ in range(300):
-        raw = bytearray.fromhex(wire)
-        for _ in range(rng.randint(1, 3)):
-            raw[rng.randrange(len(raw))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
-        span = read(bytes(raw), b"....")
+        span = read(damaged(bytes.fromhex(wire), rng), b"....")
         assert bool(span.children) != (span.note == NONE)
-        tiles(span)
+        assert gap([span], span.start, span.end) is None
 
 
 def test_too_many_spans(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +281,7 @@ def user_data(message: str, version: int, data: bytes, around: dict[str, Any]) -
         body = around | {"Assignment": assignment}
     raw = kwire.encode(message, version, body)
     tree = open_payloads(annotate(builtin_library().plan(message, version), raw), raw, message)
-    tiles(tree)
+    assert gap([tree], 0, len(raw)) is None
     return next(span for span in tree.below() if span.name == "UserData")
 
 

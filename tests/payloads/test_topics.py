@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from struct import pack
 from typing import Any
 
 import pytest
+from spans import gap
+from vectors import jsonl
 
 from kwire.codec.library import builtin_library
 from kwire.codec.span import Span, fields
@@ -17,12 +16,10 @@ from kwire.payloads.topics import BY_NAME, METADATA, open_batches
 from kwire.records import build
 from kwire.records.annotate import annotate_records
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors" / "data.jsonl.gz"
 OFFSETS, TRANSACTIONS, SHARES = "__consumer_offsets", "__transaction_state", "__share_group_state"
 Row = dict[str, Any]
 
-with gzip.open(VECTORS, "rt", encoding="utf-8") as lines:
-    ROWS: list[Row] = [json.loads(line) for line in lines]
+ROWS = jsonl("vectors/data")
 RECORDS = [row for row in ROWS if row["kind"] == "metadata" and not row["name"].startswith("Remote")]
 
 
@@ -41,22 +38,10 @@ def pairs() -> Iterator[tuple[str, Row, Row]]:
             yield topic, keys[topic, row["apiKey"]], row
 
 
-def tiles(spans: tuple[Span, ...], start: int, end: int) -> None:
-    at = start
-    for span in spans:
-        assert span.start == at, f"{span.name} begins at {span.start}, not at {at}"
-        if span.buffer is not None:
-            tiles(span.children, 0, len(span.buffer))
-        elif span.children:
-            tiles(span.children, span.own_end, span.end)
-        at = span.end
-    assert at == end
-
-
 def opened(raw: bytes, topic: str) -> list[tuple[Span, Span]]:
     """Key and Value of every record of the batches, which tile all bytes."""
     spans = open_batches(annotate_records(raw), raw, topic)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     return list(_records(spans))
 
 
@@ -139,7 +124,7 @@ def test_every_magic_and_compression(magic: int, compression: str) -> None:
 def test_several_batches_and_a_cut_one() -> None:
     raw = build([(KEY, VALUE)]) * 3
     spans = open_batches(annotate_records(raw[:-1]), raw[:-1], OFFSETS)
-    tiles(spans, 0, len(raw) - 1)
+    assert gap(spans, 0, len(raw) - 1) is None
     assert [span.type for span in spans] == ["batch", "batch", "cut batch"]
     assert [key.text for key, _ in _records(spans[:2])] == ["OffsetCommitKey"] * 2
 

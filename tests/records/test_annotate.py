@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from struct import pack, pack_into
-from typing import Any
 
 import pytest
+from spans import gap
+from vectors import IN_HEADERS, damaged, jsonl
 
 import kwire.records.annotate as module
 from kwire.codec.span import UNDECODED, Span
@@ -19,27 +17,11 @@ from kwire.records.annotate import annotate_records, open_message
 from kwire.records.compression import compress
 from kwire.wire.varint import write_varint
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors" / "records.jsonl.gz"
-with gzip.open(VECTORS, "rt", encoding="utf-8") as lines:
-    ROWS: dict[str, dict[str, Any]] = {row["what"]: row for row in map(json.loads, lines)}
+ROWS = {row["what"]: row for row in jsonl("vectors/records")}
 
 
 def raw_of(what: str) -> bytes:
     return bytes.fromhex(ROWS[what]["hex"])
-
-
-def tiles(spans: tuple[Span, ...], start: int, end: int) -> None:
-    """Each span begins where the last one ended, and so do its children; those of a buffer tile the buffer."""
-    at = start
-    for span in spans:
-        assert span.start == at, f"{span.name} begins at {span.start}, not at {at}"
-        assert span.start <= span.own_end <= span.end
-        if span.buffer is not None:
-            tiles(span.children, 0, len(span.buffer))
-        elif span.children:
-            tiles(span.children, span.own_end, span.end)
-        at = span.end
-    assert at == end, f"ends at {at}, not at {end}"
 
 
 def records_of(spans: tuple[Span, ...]) -> Iterator[Span]:
@@ -70,7 +52,7 @@ def notes(spans: tuple[Span, ...]) -> list[tuple[str, str]]:
 def test_spans_tile_every_vector_and_its_buffers(what: str) -> None:
     raw = raw_of(what)
     spans = annotate_records(raw)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     broken = [span for span in spans if span.broken()]
     assert bool(broken) == (what == "v2 wrong crc")  # whose last record does not parse
 
@@ -108,7 +90,7 @@ def test_the_official_reading_is_in_the_texts() -> None:
 def test_a_batch_in_the_middle_of_bytes() -> None:
     raw = build([(b"k", b"v")])
     spans = annotate_records(b"junk" + raw + b"more", 4, 4 + len(raw))
-    tiles(spans, 4, 4 + len(raw))
+    assert gap(spans, 4, 4 + len(raw)) is None
     assert [span.type for span in spans] == ["batch"]
 
 
@@ -196,7 +178,7 @@ VALUE = b"\x02v"
 )
 def test_notes(raw: bytes, name: str, note: str) -> None:
     spans = annotate_records(raw)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     found = notes(spans)
     if not name:
         assert found == []
@@ -224,7 +206,7 @@ def test_notes_inside_a_compressed_message(inner: bytes, bits: int, name: str, n
     raw = bytearray(build([(None, packed)], magic=1))
     raw[17] = bits
     spans = annotate_records(bytes(raw))
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     assert (name, note) in notes(spans)
 
 
@@ -274,7 +256,7 @@ def test_open_message(
     assert (opened.text, opened.note) == (text, note)
     assert bool(opened.children) == (note is None)
     if opened.children:
-        tiles(opened.children, 7, len(data))
+        assert gap(opened.children, 7, len(data)) is None
 
 
 # ---------------------------------------------------------------- hostile bytes
@@ -289,7 +271,7 @@ def test_every_prefix_is_tiled(what: str) -> None:
     raw = raw_of(what)
     for size in range(len(raw)):
         spans = annotate_records(raw[:size])
-        tiles(spans, 0, size)
+        assert gap(spans, 0, size) is None
         assert [span.type for span in spans] == ["cut batch"] * (size > 0)
 
 
@@ -299,7 +281,7 @@ def test_records_cut_inside_a_batch_that_says_otherwise_are_tiled(what: str) -> 
     for size in range(61, len(raw)):
         cut = changed(raw[:size], 8, ">i", size - 12)
         spans = annotate_records(cut)
-        tiles(spans, 0, size)
+        assert gap(spans, 0, size) is None
         assert what.startswith("v1") or spans[0].broken() is not None
 
 
@@ -308,12 +290,9 @@ def test_mutations_are_tiled() -> None:
     raws = [raw_of(what) for what in ROWS if 0 < len(raw_of(what)) < 2000]
     broken = 0
     for _ in range(4000):
-        data = bytearray(draw.choice(raws))
-        for _ in range(draw.randrange(1, 4)):
-            at = draw.choice((8, 11, 16, 17, 22, 57, 60, 61)) if draw.random() < 0.3 else draw.randrange(len(data))
-            data[min(at, len(data) - 1)] = draw.randrange(256)
-        spans = annotate_records(bytes(data))
-        tiles(spans, 0, len(data))
+        data = damaged(draw.choice(raws), draw, IN_HEADERS)
+        spans = annotate_records(data)
+        assert gap(spans, 0, len(data)) is None
         broken += any(span.broken() for span in spans)
     assert broken > 500
 
@@ -322,7 +301,7 @@ def test_mutations_are_tiled() -> None:
 def test_spans_are_bounded(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
     monkeypatch.setattr(module, "MAX_SPANS", 100)
     spans = annotate_records(raw)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     assert sum(1 for span in spans for _ in (span, *span.below())) < 300
     assert notes(spans)[-1][1] == "stopped here: over 1,000,000 spans"
 
@@ -331,7 +310,7 @@ def test_headers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SPANS", 100)
     raw = build([Record(0, 0, b"k", b"v", [("h", b"x")] * 200)])
     spans = annotate_records(raw)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     assert notes(spans)[-1] == ("[0]", "stopped here: over 1,000,000 spans")
 
 
@@ -339,7 +318,7 @@ def test_messages_inside_one_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "MAX_SPANS", 100)
     raw = build([(b"k", b"v")] * 40, magic=0, compression="gzip")
     spans = annotate_records(raw)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     assert notes(spans)[-1] == ("[9]", "stopped here: over 1,000,000 spans")
 
 
@@ -358,6 +337,6 @@ def test_wrappers_in_wrappers_do_not_recurse() -> None:
         raw = build([(None, compress("gzip", raw))], magic=1)
         raw = raw[:17] + b"\x01" + raw[18:]
     spans = annotate_records(raw)
-    tiles(spans, 0, len(raw))
+    assert gap(spans, 0, len(raw)) is None
     assert ("Value", "a compressed message inside a compressed one") in notes(spans)
     assert UNDECODED not in {span.type for span in spans}

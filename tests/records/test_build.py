@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
+from vectors import jsonl
 
 from kwire.errors import KwireError
 from kwire.records import Batch, Record, build, read_records
 from kwire.records.annotate import annotate_records
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors" / "records.jsonl.gz"
-with gzip.open(VECTORS, "rt", encoding="utf-8") as lines:
-    ROWS: dict[str, dict[str, Any]] = {row["what"]: row for row in map(json.loads, lines)}
+ROWS = {row["what"]: row for row in jsonl("vectors/records")}
 EVERY = [
     (magic, codec)
     for magic in (0, 1, 2)

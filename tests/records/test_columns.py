@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from pathlib import Path
 from struct import pack, pack_into
 from typing import Any
 
 import numpy as np
 import pytest
+from vectors import jsonl
 
 import kwire.records.columns as module
 from kwire.errors import DecodeError, KwireError
@@ -18,7 +16,6 @@ from kwire.records import Record, build, read_records
 from kwire.records.columns import Columns, columns
 from kwire.records.compression import CompressionError
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors" / "records.jsonl.gz"
 COUNT_AT = 57  # where a batch says how many records it has
 DRAW = random.Random(4)
 HEADERS: list[tuple[str, bytes | None]] = [("trace", b"x" * 70), ("", None), ("ключ", b"")]
@@ -78,8 +75,7 @@ def test_columns_equal_the_objects(shape: str, compression: str) -> None:
 
 @pytest.mark.parametrize("what", ["CreateTime", "LogAppendTime", "large values", "idempotent", "transactional"])
 def test_official_batches(what: str) -> None:
-    with gzip.open(VECTORS, "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["what"].startswith("v2") and what in row["what"]]
+    rows = [row for row in jsonl("vectors/records") if row["what"].startswith("v2") and what in row["what"]]
     assert len(rows) >= 5
     for row in rows:
         raw = bytes.fromhex(row["hex"])

@@ -12,6 +12,7 @@ from struct import pack
 
 import cramjam
 import pytest
+from vectors import damaged
 
 from kwire.errors import KwireError
 from kwire.records.compression import LIMIT, NAMES, XERIAL, CompressionError, compress, decompress, name_of
@@ -152,11 +153,7 @@ def test_prefixes_and_mutations_decompress_or_are_compression_errors(codec: str,
     packed = compress(codec, TEXT * 20 + random.Random(1).randbytes(100), magic)
     draw = random.Random(codec)
     inputs = [packed[:size] for size in range(1, len(packed))]
-    for _ in range(1500):
-        changed = bytearray(packed)
-        for _ in range(draw.randrange(1, 4)):
-            changed[draw.randrange(len(changed))] = draw.randrange(256)
-        inputs.append(bytes(changed))
+    inputs += [damaged(packed, draw) for _ in range(1500)]
     failed = 0
     for one in inputs:
         try:

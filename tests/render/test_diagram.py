@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from vectors import FIXTURES, jsonl
 
 import kwire
 from kwire.codec.frames import decode_frame
@@ -15,8 +13,6 @@ from kwire.codec.secrets import conceal
 from kwire.render.diagram import Options, diagram
 from kwire.render.lines import plain
 from kwire.schema.registry import builtin
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def _text(name: str, version: int, message: dict[str, Any] | bytes, **options: Any) -> list[str]:
@@ -162,9 +158,7 @@ def test_what_could_not_be_read_ends_the_diagram() -> None:
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
 def test_no_row_is_wider_than_the_terminal(width: int) -> None:
-    with gzip.open(FIXTURES / "frames" / "real.jsonl.gz") as file:
-        rows = [json.loads(line) for line in file][::3]
-    for row in rows:
+    for row in jsonl("frames/real")[::3]:
         data = bytes.fromhex(row["hex"])
         kind = (
             {}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from vectors import jsonl
 
 from kwire.codec.library import builtin_library
 from kwire.codec.secrets import Withheld
 from kwire.errors import EncodeError
 from kwire.render.jsonform import dumps, from_json, to_jsonable
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 @pytest.mark.parametrize(
@@ -58,11 +55,7 @@ def test_text_in_one_line() -> None:
 
 def test_every_real_body_comes_back_from_its_json() -> None:
     library = builtin_library()
-    with gzip.open(FIXTURES / "vectors" / "requests.jsonl.gz") as requests:
-        rows = [json.loads(line) for line in requests][::5]
-    with gzip.open(FIXTURES / "vectors" / "responses.jsonl.gz") as responses:
-        rows += [json.loads(line) for line in responses][::5]
-    for row in rows:
+    for row in (*jsonl("vectors/requests")[::5], *jsonl("vectors/responses")[::5]):
         codec = library.codec(row["name"], row["version"])
         message = codec.decode(bytes.fromhex(row["hex"]))
         assert from_json(codec.plan, dumps(message)) == message

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
+from vectors import jsonl
 
 from kwire.errors import SchemaError, UnknownName
 from kwire.schema.errorcodes import ErrorCode, ErrorCodes, errors, parse
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-
 
 def official() -> list[dict[str, object]]:
     """The newest release's codes."""
-    with gzip.open(FIXTURES / "vectors/errors.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    rows = jsonl("vectors/errors")
     newest = max(row["jar"] for row in rows)
     return [row for row in rows if row["jar"] == newest]
 
@@ -29,8 +25,7 @@ def test_numbers_names_and_retries_are_the_official_ones() -> None:
 
 
 def test_an_older_jar_says_nothing_else() -> None:
-    with gzip.open(FIXTURES / "vectors/errors.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    rows = jsonl("vectors/errors")
     assert len({row["jar"] for row in rows}) == 2
     for row in rows:
         assert (errors[row["code"]].name, errors[row["name"]].code) == (row["name"], row["code"])

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from vectors import jsonl
 
 from kwire.errors import UnknownName
 from kwire.schema.registry import HERE, Registry, builtin, fold
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-
 
 def official_apis() -> list[tuple[int, str]]:
     """Key and name of every API in the official jars."""
-    with gzip.open(FIXTURES / "vectors/apis.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return sorted({(row["id"], row["name"]) for row in map(json.loads, lines)})
+    return sorted({(row["id"], row["name"]) for row in jsonl("vectors/apis")})
 
 
 def test_every_official_api_is_there_under_its_key() -> None:

@@ -3,7 +3,6 @@ packets are out of order, repeated, lost or cut."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import random
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vectors import jsonl
 
 from kwire.capture.files import open_capture
 from kwire.render.bodies import Bodies
@@ -41,12 +41,6 @@ def capture_of(name: str) -> Path:
 @cache
 def exchanges(name: str) -> list[Exchange]:
     return list(Reading([capture_of(name)]).exchanges())
-
-
-@cache
-def truth(name: str) -> list[Row]:
-    text = gzip.decompress((CAPTURES / f"{name}.truth.jsonl.gz").read_bytes()).decode()
-    return [json.loads(line) for line in text.split("\n") if line]  # not splitlines: strings hold U+2028
 
 
 def epochs(names: list[str]) -> dict[str, str]:
@@ -95,7 +89,7 @@ def test_there_are_captures() -> None:
 @each
 def test_every_frame_is_as_the_official_classes_read_it(name: str) -> None:
     lines, bodies, ours = Lines(), Bodies(show_secrets=True), {}
-    rows = truth(name)
+    rows = jsonl(f"captures/{name}.truth")
     known = {row["connection"].partition("#")[0] for row in rows}
     messages = [
         (message, exchange)

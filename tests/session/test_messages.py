@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from pathlib import Path
 from struct import pack
 from typing import Any
 
 import pytest
+from vectors import damaged, jsonl
 
 from kwire.session.exchange import Message
 from kwire.session.kinds import Kinds
 from kwire.session.messages import CLIENTS, is_silent, read_request, read_response
 
 KINDS = Kinds()
-FRAMES = Path(__file__).parents[2] / "fixtures" / "vectors" / "frames.jsonl.gz"
 
 
 def bare(kind: str, data: bytes, quality: str = "ok") -> Message:
@@ -190,22 +187,11 @@ def test_nothing_else_is_silent(traffic: Any) -> None:
 # ---------------------------------------------------------------- rows and diagrams agree
 
 
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    out = bytearray(data)
-    at = rng.randrange(min(len(out), rng.choice((24, len(out)))))
-    change = rng.choice((bytes([rng.choice((0, 1, 2, 127, 128, 255))]), b"", b"\xff" * 4))
-    out[at : at + max(len(change), 1)] = change
-    return bytes(out)
-
-
 def test_quality_ids_and_body_are_those_of_the_diagram() -> None:
     rng = random.Random(4)
-    for line in gzip.decompress(FRAMES.read_bytes()).decode().split("\n"):
-        if not line:
-            continue
-        row = json.loads(line)
+    for row in jsonl("vectors/frames"):
         whole = bytes.fromhex(row["hex"])
-        for data in (whole, damaged(whole, rng), damaged(whole, rng)):
+        for data in (whole, damaged(whole, rng), damaged(whole, rng, range(24))):  # where the header is
             if row["kind"] == "request":
                 message = asked(sized(data))
             elif len(data) < 4:

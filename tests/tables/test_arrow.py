@@ -3,19 +3,15 @@ version, broken ones in between."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from vectors import damaged, names, vectors
 
 from kwire.codec import columnar
 from kwire.codec.columnar import decode_columns
@@ -25,20 +21,7 @@ from kwire.errors import DecodeError, UnknownName
 from kwire.tables import arrow
 from kwire.tables.arrow import decode_arrow, slices, struct_type, to_arrow
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
-
-
-@cache
-def vectors() -> dict[str, dict[int, list[bytes]]]:
-    found: dict[str, dict[int, list[bytes]]] = defaultdict(lambda: defaultdict(list))
-    for file in ("requests", "responses", "data"):
-        with gzip.open(VECTORS / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                found[row["name"]][row["version"]].append(bytes.fromhex(row["hex"]))
-    return found
-
-
-each = pytest.mark.parametrize("name", sorted(vectors()))
+each = pytest.mark.parametrize("name", names())
 
 
 def expected(plan: StructPlan, value: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -76,12 +59,6 @@ def check(name: str, version: int, bodies: Sequence[bytes]) -> tuple[pa.StructAr
     assert notes == reasons
     assert repr(array.to_pylist()) == repr(values), codec.plan.title
     return array, notes
-
-
-def damaged(body: bytes, rng: random.Random) -> bytes:
-    at = rng.randrange(len(body) + 1)
-    odd = bytes([rng.choice((0, 1, 2, 127, 128, 255, 255))])
-    return rng.choice((body[:at] + odd + body[at + 1 :], body[:at] + odd + body[at + 1 :], body[:at], body + odd))
 
 
 # ---------------------------------------------------------------- every message and version

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import json
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from vectors import jsonl
 
 from kwire.codec.example import BATCH
 from kwire.records import read_records
@@ -43,9 +42,7 @@ def exchanges(name: str) -> list[Exchange]:
 @cache
 def truth(name: str) -> dict[tuple[str, str, int], Row]:
     """Every frame as the official classes read it, by connection, kind and number."""
-    text = gzip.decompress((CAPTURES / f"{name}.truth.jsonl.gz").read_bytes()).decode()
-    found = [json.loads(line) for line in text.split("\n") if line]  # not splitlines: strings hold U+2028
-    return {(row["connection"], row["kind"], row["n"]): row for row in found}
+    return {(row["connection"], row["kind"], row["n"]): row for row in jsonl(f"captures/{name}.truth")}
 
 
 def official(name: str, keys: set[int]) -> list[tuple[Row, Row | None, Row | None]]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-import gzip
-import json
 import pickle
-from pathlib import Path
 from uuid import UUID
 
 import pytest
+from vectors import jsonl
 
 from kwire.wire import uuids
 
-VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors"
 PAIRS = [
     ("00000000-0000-0000-0000-000000000000", "AAAAAAAAAAAAAAAAAAAAAA"),
     ("00000000-0000-0000-0000-000000000001", "AAAAAAAAAAAAAAAAAAAAAQ"),
@@ -69,8 +66,7 @@ def test_a_wrong_text_of_22_characters_is_named(text: str) -> None:
 
 
 def test_topic_ids_are_written_as_the_official_classes_write_them() -> None:
-    with gzip.open(VECTORS / "requests.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["name"] == "FetchRequest" and row["version"] >= 13]
+    rows = [row for row in jsonl("vectors/requests") if row["name"] == "FetchRequest" and row["version"] >= 13]
     checked = 0
     for row in rows:
         for topic in row["json"]["topics"]:
