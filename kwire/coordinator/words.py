@@ -78,3 +78,4 @@ class Settings:
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_max_size: int = 2**31 - 1
+    group_consumer_assignment_interval_ms: int | None = None  # None: 1,000 from 4.3 on, 0 before

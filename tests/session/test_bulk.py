@@ -24,7 +24,9 @@ from kwire.session.record import Lines
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 FILES = sorted(CAPTURES.glob("*.pcap*"))
 KAFKA = [path for path in FILES if path.name not in ("notkafka.pcap", "tls.pcap")]
-FEW = ("admin.pcap.gz", "sasl-v0.pcap", "kafkajs.pcap")  # hardly anything in them is regular
+FEW = (  # hardly anything in them is regular
+    "admin.pcap.gz", "sasl-v0.pcap", "kafkajs.pcap", "evict-consumer-protocol.pcap.gz", "evict-stopped.pcap.gz",
+)  # fmt: skip
 HEADER, RECORD = 24, 16  # bytes of a pcap's header, and of a packet's
 names = pytest.mark.parametrize("path", FILES, ids=[path.name.split(".")[0] for path in FILES])
 with_bodies = pytest.mark.parametrize("bodies", [False, True], ids=["rows", "bodies"])

@@ -1,0 +1,227 @@
+"""The group coordinator: a table of APIs in front of the groups. No I/O; whoever asks brings the time.
+
+    coordinator = Coordinator(settings, new_id=lambda client_id: ..., topics=lambda: {name: Topic})
+    ticket = coordinator.ask("JoinGroup", 9, body, caller, now)
+    coordinator.answers()      # what is ready; a JoinGroup's answer may come much later
+    coordinator.tick(now)      # when coordinator.due has come
+
+After GroupCoordinatorService and CoordinatorRuntime (group-coordinator), GroupCoordinator.scala before 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from kwire.coordinator import classic, consumer_desk, describe, gates, heartbeat, joins, offsets
+from kwire.coordinator.bodies import Body
+from kwire.coordinator.consumer_group import ConsumerGroup
+from kwire.coordinator.desk import Desk, Reply, Request, Topics
+from kwire.coordinator.kinds import kind_of
+from kwire.coordinator.words import Answer, Caller, Check, Event, Settings
+from kwire.errors import UnknownName
+
+NOBODY = Caller()
+
+
+class Api(NamedTuple):
+    """handle answers, or returns None when the answer comes later. gated: the request names one group, in GroupId, and
+    the gates are asked about it; refuse: the body when one of them stops it."""
+
+    handle: Callable[[Desk, Request], Reply | None]
+    gated: bool
+    refuse: Callable[[Request, Check], Body]
+
+
+def _top(request: Request, check: Check) -> Body:  # noqa: ARG001
+    return {"ErrorCode": check.error}
+
+
+def _join(request: Request, check: Check) -> Body:
+    return classic.unjoined_body(check.error, request.body["MemberId"])
+
+
+def _message(request: Request, check: Check) -> Body:  # noqa: ARG001
+    return {"ErrorCode": check.error, "ErrorMessage": check.why}
+
+
+APIS: dict[str, Api] = {
+    "JoinGroup": Api(joins.join, True, _join),
+    "SyncGroup": Api(joins.sync, True, _top),
+    "Heartbeat": Api(heartbeat.heartbeat, True, _top),
+    "LeaveGroup": Api(joins.leave, True, _top),
+    "OffsetCommit": Api(offsets.commit, True, offsets.refused),
+    "TxnOffsetCommit": Api(offsets.commit, True, offsets.refused),
+    "OffsetFetch": Api(offsets.fetch, False, _top),
+    "OffsetDelete": Api(offsets.delete, True, _top),
+    "ListGroups": Api(describe.list_groups, False, _top),
+    "DescribeGroups": Api(describe.describe_groups, False, _top),
+    "DeleteGroups": Api(describe.delete_groups, False, _top),
+    "ConsumerGroupHeartbeat": Api(consumer_desk.heartbeat, True, _message),
+    "ConsumerGroupDescribe": Api(describe.describe_consumer_groups, False, _top),
+}
+
+
+def random_id(prefix: str) -> str:
+    """A member id as Kafka makes them: the client id, or the instance id, and a random UUID."""
+    return f"{prefix}-{uuid4()}"
+
+
+class Coordinator:
+    """Groups, their members and offsets. Times are ns; one that lies before the last is taken for the last."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        new_id: Callable[[str], str] = random_id,
+        topics: Topics | None = None,
+    ) -> None:
+        chosen = settings or Settings()
+        rules = heartbeat.of_era(chosen.era)
+        self._desk = Desk(chosen, new_id, topics, offsets.Offsets(), gates.of_era(chosen.era), rules)
+        self._desk.purgatory.kinds |= classic.kinds(self._desk) | consumer_desk.kinds(self._desk)
+        self._tickets = 0
+
+    # requests and answers
+
+    def ask(self, api: str, version: int, body: Mapping[str, Any], caller: Caller = NOBODY, now: int = 0) -> int:
+        """Takes a request in; answers() has its answer under the ticket that this returns, at once or later.
+
+        Raises UnknownName for an API that a group coordinator does not answer, or a version that the API lacks.
+        """
+        entry = APIS.get(api)
+        if entry is None:
+            raise UnknownName("group coordinator API", api, tuple(APIS))
+        self.tick(now)
+        self._tickets += 1
+        request = Request(self._tickets, api, version, body, caller)
+        reply = self._stopped(entry, request) or entry.handle(self._desk, request)
+        if reply is not None:
+            self._desk.answer(request, reply.body, reply.check)
+        return request.ticket
+
+    def _stopped(self, entry: Api, request: Request) -> Reply | None:
+        if not entry.gated:
+            return None
+        desk = self._desk
+        check = gates.stopped(desk, desk.gates, request.api, request.caller, request.body["GroupId"])
+        if check is None:
+            return None
+        if request.api == "Heartbeat" and check.name == gates.LOADED.name:
+            return heartbeat.blind(check)
+        return Reply(entry.refuse(request, check), check)
+
+    def answers(self) -> list[Answer]:
+        """Drains the answers that are ready, in the order in which they were given."""
+        ready, self._desk.answers = self._desk.answers, []
+        return ready
+
+    def events(self) -> list[Event]:
+        """Drains what happened; beyond 262,144 events the oldest are lost."""
+        happened = list(self._desk.events)
+        self._desk.events.clear()
+        return happened
+
+    def gone(self, ticket: int) -> None:
+        """Who asked has hung up: no answer will be given. Its member stays, as in Kafka."""
+        self._desk.drop(ticket)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their answer."""
+        return len(self._desk.waiting)
+
+    # time
+
+    def tick(self, now: int) -> None:
+        """Expires what is due, each operation as of its own deadline."""
+        self._desk.purgatory.tick(now)
+        self._desk.now = max(self._desk.now, now)
+
+    @property
+    def due(self) -> int | None:
+        """When tick must be called next; None when nothing waits."""
+        return self._desk.purgatory.due
+
+    # what may be seen and switched
+
+    @property
+    def settings(self) -> Settings:
+        return self._desk.settings
+
+    @property
+    def groups(self) -> dict[str, Any]:
+        """By id: Group, or ConsumerGroup."""
+        return self._desk.groups
+
+    @property
+    def offsets(self) -> offsets.Offsets:
+        """Committed offsets, and those of open transactions."""
+        return self._desk.offsets
+
+    @property
+    def active(self) -> bool:
+        """False: every request is answered with COORDINATOR_NOT_AVAILABLE."""
+        return self._desk.active
+
+    @active.setter
+    def active(self, active: bool) -> None:
+        self._desk.active = active
+
+    @property
+    def owns(self) -> Callable[[str], bool]:
+        """Whether this coordinator is that group's; else NOT_COORDINATOR."""
+        return self._desk.owns
+
+    @owns.setter
+    def owns(self, owns: Callable[[str], bool]) -> None:
+        self._desk.owns = owns
+
+    @property
+    def loading(self) -> set[str]:
+        """Groups that are being loaded: COORDINATOR_LOAD_IN_PROGRESS, and NONE to classic heartbeats."""
+        return self._desk.loading
+
+    @loading.setter
+    def loading(self, groups: set[str]) -> None:
+        self._desk.loading = groups
+
+    @property
+    def may(self) -> Callable[[Caller, str], bool]:
+        """Whether the caller may use that group; else GROUP_AUTHORIZATION_FAILED."""
+        return self._desk.may
+
+    @may.setter
+    def may(self, may: Callable[[Caller, str], bool]) -> None:
+        self._desk.may = may
+
+    def forget(self, group: str) -> bool:
+        """Drops a group as if another broker took it over: whoever waits gets NOT_COORDINATOR. Offsets stay."""
+        found = self._desk.groups.get(group)
+        if found is not None:
+            kind_of(found).end(self._desk, found, "the coordinator gave it up")
+        return found is not None
+
+    def expire(self, group: str, member: str, now: int) -> bool:
+        """Ends a member's session; says whether there was such a member."""
+        self.tick(now)
+        found = self._desk.groups.get(group)
+        if found is None:
+            return False
+        expired = kind_of(found).expire(self._desk, found, member)
+        if isinstance(found, ConsumerGroup):
+            consumer_desk.settle(self._desk, found)
+        return expired
+
+    def end_transaction(self, producer: int, commit: bool) -> None:
+        """A transaction ended: its offsets become the groups', or vanish."""
+        self._desk.offsets.end_transaction(producer, commit)
+
+    def topics_changed(self, now: int) -> None:
+        """Topics came, went or grew."""
+        self.tick(now)
+        for group in self._desk.groups.values():
+            if isinstance(group, ConsumerGroup):
+                group.topics_changed()
+                consumer_desk.settle(self._desk, group)
