@@ -41,7 +41,7 @@ def command(
         raise UnknownName("message", name, (f"{api}Request", f"{api}Response"))
     message = found.message
     codec = chosen.codec(message.name, version)
-    out = codec.encode(from_json(codec.plan, _read(text)))
+    out = codec.encode(from_json(codec.plan, read_json(text)))
     if header or size:
         key = found.definition.key
         if not found.definition.is_api or key is None:
@@ -64,7 +64,7 @@ def command(
         sys.stdout.buffer.flush()
 
 
-def _read(text: str) -> str:
+def read_json(text: str) -> str:
     """The JSON: what was given, or what stands in the file or on stdin."""
     if text != "-" and not text.startswith("@"):
         return text

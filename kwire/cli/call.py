@@ -1,0 +1,192 @@
+"""kwire call: one request to a broker, and both frames."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from kwire.cli.brokers import Link, broker_options
+from kwire.cli.options import Name, Version, library, schema_option
+from kwire.errors import EncodeError, Exit, UnknownName
+
+if TYPE_CHECKING:
+    from kwire.client.connection import Connection
+    from kwire.client.exchange import Exchange
+    from kwire.codec.library import Library
+    from kwire.schema.model import Definition
+
+FORMATS = ("text", "tree", "json", "hex")
+
+
+class Views(NamedTuple):
+    """What is shown, as the options say."""
+
+    output: str
+    quiet: bool
+    full: bool
+    notes: bool
+    inner: bool
+    elements: int
+    show_secrets: bool
+
+
+@click.command()
+@click.argument("broker")
+@click.argument("name", metavar="API", type=Name())
+@click.argument("text", metavar="[JSON]", required=False)
+@click.option("-v", "--version", type=Version(), help="The version to ask; else the newest that both sides know.")
+@click.option("--yes", is_flag=True, help="Send also what changes something on the broker.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the request, send nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="Show the answer alone.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
+@click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
+@click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")
+@click.option("--elements", type=click.IntRange(1), metavar="N", help="At most N elements of each array.")
+@click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets.")
+@broker_options
+@schema_option
+def command(
+    broker: str, name: str, text: str | None, version: int | None, yes: bool, dry_run: bool, quiet: bool, output: str,
+    full: bool, notes: bool, inner: bool, elements: int | None, show_secrets: bool, link: Link, schema: Path | None,
+) -> int:  # fmt: skip
+    """Sends one request to BROKER (host:9092) and shows it and its answer, byte by byte.
+
+    JSON is the request's body: an argument, @FILE, or - for stdin. Fields that are missing get what clients send, else
+    the schema's default; kwire explain API shows an example. Without -v the newest version is taken that both sides
+    know and that has all fields given. What changes something on the broker needs --yes.
+    """
+    from kwire.cli.encode import read_json as read_json
+    from kwire.client.address import Address
+    from kwire.client.effects import changes
+
+    chosen = library(schema)
+    definition = chosen.registry.find(name).definition
+    if not definition.is_api or definition.key is None:
+        raise UnknownName("API", name)
+    if version is not None:
+        chosen.plan(definition.messages[0].name, version)
+    given = "{}" if text is None else read_json(text)
+    address = Address.parse(broker)
+    views = Views(output, quiet, full, notes, inner, elements or 0, show_secrets)
+    if dry_run:
+        high = definition.messages[0].versions.high
+        at, body = _body(chosen, definition, given, version, high)
+        return _dry(chosen, definition, at, body, link, views)
+    early = _body(chosen, definition, given, version, definition.messages[0].versions.high)
+    effect = changes(definition.key, *early)
+    if effect and not yes:
+        raise click.UsageError(f"{definition.name} {effect}; --yes sends it, --dry-run shows it")
+    exchange = _ask(chosen, definition, given, version, address, link)
+    _show(exchange, views)
+    return _status(exchange)
+
+
+def _body(
+    chosen: Library, definition: Definition, given: str, version: int | None, high: int, low: int = 0
+) -> tuple[int, dict[str, Any]]:
+    """The version and the body: the one asked for, or the newest up to high that has all fields given. Raises
+    EncodeError, that of the newest, when none has."""
+    from kwire.client.defaults import filled
+    from kwire.render.jsonform import from_json
+
+    request = definition.messages[0]
+    first: EncodeError | None = None
+    for number in [version] if version is not None else range(high, max(low, request.versions.low) - 1, -1):
+        plan = chosen.plan(request.name, number)
+        try:
+            return number, filled(definition.name, plan, from_json(plan, given))
+        except EncodeError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _ask(
+    chosen: Library, definition: Definition, given: str, version: int | None, address: Any, link: Link
+) -> Exchange:
+    """Connects, agrees on a version, sends. A broker that closes instead of answering is asked why."""
+    from kwire.client.connection import Connection
+    from kwire.client.diagnose import why_closed
+    from kwire.client.failure import Failure
+
+    connection = Connection.open(
+        address, link.security, client_id=link.client_id, timeout=link.timeout, library=chosen,
+        negotiate=version is None or link.security.mechanism is not None,
+    )  # fmt: skip
+    with connection:
+        number, body = _agreed(connection, chosen, definition, given, version)
+        try:
+            silent = definition.name == "Produce" and body.get("Acks") == 0
+            return connection.request(definition.name, number, body, answer=not silent)
+        except Failure as failure:
+            if failure.kind != "closed":
+                raise
+            why = why_closed(address, link.security, definition.name, number, link.timeout, chosen)
+            raise Failure("closed", address, failure.reason, why or "") from failure
+
+
+def _agreed(
+    connection: Connection, chosen: Library, definition: Definition, given: str, version: int | None
+) -> tuple[int, dict[str, Any]]:
+    if version is not None:
+        return _body(chosen, definition, given, version, version)
+    high = connection.version(definition.name)
+    theirs = (connection.offered or {}).get(definition.key or 0)
+    number, body = _body(chosen, definition, given, None, high, theirs.low if theirs else 0)
+    if number != high:
+        print(f"kwire: {definition.name} v{number}, the newest with these fields; both know v{high}", file=sys.stderr)
+    return number, body
+
+
+def _dry(chosen: Library, definition: Definition, version: int, body: dict[str, Any], link: Link, views: Views) -> Exit:
+    from kwire.client.exchange import request_frame
+    from kwire.codec.frames import decode_frame
+
+    data = request_frame(chosen, definition.name, version, body, 1, link.client_id)
+    _frames([(decode_frame(data, size=True, library=chosen), data)], chosen, views, {})
+    return Exit.OK
+
+
+def _show(exchange: Exchange, views: Views) -> None:
+    frames = exchange.frames()
+    about = {
+        "broker": exchange.broker, "client": exchange.client, "api": exchange.api, "api_version": exchange.version,
+        "time": exchange.time, "took_ns": exchange.took if exchange.answered else None,
+    }  # fmt: skip
+    _frames(frames[1:] if views.quiet else frames, exchange.library, views, about)
+
+
+def _frames(frames: list[tuple[Any, bytes]], chosen: Library, views: Views, about: dict[str, Any]) -> None:
+    from kwire.cli.output import show, width
+    from kwire.render.asked import call_line, frame_lines, frame_record
+    from kwire.render.jsonform import dumps
+
+    if views.output == "json":
+        bodies = {frame.kind: frame_record(frame, data, chosen, views.inner, views.show_secrets)
+                  for frame, data in frames}  # fmt: skip
+        print(dumps(bodies["response"] if views.quiet and "response" in bodies else about | bodies))
+        return
+    lines = call_line(about, width()) if about and not views.quiet else []
+    for frame, data in frames:
+        lines += [[]] if lines else []
+        lines += frame_lines(
+            frame, data, chosen, views.output, width(), full=views.full, notes=views.notes,
+            elements=views.elements, show_secrets=views.show_secrets,
+        )  # fmt: skip
+    show(lines)
+
+
+def _status(exchange: Exchange) -> Exit:
+    """1 for an answer that carries an error code or cannot be read."""
+    if exchange.response is None:
+        return Exit.OK
+    frame, _ = exchange.frames()[1]
+    errors = any(
+        span.slot is not None and span.slot.field.error and isinstance(span.value, int) and span.value
+        for _, span in frame.span.walk()
+    )
+    return Exit.MALFORMED if errors or frame.quality not in ("ok", "trailing") else Exit.OK

@@ -1,0 +1,237 @@
+"""One connection to a broker: a blocking socket on which every wait has a deadline.
+
+Opening it goes as Kafka's own clients do: TCP, TLS, ApiVersions (where the broker does not know our version, once more
+with one that it named, KIP-511), SaslHandshake v1, SaslAuthenticate. Everything that was asked is kept in exchanges
+until take() fetches it.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from kwire.client.address import Address
+from kwire.client.exchange import Body, Exchange, request_frame
+from kwire.client.failure import Failure
+from kwire.client.inbox import Inbox
+from kwire.client.login import log_in
+from kwire.client.security import Security, tls_failure, wrap
+from kwire.client.software import SAID
+from kwire.codec.headers import API_VERSIONS
+from kwire.codec.library import Library, builtin_library
+from kwire.errors import UnknownName
+from kwire.schema.model import Versions
+
+UNSUPPORTED_VERSION = 35
+CHUNK = 1 << 18
+KEPT = 10_000  # exchanges that nobody fetched; older ones are dropped
+CLIENT_ID = "kwire"
+
+
+class Connection:
+    """open() makes one. offered: by API key the versions that the broker takes, None when it was not asked."""
+
+    def __init__(
+        self, sock: socket.socket, address: Address, client_id: str | None = CLIENT_ID, timeout: float = 10.0,
+        library: Library | None = None,
+    ) -> None:  # fmt: skip
+        self.address, self.client_id, self.timeout = address, client_id, timeout
+        self.library = library or builtin_library()
+        self.offered: dict[int, Versions] | None = None
+        self.closed = False
+        self.exchanges: list[Exchange] = []
+        self.client = str(Address(*sock.getsockname()[:2]))
+        self._socket, self._inbox, self._next = sock, Inbox(address), 0
+
+    @classmethod
+    def open(
+        cls, address: Address, security: Security = Security(), *, client_id: str | None = CLIENT_ID,  # noqa: B008
+        timeout: float = 10.0, library: Library | None = None, negotiate: bool = True,
+    ) -> Connection:  # fmt: skip
+        """Connects, and logs in where security says so. timeout: seconds for each step. negotiate: ask which versions
+        the broker takes. Raises Failure, Refusal; KwireError and OSError for unusable certificate files."""
+        plain = dial(address, timeout)
+        try:
+            sock = wrap(plain, address, security) if security.tls else plain
+        except BaseException:
+            plain.close()
+            raise
+        connection = cls(sock, address, client_id, timeout, library)
+        try:
+            if negotiate:
+                connection.negotiate()
+            if security.mechanism:
+                log_in(connection, security)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.closed = True
+        self._socket.close()
+
+    def take(self) -> list[Exchange]:
+        """What was asked since the last call."""
+        taken, self.exchanges = self.exchanges, []
+        return taken
+
+    # ---------------------------------------------------------------- versions
+
+    def negotiate(self) -> Exchange:
+        """Asks ApiVersions and keeps the answer in offered."""
+        newest = self.library.message("ApiVersionsRequest").versions.high
+        exchange = self.request("ApiVersions", newest, SAID if newest >= 3 else {})
+        body = exchange.body()
+        if body.get("ErrorCode") == UNSUPPORTED_VERSION:
+            theirs: Body = next((row for row in body.get("ApiKeys") or [] if row.get("ApiKey") == API_VERSIONS), {})
+            version = min(newest - 1, int(theirs.get("MaxVersion", 0)))
+            exchange = self.request("ApiVersions", max(version, 0), SAID if version >= 3 else {})
+            body = exchange.body()
+        if body.get("ErrorCode"):
+            raise Failure("unsupported", self.address, f"ApiVersions is answered with error {body['ErrorCode']}")
+        rows = body.get("ApiKeys") or []
+        self.offered = {row["ApiKey"]: Versions(row["MinVersion"], row["MaxVersion"]) for row in rows}
+        return exchange
+
+    def version(self, api: str) -> int:
+        """The newest version that both sides know; without ApiVersions, ours. Raises Failure (unsupported)."""
+        definition = self.library.registry.find(api).definition
+        ours = definition.messages[0].versions
+        if self.offered is None or definition.key is None:
+            return ours.high
+        theirs = self.offered.get(definition.key)
+        if theirs is None:
+            raise Failure("unsupported", self.address, f"this listener does not serve {definition.name}")
+        both = ours.within(theirs)
+        if not both:
+            raise Failure("unsupported", self.address, f"takes {definition.name} v{theirs}, kwire knows v{ours}")
+        return both.high
+
+    # ---------------------------------------------------------------- asking
+
+    def request(
+        self, api: str, version: int, body: Body, timeout: float | None = None, answer: bool = True
+    ) -> Exchange:
+        """Sends and waits for the answer, at most timeout (the connection's otherwise) seconds. answer: False where
+        none is due. Raises Failure, EncodeError, UnknownName."""
+        definition = self.library.registry.find(api).definition
+        if definition.key is None or not definition.is_api:
+            raise UnknownName("API", api)
+        self._next = (self._next + 1) & 0x7FFFFFFF
+        frame = request_frame(self.library, definition.name, version, body, self._next, self.client_id)
+        deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
+        asked = Exchange(
+            self.library, definition.name, definition.key, version, self._next, self.client, str(self.address),
+            frame, time.time_ns(),
+        )  # fmt: skip
+        try:
+            self._send(frame, deadline, asked.name)
+            if answer:
+                response = self._receive(asked, deadline)
+                asked = replace(asked, response=response, answered=time.time_ns())
+        except BaseException:  # an interrupt too: the answer that comes later is nobody's
+            self.close()
+            raise
+        finally:
+            self._keep(asked)
+        return asked
+
+    def _keep(self, exchange: Exchange) -> None:
+        self.exchanges.append(exchange)
+        if len(self.exchanges) > KEPT:
+            del self.exchanges[: KEPT // 2]
+
+    def _send(self, frame: bytes, deadline: float, name: str) -> None:
+        try:
+            self._socket.settimeout(_left(deadline))
+            self._socket.sendall(frame)
+        except TimeoutError as error:
+            raise Failure("timeout", self.address, f"does not take {name} of {len(frame):,} bytes in time") from error
+        except ssl.SSLError as error:
+            raise tls_failure(self.address, error) from error
+        except OSError as error:
+            raise self._lost(name, error) from error
+
+    def _receive(self, asked: Exchange, deadline: float) -> bytes:
+        while True:
+            frame = self._inbox.frame()
+            if frame is not None:
+                got = int.from_bytes(frame[4:8], "big", signed=True)
+                if got != asked.correlation_id:
+                    reason = f"answers {asked.name} (correlation id {asked.correlation_id}) with id {got}"
+                    raise Failure("malformed", self.address, reason)
+                return frame
+            self._inbox.feed(self._more(asked.name, deadline))
+
+    def _more(self, name: str, deadline: float) -> bytes:
+        try:
+            self._socket.settimeout(_left(deadline))
+            data = self._socket.recv(CHUNK)
+        except TimeoutError as error:
+            raise self._silent(name) from error
+        except ssl.SSLError as error:
+            raise tls_failure(self.address, error) from error
+        except OSError as error:
+            raise self._lost(name, error) from error
+        if not data:
+            raise self._lost(name, None)
+        return data
+
+    def _silent(self, name: str) -> Failure:
+        """No answer in time, or the beginning of one."""
+        if len(self._inbox):
+            reason = f"timed out in the answer to {name}: {self._inbox.short()} came"
+            return Failure("timeout", self.address, reason)
+        hint = "Kafka answers this at once: a broker that hangs, or no broker" if name.startswith("ApiVersions") else ""
+        return Failure("timeout", self.address, f"timed out: no answer to {name}", hint)
+
+    def _lost(self, name: str, error: OSError | None) -> Failure:
+        """The peer closed; what came before it may tell why."""
+        if len(self._inbox):
+            if len(self._inbox) < 4:
+                return self._inbox.not_kafka()
+            return Failure("closed", self.address, f"closed in the answer to {name}: {self._inbox.short()} came")
+        how = "reset" if isinstance(error, ConnectionResetError) else "closed"
+        hint = "brokers before 0.10 do that, and what is no broker" if name.startswith("ApiVersions") else ""
+        return Failure("closed", self.address, f"{how} the connection instead of an answer to {name}", hint)
+
+
+def dial(address: Address, timeout: float) -> socket.socket:
+    """A TCP connection. Raises Failure: name, refused, timeout, unreachable."""
+    if not address.host or not 0 < address.port < 65536:  # as a broker may say it
+        raise Failure("name", address, "no address to connect to")
+    try:
+        sock = socket.create_connection(address, timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except socket.gaierror as error:
+        raise Failure("name", address, f"no address for {address.host}: {error.strerror}") from error
+    except ValueError as error:
+        raise Failure("name", address, "no host name") from error
+    except TimeoutError as error:
+        reason = f"no TCP connection within {timeout:g} s: packets are dropped, or the host is down"
+        raise Failure("timeout", address, reason) from error
+    except ConnectionRefusedError as error:
+        raise Failure("refused", address, "connection refused: nothing listens there") from error
+    except OSError as error:
+        raise Failure("unreachable", address, f"cannot be reached: {error.strerror or error}") from error
+    return sock
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
