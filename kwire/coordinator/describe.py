@@ -24,6 +24,9 @@ CONFIG_OPERATIONS = 1 << 10 | 1 << 11  # describe and alter configs: groups have
 
 def list_groups(desk: Desk, request: Request) -> Reply:
     """ListGroups: groups that this broker coordinates and the caller may see, by state and type."""
+    if not desk.active:
+        check = Check(gates.ACTIVE.number, gates.ACTIVE.name, gates.ACTIVE.error, "the coordinator is not active")
+        return Reply({"ErrorCode": check.error, "Groups": []}, check)
     states = {state.strip().lower() for state in request.body.get("StatesFilter") or ()}
     types = {kind.strip().lower() for kind in request.body.get("TypesFilter") or ()}
     listed = [

@@ -45,7 +45,7 @@ def trie_order(keys: Iterable[str], shift: int = 0) -> list[str]:
 
 
 class HashOrdered(MutableMapping[str, V], Generic[V]):
-    """Look-ups are a dict's; the order is worked out when it is asked for and keys have come or gone."""
+    """Look-ups are a dict's; the order is worked out when it is asked for and keys have come."""
 
     __slots__ = ("_items", "_order", "_scala", "_size")
 
@@ -65,13 +65,17 @@ class HashOrdered(MutableMapping[str, V], Generic[V]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[str]:
-        if self._order is None:
-            mask = self._size - 1
-            if self._scala:
-                self._order = sorted(self._items, key=lambda key: (java_hash(key) & mask, _signed(java_hash(key))))
-            else:
-                self._order = sorted(self._items, key=lambda key: java_hash(key) & mask)
-        return iter(self._order)
+        order = self._order = self._sorted() if self._order is None else self._order
+        while order and order[-1] not in self._items:
+            order.pop()
+        return (key for key in reversed(order) if key in self._items)
+
+    def _sorted(self) -> list[str]:
+        """The keys, last ones first, so that those that go from the front cost nothing."""
+        mask = self._size - 1
+        if self._scala:
+            return sorted(self._items, key=lambda key: (java_hash(key) & mask, _signed(java_hash(key))))[::-1]
+        return sorted(self._items, key=lambda key: java_hash(key) & mask)[::-1]
 
     def __setitem__(self, key: str, value: V) -> None:
         if key not in self._items:
@@ -82,4 +86,3 @@ class HashOrdered(MutableMapping[str, V], Generic[V]):
 
     def __delitem__(self, key: str) -> None:
         del self._items[key]
-        self._order = None

@@ -44,6 +44,19 @@ def test_joins_extend_the_delay_up_to_the_rebalance_timeout(
     assert len(event.facts["members"]) == len(joins_at)
 
 
+@pytest.mark.parametrize(("era", "ends_at"), [((4, 3), 9_000), ((3, 9), 6_000)])
+def test_a_group_that_was_empty_is_held_back_longer_from_4_0_on(lab: Make, era: tuple[int, int], ends_at: int) -> None:
+    made = lab(era=era, group_initial_rebalance_delay_ms=3_000)
+    made.join(version=3)
+    made.wait(3_000)
+    made.leave(("a-1", None))
+    made.join(version=3)
+    made.wait(1_000)
+    made.join(version=3)
+    made.wait(20_000)
+    assert [event.time // MS for event in made.events("generation")] == [3_000, ends_at]
+
+
 def test_before_0_11_nothing_is_held_back(lab: Make) -> None:
     made = lab(era=(0, 10), group_initial_rebalance_delay_ms=3_000)
     assert made.body(made.join(version=0))["GenerationId"] == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kwire.coordinator.hashorder import HashOrdered, java_hash
+from kwire.coordinator.hashorder import HashOrdered, java_hash, trie_order
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,45 @@ def test_a_key_that_comes_back_goes_behind_in_its_bucket() -> None:
     table["a"] = 3
     table["q"] = 4
     assert list(table.items()) == [("q", 4), ("a", 3)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "order"),
+    [
+        (["q", "a", "p"], ["p", "a", "q"]),  # within a bucket by hash, whoever came first
+        ([*"abcdefghijkp"], [*"abcdefghijkp"]),  # 12 keys: 32 buckets already, so p no longer shares the first
+        ([*"abcdefghijp"], ["p", *"abcdefghij"]),
+    ],
+)
+def test_scalas_mutable_map(keys: list[str], order: list[str]) -> None:
+    table: HashOrdered[int] = HashOrdered(scala=True)
+    for key in keys:
+        table[key] = 0
+    assert list(table) == order
+
+
+@pytest.mark.parametrize(
+    ("keys", "order"),
+    [
+        (["sticky", "range"], ["range", "sticky"]),
+        (
+            ["sticky", "cooperative-sticky", "roundrobin", "range"],
+            ["range", "roundrobin", "cooperative-sticky", "sticky"],
+        ),
+        (["a", "b", "A"], ["b", "A", "a"]),  # A and a share the first five bits, so b, alone in its place, comes first
+        (["BB", "Aa"], ["BB", "Aa"]),
+        ([], []),
+    ],
+)
+def test_scalas_immutable_map(keys: list[str], order: list[str]) -> None:
+    assert trie_order(keys) == order
+
+
+def test_going_keeps_the_order_of_those_that_stay() -> None:
+    table: HashOrdered[int] = HashOrdered()
+    for key in "cabd":
+        table[key] = 0
+    for gone, left in (("a", "bcd"), ("c", "bd"), ("b", "d")):
+        del table[gone]
+        assert list(table) == [*left]
+        assert next(iter(table)) == left[0]

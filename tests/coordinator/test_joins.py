@@ -106,6 +106,15 @@ def test_protocols_are_voted_on(lab: Make, members: list[list[str]], chosen: str
     assert made.group.protocol == chosen
 
 
+@pytest.mark.parametrize(("era", "chosen"), [((4, 3), "sticky"), ((3, 9), "range")])
+def test_a_tie_of_votes_goes_by_the_order_of_the_hash_map(lab: Make, era: tuple[int, int], chosen: str) -> None:
+    made = lab(era=era, group_initial_rebalance_delay_ms=100)
+    made.join(version=3, protocols={"range": b"", "sticky": b""})
+    made.join(version=3, protocols={"sticky": b"", "range": b""})
+    made.wait(10_000)
+    assert made.group.protocol == chosen
+
+
 @pytest.mark.parametrize(
     ("state", "who", "changed", "rebalances"),
     [
@@ -342,6 +351,15 @@ def test_who_leaves_while_it_syncs_gets_an_answer(lab: Make) -> None:
     waiting = made.sync(b, 2)
     made.leave((b, None))
     assert made.body(waiting)["ErrorCode"] == 25
+
+
+@pytest.mark.parametrize(("era", "state"), [((4, 3), "PreparingRebalance"), ((3, 9), "Stable")])
+def test_an_id_given_back_rebalances_from_4_0_on(lab: Make, era: tuple[int, int], state: str) -> None:
+    made = lab(era=era)
+    made.stable("a")
+    made.join(client="b")
+    made.leave(("b-2", None))
+    assert made.group.state == state
 
 
 def test_an_id_handed_out_may_be_given_back(lab: Make) -> None:
