@@ -34,7 +34,7 @@ OPTIONS = [
     for name, command in EVERY
     for parameter in command.params
     if isinstance(parameter, click.Option)
-    for option in parameter.opts
+    for option in (*parameter.opts, *parameter.secondary_opts)
 ]
 
 
@@ -62,7 +62,12 @@ def test_every_choice_of_decode_stands_in_the_readme(parameter: str) -> None:
 
 
 def test_every_option_of_the_readme_exists() -> None:
-    known = {option for _, command in EVERY for parameter in command.params for option in parameter.opts}
+    known = {
+        option
+        for _, command in EVERY
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     named = set(re.findall(r"`(--[a-z-]+)", README)) - {"--help", "--version"}
     assert named - known == set()
 
@@ -74,9 +79,12 @@ def test_every_command_of_the_readme_exists() -> None:
     assert named <= set(COMMANDS)
 
 
+FENCED = r"^```\n\$ (kwire [^|\n]*)\n(.*?)^```$"
+INDENTED = r"^ {4}\$ (kwire [^|\n]*)\n((?:.*\n)+?)(?=\n(?! ))"
 SHOWN = [
     pytest.param(match.group(1), match.group(2), id=match.group(1)[:60])
-    for match in re.finditer(r"^(?: {4})?\$ (kwire [^|\n]*)\n((?:(?!```).*\n)+?)(?=```|\n(?! ))", README, re.MULTILINE)
+    for pattern, flags in ((FENCED, re.MULTILINE | re.DOTALL), (INDENTED, re.MULTILINE))
+    for match in re.finditer(pattern, README, flags)
 ]
 
 

@@ -15,17 +15,23 @@ from kwire import __version__
 from kwire.errors import Exit, KwireError
 
 COMMANDS = {  # name: (module, what it does)
+    "demo": ("demo", "A group's life on an embedded broker, captured and explained, in ten seconds."),
     "explain": ("explain", "The reference: a message, an API key, an error, a field, a type."),
     "apis": ("apis", "All APIs in a table."),
     "errors": ("errors_table", "All error codes in a table."),
     "decode": ("decode", "Bytes to a diagram: a file or stdin, in whatever form they were pasted."),
+    "encode": ("encode", "A message's JSON to bytes."),
     "read": ("read", "A capture's exchanges, a line each."),
     "sniff": ("sniff", "The same, live from an interface."),
     "stats": ("stats", "A capture in numbers: APIs, clients, brokers, topics, connections."),
+    "groups": ("groups", "Consumer groups: who joined, left, was evicted and why; rebalances; verdicts."),
+    "trace": ("trace", "How far a consumer came: its seven steps, and what it waits for."),
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
     "sql": ("sql", "Captures, asked in SQL."),
-    "encode": ("encode", "A message's JSON to bytes."),
+    "call": ("call", "One request to a broker, and both frames."),
+    "walk": ("walk", "A consumer's start against a broker, step by step."),
+    "broker": ("broker", "A Kafka in this process, to test clients against; fails on purpose."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
 }
 

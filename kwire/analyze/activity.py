@@ -1,0 +1,59 @@
+"""When clients say anything at all: a consumer that is silent on every connection is stopped, paused or cut off; one
+that goes on fetching while its heartbeats stop is not."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange
+
+QUIET = 2_000_000_000  # ns from which silence is kept
+MOST_CLIENTS = 100_000
+MOST_GAPS = 32
+
+Who = tuple[str, str]  # client id and address
+
+
+class Activity:
+    """add(exchange) for all of a capture, in the order of time."""
+
+    def __init__(self) -> None:
+        self.last: dict[Who, int] = {}
+        self._gaps: dict[Who, deque[tuple[int, int]]] = {}
+        self._hosts: dict[str, str] = {}
+        self.first_time: int | None = None
+        self.last_time = 0
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange."""
+        request = exchange.request
+        time = exchange.time
+        if self.first_time is None:
+            self.first_time = time
+        self.last_time = max(self.last_time, (exchange.response or exchange.first).time)
+        if request is None:
+            return
+        name = exchange.conversation.name
+        host = self._hosts.get(name)
+        if host is None:
+            if len(self._hosts) >= MOST_CLIENTS:
+                self._hosts.clear()
+            host = self._hosts[name] = exchange.conversation.ends[0].rpartition(":")[0].strip("[]")
+        who = request.client_id or "", host
+        last = self.last.get(who)
+        if last is not None and time - last > QUIET:
+            self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((last, time))
+        if last is not None or len(self.last) < MOST_CLIENTS:
+            self.last[who] = max(time, last or 0)
+
+    def silence(self, client_id: str, host: str, at: int) -> tuple[int, int | None] | None:
+        """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not
+        silent then, or nothing is known of it."""
+        who = client_id, host
+        for start, end in self._gaps.get(who, ()):
+            if start <= at <= end:
+                return start, end
+        last = self.last.get(who)
+        return (last, None) if last is not None and at - last > QUIET else None

@@ -1,0 +1,152 @@
+"""What members and coordinators say to each other: exchanges of the group APIs, read once into one shape.
+
+Everything else in a capture is told by its API key and left undecoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.analyze.findings import Reference
+from kwire.coordinator.bodies import shape
+from kwire.coordinator.words import Check
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange, Message
+
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
+TXN_OFFSET_COMMIT, DELETE_GROUPS, OFFSET_DELETE = 28, 42, 47
+CONSUMER_HEARTBEAT, SHARE_HEARTBEAT, STREAMS_HEARTBEAT = 68, 76, 88
+EPOCH_HEARTBEATS = {CONSUMER_HEARTBEAT: "consumer", SHARE_HEARTBEAT: "share", STREAMS_HEARTBEAT: "streams"}
+CLASSIC = (JOIN, HEARTBEAT, LEAVE, SYNC)
+COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
+CUT = ("truncated", "gap")
+KEYS = {*CLASSIC, *COMMITS, *EPOCH_HEARTBEATS, OFFSET_FETCH, FIND_COORDINATOR, DELETE_GROUPS, OFFSET_DELETE}
+
+
+@dataclass(slots=True)
+class Call:
+    """A request about one group, with its answer.
+
+    member is "" where none is named; generation: the one that the request claims, an epoch where groups have those.
+    asked_at, ns: when the whole request was there; answered_at: the answer's first byte, None without one. error: the
+    first error code, 0 when there is none. body, answer: the values; answer is None when it cannot be read. topic(id)
+    gives a topic's name.
+    """
+
+    key: int
+    api: str
+    version: int
+    group: str
+    member: str
+    instance: str | None
+    generation: int | None
+    error: int
+    asked_at: int
+    answered_at: int | None
+    asked: Reference
+    answered: Reference | None
+    client_id: str
+    host: str
+    broker: str
+    connection: str
+    body: dict[str, Any]
+    answer: dict[str, Any] | None
+    ending: str | None
+    topic: Callable[[UUID], str]
+    cut: bool = False  # a part of it is missing from the capture
+    check: Check | None = None  # what the model says decided
+
+    @property
+    def fine(self) -> bool:
+        """Whether it was answered without an error."""
+        return self.answered_at is not None and not self.error
+
+    def slim(self) -> Call:
+        """The same without what takes room: to be kept."""
+        body = {name: value for name, value in self.body.items() if not isinstance(value, list | bytes)}
+        if "Protocols" in self.body:
+            body["Protocols"] = [{"Name": one["Name"]} for one in self.body["Protocols"]]
+        said = (self.answer or {}).get("ErrorMessage")
+        return replace(self, body=body, answer=None if self.answer is None else {"ErrorMessage": said})
+
+    @property
+    def proof(self) -> Reference:
+        """The answer's frame; the request's without one."""
+        return self.answered or self.asked
+
+
+def calls_of(exchange: Exchange) -> Iterator[Call]:
+    """A call for each group that the exchange is about; none when it is about none, or its request cannot be read."""
+    request, response = exchange.request, exchange.response
+    kind = None if request is None else request.api
+    if request is None or kind is None or kind.key not in KEYS:
+        return
+    body = read_body(request)
+    if body is None:
+        return
+    conversation = exchange.conversation
+    client, broker = conversation.ends
+    answer = read_body(response) if response is not None else None
+    both = request, response
+    for group, member, instance, generation in _subjects(kind.key, body):
+        yield Call(
+            kind.key, kind.api, kind.version, group, member, instance, generation, exchange.error or 0,
+            request.last_time, None if response is None else response.time, Reference.of(request),
+            None if response is None else Reference.of(response), request.client_id or "",
+            client.rpartition(":")[0].strip("[]"), broker, f"{conversation.capture} {conversation.name}", body, answer,
+            exchange.ending, conversation.topics.name, any(one is not None and one.quality in CUT for one in both),
+        )  # fmt: skip
+
+
+def is_unread(exchange: Exchange) -> bool:
+    """Whether it is about a group, but nobody knows which."""
+    request = exchange.request
+    about = request is not None and request.api is not None and request.api.key in KEYS
+    return about and request is not None and read_body(request) is None
+
+
+def read_body(message: Message) -> dict[str, Any] | None:
+    """A body's values; of one that the capture cut off, those that are there, and defaults for the rest."""
+    body = message.body()
+    kind = message.api
+    if body is not None or kind is None or not kind.supported or message.quality not in CUT:
+        return body
+    definition = kind.message(message.kind)
+    span = next((one for one in message.frame().span.children if one.type == "message"), None)
+    if definition is None or span is None:
+        return None
+    there = {
+        one.name: one.value
+        for one in span.children
+        if one.slot is not None and not one.slot.array and not one.slot.struct and isinstance(one.value, str | int)
+    }
+    first = next(iter(kind.plan(message.kind).root.slots), None)
+    if first is None or first.name not in there:
+        return None
+    return shape(definition.name, kind.version, there)
+
+
+Subject = tuple[str, str, str | None, int | None]
+
+
+def _subjects(key: int, body: dict[str, Any]) -> Iterator[Subject]:
+    """The groups that a request names, with member id, instance id and generation or epoch."""
+    if key == FIND_COORDINATOR:
+        if body.get("KeyType", 0) == 0:
+            for name in body.get("CoordinatorKeys") or [body.get("Key")]:
+                if isinstance(name, str):
+                    yield name, "", None, None
+    elif key == DELETE_GROUPS:
+        for name in body["GroupsNames"]:
+            yield name, "", None, None
+    elif key == OFFSET_FETCH and "Groups" in body:
+        for group in body["Groups"]:
+            yield group["GroupId"], group.get("MemberId") or "", None, group.get("MemberEpoch")
+    else:
+        generation = body.get("GenerationId", body.get("GenerationIdOrMemberEpoch", body.get("MemberEpoch")))
+        instance = body.get("GroupInstanceId", body.get("InstanceId"))
+        yield body["GroupId"], body.get("MemberId") or "", instance, generation

@@ -1,0 +1,92 @@
+"""What a judgement is made of: a severity, a line that says it, the frames that prove it, and what to do.
+
+Every command that judges (groups, trace, audit, doctor) gives findings of this one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Message
+
+SEVERITIES = ("error", "warning", "note")
+SECOND = 1_000_000_000
+
+
+class Reference(NamedTuple):
+    """A frame of a capture. packet: the number of the packet with its first byte, as kwire decode --frame takes it;
+    time: ns since the epoch."""
+
+    capture: str
+    packet: int
+    time: int
+    connection: str
+    message: str
+
+    @classmethod
+    def of(cls, message: Message) -> Reference:
+        """Where a message stands."""
+        conversation = message.conversation
+        return cls(conversation.capture, message.packet, message.time, conversation.name, message.name)
+
+    def row(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "capture": self.capture, "frame": self.packet, "time": self.time, "connection": self.connection,
+            "message": self.message,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """severity: one of SEVERITIES; what: one line; advice: what to do, empty when nothing; subject: what it is about,
+    as "group billing"; time: when, ns since the epoch."""
+
+    severity: str
+    what: str
+    evidence: tuple[Reference, ...] = ()
+    advice: str = ""
+    subject: str = ""
+    time: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "severity": self.severity, "subject": self.subject, "time": self.time, "what": self.what,
+            "advice": self.advice, "evidence": [reference.row() for reference in self.evidence],
+        }  # fmt: skip
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """By severity, then by time."""
+    return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.time))
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Moments as text: seconds since start (ns since the epoch), or the time of day, UTC, without one."""
+
+    start: int | None = None
+
+    def __call__(self, moment: int) -> str:
+        """As "12.031"."""
+        if self.start is None:
+            seconds, rest = divmod(moment, SECOND)
+            return f"{datetime.fromtimestamp(seconds, UTC):%H:%M:%S}.{rest // 1_000_000:03d}"
+        milli = (moment - self.start) // 1_000_000
+        sign = "-" if milli < 0 else ""
+        return f"{sign}{abs(milli) // 1000}.{abs(milli) % 1000:03d}"
+
+
+def lasted(ns: int) -> str:
+    """A length of time: 12 ms, 6.0 s, 4.5 min, 2.1 h."""
+    seconds = abs(ns) / SECOND
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.0095 else f"{seconds * 1000:.1f} ms"
+    if seconds < 119.95:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,256 @@
+"""Groups in captures: every exchange of the group APIs in the order in which the broker had it, to histories by group.
+
+add(exchange) takes a capture's exchanges as they are read, in the order of their requests; answers are put in between
+where they belong. finish() says that all are there; then verdicts.py makes findings of what was collected.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kwire.analyze.activity import Activity
+from kwire.analyze.calls import (
+    CLASSIC,
+    COMMITS,
+    CONSUMER_HEARTBEAT,
+    DELETE_GROUPS,
+    EPOCH_HEARTBEATS,
+    FIND_COORDINATOR,
+    JOIN,
+    SHARE_HEARTBEAT,
+    STREAMS_HEARTBEAT,
+    Call,
+    calls_of,
+    is_unread,
+)  # fmt: skip
+from kwire.analyze.causes import fate
+from kwire.analyze.classic import MEMBER_ID_REQUIRED, Classic
+from kwire.analyze.epoch_replay import EpochReplay
+from kwire.analyze.epochs import Epochs
+from kwire.analyze.history import COMMITTED, Budget, Committed, History, Problem
+from kwire.analyze.members import Member
+from kwire.analyze.replay import Replay
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange
+
+MOST_GROUPS = 20_000
+API_VERSIONS = 18
+NEWEST = (4, 3)
+ERAS = {  # by the highest JoinGroup version, of brokers that know JoinGroup v0 and v1, as up to 3.9
+    0: (0, 9), 1: (0, 10), 2: (0, 11), 3: (2, 0), 4: (2, 2), 5: (2, 3), 6: (2, 4), 7: (2, 7), 8: (3, 2), 9: (3, 2),
+}  # fmt: skip
+SHARE_FETCHES = (78, 79)
+OUT = {22, 25, 82, 110, 113}  # errors that say that a member is not, or not as it thinks, in the group
+COORDINATOR = {14, 15, 16}  # errors that say that the coordinator is elsewhere or not ready
+BENIGN = {0, MEMBER_ID_REQUIRED}
+
+
+class Groups:
+    """histories: by name. wanted(name) says which groups are looked at; unkept counts exchanges of groups beyond
+    MOST_GROUPS. replay: whether classic groups are held against the coordinator's model."""
+
+    def __init__(self, wanted: Callable[[str], bool] | None = None, replay: bool = True) -> None:
+        self.histories: dict[str, History] = {}
+        self.activity = Activity()
+        self.unkept = 0
+        self._wanted = wanted
+        self._waiting: list[tuple[int, int, Call]] = []
+        self._count = 0
+        self._classic: dict[str, Classic] = {}
+        self._epochs: dict[str, Epochs] = {}
+        self._replays: dict[str, Replay | EpochReplay] = {}
+        self._replay = replay
+        self._budget = Budget()
+        self._eras: dict[str, tuple[int, int]] = {}  # by broker
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange, of any API."""
+        self.activity.add(exchange)
+        api = exchange.first.api
+        if api is not None and api.key == API_VERSIONS:
+            self._learn_era(exchange)
+        if exchange.first.quality in ("truncated", "gap", "malformed") and is_unread(exchange):
+            for replay in self._replays.values():
+                replay.give_up()
+        for call in calls_of(exchange):
+            if call.group and (self._wanted is None or self._wanted(call.group)):
+                self.take(call)
+
+    def take(self, call: Call) -> None:
+        """A request about a group, with its answer."""
+        self._until(call.asked_at)
+        history = self._history(call)
+        if history is None:
+            self.unkept += 1
+            return
+        self._asked(history, call)
+        if call.answered_at is not None:
+            self._count += 1
+            heapq.heappush(self._waiting, (call.answered_at, self._count, call))
+        elif call.ending is not None:
+            self._unanswered(history, call)
+
+    def _learn_era(self, exchange: Exchange) -> None:
+        """Which release's rules a broker has, from the versions that it offers."""
+        broker = exchange.conversation.ends[1]
+        if broker in self._eras or len(self._eras) >= 1000 or exchange.response is None:
+            return
+        offered = {one["ApiKey"]: one for one in (exchange.response.body() or {}).get("ApiKeys") or ()}
+        if JOIN in offered:
+            old = offered[JOIN]["MinVersion"] < 2
+            self._eras[broker] = ERAS.get(offered[JOIN]["MaxVersion"], NEWEST) if old else NEWEST
+
+    def finish(self) -> None:
+        """All exchanges are there."""
+        self._until(None)
+        end = self.activity.last_time
+        for name in self.histories:
+            if name in self._classic:
+                self._classic[name].finish(end)
+            if name in self._epochs:
+                self._epochs[name].finish()
+
+    def _until(self, time: int | None) -> None:
+        """The answers up to a time, ns."""
+        waiting = self._waiting
+        while waiting and (time is None or waiting[0][0] <= time):
+            call = heapq.heappop(waiting)[2]
+            self._answered(self.histories[call.group], call)
+
+    def _history(self, call: Call) -> History | None:
+        known = self.histories.get(call.group)
+        if known is None:
+            if len(self.histories) >= MOST_GROUPS:
+                return None
+            known = self.histories[call.group] = History(call.group, call.asked_at, self._budget)
+        return known
+
+    def _asked(self, history: History, call: Call) -> None:
+        history.calls += 1
+        history.last = max(history.last, call.answered_at or call.asked_at)
+        if call.key != FIND_COORDINATOR:
+            history.coordinators[call.broker] += 1
+        if call.key in EPOCH_HEARTBEATS:
+            history.kinds[EPOCH_HEARTBEATS[call.key]] += 1
+            if self._replay and call.key == CONSUMER_HEARTBEAT:
+                self._replayed(history, call).asked(call)
+            self._epoch(history).asked(call)
+        elif call.key in CLASSIC:
+            history.kinds["classic"] += 1
+            tracker = self._classic.get(history.name)
+            if tracker is None:
+                tracker = self._classic[history.name] = Classic(history)
+            if self._replay:
+                self._replayed(history, call).asked(call)
+            tracker.asked(call)
+        elif call.key in COMMITS and history.name in self._replays:
+            self._replays[history.name].asked(call)
+
+    def _epoch(self, history: History) -> Epochs:
+        tracker = self._epochs.get(history.name)
+        if tracker is None:
+            tracker = self._epochs[history.name] = Epochs(history)
+        return tracker
+
+    def _replayed(self, history: History, call: Call) -> Replay | EpochReplay:
+        replay = self._replays.get(history.name)
+        if replay is None:
+            era = self._eras.get(call.broker, NEWEST)
+            replay = EpochReplay(history, era) if call.key == CONSUMER_HEARTBEAT else Replay(history, era)
+            self._replays[history.name] = replay
+        return replay
+
+    def _answered(self, history: History, call: Call) -> None:
+        if call.error and call.error not in BENIGN:
+            history.errors[call.error] += 1
+            self._wrong(history, call)
+        elif call.fine:
+            self._solve(history, call)
+        if history.name in self._replays:
+            self._replays[history.name].answered(call)
+        if history.name in self._classic:
+            self._classic[history.name].answered(call)
+        if history.name in self._epochs:
+            self._epochs[history.name].answered(call)
+        if call.key in COMMITS and call.member in history.members:
+            history.members[call.member].polled = call.asked_at
+        if call.key in COMMITS and call.fine:
+            self._committed(history, call)
+        elif call.key == DELETE_GROUPS and call.fine:
+            history.deleted = call.proof
+
+    def _label(self, history: History, call: Call) -> tuple[str, Member | None]:
+        member = history.members.get(call.member) if call.member else None
+        if member is not None:
+            return member.label, member
+        seat = history.seats.on(call.client_id, call.instance, call.connection)
+        if seat is None:
+            return call.instance or call.client_id or "(no client id)", None
+        last = seat.ids[-1] if call.key not in (JOIN, FIND_COORDINATOR) and not call.member and seat.ids else ""
+        return seat.label, history.members.get(last)  # a client that has given up its id asks with an empty one
+
+    def _wrong(self, history: History, call: Call) -> None:
+        """An error: what was known when it came is kept with it."""
+        label, member = self._label(history, call)
+        current = history.current
+        problem = Problem(call.slim(), label, member, None, current)
+        if call.key in COMMITS:
+            topics = call.body["Topics"]
+            names = tuple(one["Name"] if "Name" in one else call.topic(one["TopicId"]) for one in topics[:3])
+            problem.unstored = sum(len(one["Partitions"]) for one in topics), names
+        if member is not None:
+            member.seat.errors.append((problem.time, call.error))
+            del member.seat.errors[:-200]
+            problem.contact = member.contact
+            if call.error in OUT:
+                out = current if current is not None and member.id not in current.members else None
+                problem.gone = fate(member, call.asked_at, out)
+                if problem.gone is not None and problem.gone.kind in ("evicted", "expelled"):
+                    history.part(member, problem.gone)
+        if call.instance:
+            problem.taker = history.instances.get(call.instance)
+        history.keep(problem)
+
+    def _unanswered(self, history: History, call: Call) -> None:
+        label, member = self._label(history, call)
+        if call.key == JOIN and call.generation is None:
+            return  # a rebalance that is not over; the tracker knows of it
+        history.keep(Problem(call.slim(), label, member, None, history.current))
+
+    def _solve(self, history: History, call: Call) -> None:
+        """A request went well: what went wrong before, of the same client, is over."""
+        label, _ = self._label(history, call)
+        open_ones = history.open.get(label)
+        if not open_ones:
+            return
+        left = []
+        for problem in open_ones:
+            if _solves(call, problem.call):
+                problem.solved, problem.solved_at = call.proof, call.answered_at
+            else:
+                left.append(problem)
+        history.open[label] = left
+
+    def _committed(self, history: History, call: Call) -> None:
+        label, _ = self._label(history, call)
+        history.commits[label] += 1
+        if not history.kinds:
+            history.kinds["offsets only"] += 1
+        for topic in call.body["Topics"]:
+            name = topic["Name"] if "Name" in topic else call.topic(topic["TopicId"])
+            for part in topic["Partitions"]:
+                key = name, part["PartitionIndex"]
+                if key in history.committed or len(history.committed) < COMMITTED:
+                    history.committed[key] = Committed(part["CommittedOffset"], call.asked_at, label, call.asked)
+
+
+def _solves(call: Call, wrong: Call) -> bool:
+    """Whether a request that went well is what the one that failed wanted in the end."""
+    if wrong.key in COMMITS:
+        return call.key in COMMITS
+    if wrong.error in COORDINATOR or wrong.key not in (*CLASSIC, *EPOCH_HEARTBEATS):
+        return call.key == wrong.key
+    return call.key in (JOIN, CONSUMER_HEARTBEAT, SHARE_HEARTBEAT, STREAMS_HEARTBEAT)

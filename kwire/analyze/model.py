@@ -1,0 +1,135 @@
+"""One classic group in the coordinator's model, which is told what a capture shows: requests one by one, or, where the
+capture begins in the middle or contradicts the rules, a whole generation at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
+from kwire.coordinator import classic, gates, heartbeat, joins
+from kwire.coordinator.desk import Desk, Reply, Request
+from kwire.coordinator.group import Group, Member, State
+from kwire.coordinator.kinds import Commit, kind_of
+from kwire.coordinator.offsets import Offsets
+from kwire.coordinator.words import MS, Caller, Check, Settings
+
+HANDLERS: dict[int, Callable[[Desk, Request], Reply | None]] = {
+    JOIN: joins.join, SYNC: joins.sync, HEARTBEAT: heartbeat.heartbeat, LEAVE: joins.leave,
+}  # fmt: skip
+ANY = 2**31 - 1
+LATE_MS = 50  # by which a broker may see a request later than the capture does
+NEVER_MS = 10**9  # the session timeout of a member of which none is known; and how long the first join is held back
+
+
+class Known(NamedTuple):
+    """A member as far as the capture shows it. session, rebalance: ms; None when not seen."""
+
+    id: str
+    instance: str | None
+    client_id: str
+    host: str
+    session: int | None
+    rebalance: int | None
+    metadata: bytes
+
+
+class Model:
+    """Times are ns. Deadlines come LATE_MS late, as requests reach a broker after they were captured."""
+
+    def __init__(self, name: str, era: tuple[int, int]) -> None:
+        settings = Settings(era, 0, ANY, NEVER_MS, ANY)
+        self.name = name
+        self._new_id = ""
+        rules = heartbeat.of_era(era)
+        self.desk = Desk(settings, lambda _: self._new_id, None, Offsets(), gates.of_era(era), rules)
+        self.desk.purgatory.kinds |= classic.kinds(self.desk)
+        self._tickets = 0
+
+    @property
+    def group(self) -> Group | None:
+        """The group; None when the model knows of none."""
+        found = self.desk.groups.get(self.name)
+        return found if isinstance(found, Group) else None
+
+    def tick(self, now: int) -> None:
+        """Time goes on. What is due comes a little late."""
+        self.desk.purgatory.tick(now - LATE_MS * MS)
+        self.desk.now = max(self.desk.now, now)
+        self.desk.events.clear()
+
+    def ask(self, call: Call) -> tuple[int, Check | None]:
+        """The ticket under which a request is answered, and the check that decided when it is answered at once."""
+        self.tick(call.asked_at)
+        self._tickets += 1
+        if call.key in COMMITS:
+            return self._tickets, self._commit(call)
+        body = call.body
+        if call.key == JOIN:
+            self._new_id = str((call.answer or {}).get("MemberId") or f"unseen-{self._tickets}")
+        caller = Caller(call.client_id, call.host)
+        request = Request(self._tickets, call.api, call.version, body, caller)
+        reply = HANDLERS[call.key](self.desk, request)
+        return self._tickets, None if reply is None else reply.check
+
+    def _commit(self, call: Call) -> Check:
+        group = self.group
+        if group is None:
+            return Check(5, "group", 0, f"there is no group {self.name}")
+        generation = -1 if call.generation is None else call.generation
+        who = Commit(call.member, call.instance, generation, call.api != "OffsetCommit", call.version)
+        return kind_of(group).may_commit(self.desk, group, who)
+
+    def answers(self) -> dict[int, int]:
+        """Errors by ticket of requests that waited and are answered now."""
+        ready, self.desk.answers = self.desk.answers, []
+        return {answer.ticket: answer.body.get("ErrorCode", 0) for answer in ready}
+
+    def form(self, now: int) -> list[str]:
+        """The join phase is over, as the capture shows; who had not rejoined."""
+        group = self.group
+        self.tick(now)
+        if group is None or group.state is not State.PREPARING:
+            return []
+        absent = [member.id for member in group.missing()]
+        classic.complete_join(self.desk, group)
+        return absent
+
+    def stand(self, now: int) -> None:
+        """The assignment is there, as the capture shows."""
+        group = self.group
+        self.tick(now)
+        if group is not None and group.state is State.COMPLETING:
+            group.go(State.STABLE, now)
+            classic.propagate(self.desk, group, 0, "as seen")
+
+    def rebalance(self, now: int) -> None:
+        """The group rebalances, as the capture shows."""
+        group = self.group
+        self.tick(now)
+        if group is not None and group.can_rebalance and group.members:
+            classic.prepare(self.desk, group, "as seen", None, "seen")
+
+    def drop(self, member: str, now: int) -> None:
+        """A member is gone, as the capture shows."""
+        group = self.group
+        self.tick(now)
+        if group is not None and member in group.members:
+            classic.evict(self.desk, group, group.members[member], "as seen")
+
+    def adopt(self, number: int, leader: str, protocol: str, kind: str, members: Iterable[Known], now: int) -> None:
+        """A generation that was just formed: all its members are to send SyncGroup."""
+        self.desk.now = max(self.desk.now, now)
+        group = self.desk.groups[self.name] = Group(self.name, since=now)
+        for one in members:
+            session = NEVER_MS if one.session is None else one.session
+            rebalance = NEVER_MS if one.rebalance is None or one.rebalance < 0 else one.rebalance
+            member = Member(one.id, one.instance, one.client_id, one.host, session, rebalance, kind,
+                            ((protocol, one.metadata),))  # fmt: skip
+            group.add(member)
+            classic.keep_alive(self.desk, group, member, "JoinGroup")
+        group.leader = leader or group.leader
+        group.go(State.PREPARING, now)
+        group.generation = number - 1
+        group.next_generation(now)
+        group.unsynced.update(group.members)

@@ -1,0 +1,248 @@
+"""Histories of groups to findings: what went wrong, by which rule, proved by which frames, and what to do about it.
+
+A finding says what its reader can check: times as the capture has them, the values compared, the frames. Errors that
+every start-up and every rebalance shows are none, unless nothing better followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwire.analyze.activity import Activity
+from kwire.analyze.findings import SEVERITIES, Clock, Finding, Reference, lasted, worst_first
+from kwire.analyze.groups import Groups
+from kwire.analyze.history import Generation, History
+from kwire.analyze.teller import Teller, frame, name, session_of
+
+LONG = 10_000_000_000  # ns from which what is not over at the end is worth a word
+SLOW = 2_500_000_000  # ns from which the wait for members is
+RESTLESS = {"back", "evicted", "expelled", "replaced", "rejoined", "leader", "unseen"}
+STORM = 4  # such rebalances within STORM_TIME from which a group does not come to rest
+STORM_TIME = 60_000_000_000
+STATUSES = {  # StreamsGroupHeartbeatResponse.Status (KIP-1071)
+    0: "STALE_TOPOLOGY", 1: "MISSING_SOURCE_TOPICS", 2: "INCORRECTLY_PARTITIONED_TOPICS", 3: "MISSING_INTERNAL_TOPICS",
+    4: "SHUTDOWN_APPLICATION", 5: "ASSIGNMENT_DELAYED", 6: "MISSING_CLIENT_TAGS",
+}  # fmt: skip
+CLOSE = 0.7  # of the session timeout that passed between heartbeats
+ROUNDS = "Each member that joins or leaves stops the whole group: restart members one after the other, use"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Groups with their findings, the most troubled first; and the clock of all times in them."""
+
+    groups: list[tuple[History, Teller, list[Finding]]]
+    clock: Clock
+
+    @property
+    def grave(self) -> bool:
+        """Whether a finding is an error."""
+        return any(found and found[0].severity == SEVERITIES[0] for _, _, found in self.groups)
+
+
+def judge(groups: Groups, clock: Clock) -> Judgement:
+    """What there is to say about groups that were read to the end."""
+    judged = []
+    for history in groups.histories.values():
+        teller = Teller(history, groups.activity, clock)
+        judged.append((history, teller, verdicts(teller)))
+    judged.sort(key=lambda item: (_troubles(item[2]), -item[0].calls, item[0].name))
+    return Judgement(judged, clock)
+
+
+def _troubles(found: list[Finding]) -> tuple[int, ...]:
+    """What groups are sorted by: how many findings of each severity, the most first."""
+    severities = [one.severity for one in found]
+    return tuple(-severities.count(severity) for severity in SEVERITIES)
+
+
+def verdicts(teller: Teller) -> list[Finding]:
+    """The findings about a group, worst first."""
+    history, activity, clock = teller.history, teller.activity, teller.clock
+    found = [*teller.problems(), *_departures(history, teller), *_unfinished(history, activity, clock)]
+    found += [
+        *_statuses(history, clock),
+        *_unused(history, activity, clock),
+        *_missing(history, clock),
+        *_slow(history, clock),
+        *_storm(history, clock),
+        *_close(history, clock),
+        *_disagreements(history, clock),
+    ]
+    return worst_first(found)
+
+
+def _departures(history: History, teller: Teller) -> Iterator[Finding]:
+    """Members that were thrown out and never heard so, and those that left because they did not poll."""
+    for generation in history.generations:
+        for cause in generation.endings:
+            departure, member = cause.departure, cause.member
+            if departure is None or member is None or id(departure) in teller.told:
+                continue
+            finding = teller.departure(member, departure)
+            if finding is not None:
+                yield finding
+
+
+def _unfinished(history: History, activity: Activity, clock: Clock) -> Iterator[Finding]:
+    """A rebalance that is still going on when the capture ends."""
+    forming, current, end = history.forming, history.current, activity.last_time
+    if forming is not None and forming.joins and end - forming.began > LONG:
+        waiting = [join.member.label for join in forming.joins.values()]
+        absent = [
+            member.label for ident, member in (current.members.items() if current else ())
+            if ident not in forming.joins and member.gone is None
+        ]  # fmt: skip
+        first = min(forming.joins.values(), key=lambda join: join.asked_at)
+        what = (
+            f"a rebalance that began at {clock(first.asked_at)} is not over at the end, {lasted(end - first.asked_at)} "
+        )
+        what += f"later: {some(waiting)} {'wait' if len(waiting) > 1 else 'waits'} in JoinGroup"
+        what += f" for {some(absent)}" if absent else ""
+        advice = "Whoever is waited for must poll; after its rebalance timeout the group goes on without it."
+        yield Finding("warning", what, (first.asked,), advice, f"group {history.name}", first.asked_at)
+    if current is not None and current.assigned is None and not current.adopted and current.formed is not None:
+        parked = [member for member in current.members.values() if member.parked and member.id not in current.synced]
+        leader = current.members.get(current.leader)
+        if parked and history.forming is None and end - current.formed > LONG and leader is not None:
+            what = f"generation {current.number} waits since {clock(current.formed)} for its leader {leader.label}, "
+            what += "which has not sent SyncGroup"
+            yield Finding("warning", what, tuple(refs(current.formed_by)), "", f"group {history.name}", current.formed)
+
+
+def _slow(history: History, clock: Clock) -> Iterator[Finding]:
+    """Rebalances that took long, and who was waited for."""
+    slow = [one for one in history.generations if one.waited and _joining(one) > SLOW and not one.by_epochs]
+    for generation in sorted(slow, key=_joining, reverse=True)[:5]:
+        what = (
+            f"generation {generation.number} took {lasted(_joining(generation))} to form from {clock(generation.began)}"
+        )
+        last = generation.last_join
+        evidence = refs(generation.trigger.refs[0] if generation.trigger and generation.trigger.refs else None)
+        if generation.unmet:
+            what += f": it waited for {some(generation.unmet)} in vain"
+        elif last is not None and last.asked_at - generation.began > SLOW // 2:
+            what += f": {last.member.label} joined {lasted(last.asked_at - generation.began)} after it began"
+            what += f", though told to at {clock(last.told.time)} ({frame(last.told)})" if last.told else ""
+            evidence += refs(last.told, last.asked)
+        advice = (
+            "Nobody consumes meanwhile. Poll more often, or lower max.poll.interval.ms: that long is waited at most."
+        )
+        yield Finding("warning", what, evidence, advice, f"group {history.name}", generation.began)
+
+
+def _statuses(history: History, clock: Clock) -> Iterator[Finding]:
+    """What keeps a streams group from running."""
+    for code, one in history.statuses.items():
+        detail = one.detail.rstrip(".") or "no detail"
+        what = f"{STATUSES.get(code, f'status {code}')} from {clock(one.first.time)}: {detail}"
+        what += f"; over at {clock(one.over.time)}" if one.over else f"; still so at {clock(one.last.time)}"
+        evidence = tuple(dict.fromkeys(refs(one.first, one.over or one.last)))
+        grave = one.over is None and one.last.time - one.first.time > LONG
+        advice = (
+            "" if one.over else "Heartbeats succeed all the same: the application does not run until this is settled."
+        )
+        yield Finding("warning" if grave else "note", what, evidence, advice, f"group {history.name}", one.first.time)
+
+
+def _unused(history: History, activity: Activity, clock: Clock) -> Iterator[Finding]:
+    """Ids that were handed out in vain, and the end of the group."""
+    idle = [ref for ref in history.ids.values() if activity.last_time - ref.time > LONG]
+    if idle:
+        many = f"{len(idle):,} member ids were" if len(idle) > 1 else "a member id was"
+        what = f"{many} handed out (MEMBER_ID_REQUIRED, {clock(idle[0].time)}) and nobody joined with "
+        what += "them" if len(idle) > 1 else "it"
+        yield Finding("note", what, (idle[0],), "", f"group {history.name}", idle[0].time)
+    if history.deleted is not None:
+        what = f"the group was deleted at {clock(history.deleted.time)}"
+        yield Finding("note", what, (history.deleted,), "", f"group {history.name}", history.deleted.time)
+
+
+def _missing(history: History, clock: Clock) -> Iterator[Finding]:
+    """What the capture lacks of the group."""
+    lacks = []
+    first = history.generations[0] if history.generations else None
+    if first is not None and (first.adopted or (first.number > 1 and history.kinds["classic"] and _had_members(first))):
+        lacks.append(f"the group was at work before (from {clock(first.began)} on it is seen)")
+    unseen = [seat.label for seat in history.seats.all.values() if not seat.host]
+    if unseen:
+        lacks.append(f"nothing of what {some(unseen)} sent is in it")
+    if lacks:
+        what = f"the capture does not hold all of the group: {'; '.join(lacks)}"
+        yield Finding("note", what, (), "", f"group {history.name}", history.first)
+
+
+def _had_members(generation: Generation) -> bool:
+    """Whether others were there before the first generation that is seen."""
+    return any(join.told is not None for join in generation.joins.values())
+
+
+def _joining(generation: Generation) -> int:
+    return 0 if generation.formed is None else generation.formed - generation.began
+
+
+def _storm(history: History, clock: Clock) -> Iterator[Finding]:
+    """Rebalances that follow each other."""
+    formed = [one for one in history.generations if one.trigger and one.trigger.kind in RESTLESS and one.formed]
+    best = start = 0
+    for end, generation in enumerate(formed):
+        while (generation.formed or 0) - (formed[start].formed or 0) > STORM_TIME:
+            start += 1
+        if end - start + 1 > best:
+            best, first, last = end - start + 1, formed[start], generation
+    if best >= STORM:
+        noun = "generations" if history.kinds["classic"] else "epochs"
+        what = f"the group does not come to rest: {best} {noun} within {lasted(STORM_TIME)} from {clock(first.began)}, "
+        what += f"{first.number} to {last.number}, though no new member joined"
+        advice = f"{ROUNDS} group.instance.id for static membership, and look at why they come and go."
+        yield Finding("warning", what, tuple(refs(first.formed_by, last.formed_by)), advice, f"group {history.name}",
+                      first.began)  # fmt: skip
+
+
+def _close(history: History, clock: Clock) -> Iterator[Finding]:
+    """Heartbeats that came only just in time."""
+    for seat in history.seats.all.values():
+        member = history.members.get(seat.ids[-1]) if seat.ids else None
+        if member is None or member.session is None or seat.beats.longest_end is None or member.gone is not None:
+            continue
+        session = member.session * 1_000_000
+        if CLOSE * session < seat.beats.longest < session:
+            at = seat.beats.longest_end
+            what = f"{seat.label}: {lasted(seat.beats.longest)} between two heartbeats at {clock(at.time)}; "
+            what += f"{session_of(member)}"
+            advice = "Near an eviction: raise session.timeout.ms, or keep heartbeat.interval.ms at a third of it."
+            yield Finding("warning", what, tuple(refs(at, member.said)), advice, f"group {history.name}", at.time)
+
+
+def _disagreements(history: History, clock: Clock) -> Iterator[Finding]:
+    """Where the capture is not as Kafka's rules have it."""
+    for one in history.contradictions:
+        call, check = one.call, one.check
+        seen = name(call.error) if call.error else "without an error"
+        what = f"{one.label}: {call.api} at {clock(call.asked_at)} was answered {seen}"
+        if check is None:
+            what += ", and a member is missing in it that by Kafka's rules was there"
+        elif check.error < 0:
+            what += f"; by Kafka's rules {check.why}"
+        else:
+            what += f"; by Kafka's rules {name(check.error) if check.error else 'no error'}: {check.why}"
+        for ident, member in ((call.member, history.members.get(call.member)),):
+            what = what.replace(ident, member.label) if ident and member else what
+        advice = (
+            "Frames may be missing, the broker's rules or settings differ, or the group was changed from elsewhere."
+        )
+        yield Finding("note", what, (call.proof,), advice, f"group {history.name}", call.asked_at)
+
+
+def refs(*found: Reference | None) -> tuple[Reference, ...]:
+    """Those that are there."""
+    return tuple(ref for ref in found if ref is not None)
+
+
+def some(names: list[str], most: int = 3) -> str:
+    """As "a, b and 4 more"."""
+    unique = list(dict.fromkeys(names))
+    if len(unique) > most:
+        return f"{', '.join(unique[:most])} and {len(unique) - most:,} more"
+    return " and ".join(filter(None, [", ".join(unique[:-1]), *unique[-1:]]))

@@ -1,0 +1,109 @@
+"""What admin tools ask in passing, and what has one true answer in a broker without disks, ACLs and followers:
+DescribeAcls (29), DescribeLogDirs (35), ElectLeaders (43), ListPartitionReassignments (46), DescribeProducers (61)."""
+
+from __future__ import annotations
+
+from kwire.broker.apis import Api
+from kwire.broker.cluster import Topic
+from kwire.broker.codes import Code, Refused
+from kwire.broker.state import State
+from kwire.broker.words import Body, Request
+from kwire.schema.model import Versions
+
+LOG_DIR = "/memory"
+
+
+def describe_acls(request: Request, state: State) -> Body:  # noqa: ARG001
+    return {
+        "ErrorCode": Code.SECURITY_DISABLED,
+        "ErrorMessage": "No Authorizer is configured on the broker",
+        "Resources": [],
+    }
+
+
+def describe_log_dirs(request: Request, state: State) -> Body:
+    """One directory for each node, with what it leads."""
+    asked = request.body["Topics"]
+    wanted = None if asked is None else {item["Topic"]: set(item["Partitions"]) for item in asked}
+    topics = []
+    for topic in sorted(state.cluster.topics.values()):
+        if wanted is not None and topic.name not in wanted:
+            continue
+        rows = _sizes(topic, request.node, None if wanted is None else wanted[topic.name])
+        if rows:
+            topics.append({"Name": topic.name, "Partitions": rows})
+    room = state.cluster.room
+    row = {"ErrorCode": Code.NONE, "LogDir": LOG_DIR, "Topics": topics, "TotalBytes": room.limit}
+    return {"ErrorCode": Code.NONE, "Results": [{**row, "UsableBytes": max(room.limit - room.used, 0)}]}
+
+
+def _sizes(topic: Topic, node: int, wanted: set[int] | None) -> list[Body]:
+    return [
+        {"PartitionIndex": p.index, "PartitionSize": p.log.size, "OffsetLag": 0, "IsFutureKey": False}
+        for p in topic.partitions
+        if p.leader == node and (wanted is None or p.index in wanted)
+    ]
+
+
+def elect_leaders(request: Request, state: State) -> Body:
+    """The first replica leads already, unless a fault has moved it: then it comes back."""
+    asked = request.body["TopicPartitions"]
+    if asked is None:
+        asked = [
+            {"Topic": t.name, "Partitions": [p.index for p in t.partitions]} for t in state.cluster.topics.values()
+        ]
+    results = []
+    for item in asked:
+        topic = state.cluster.topics.get(item["Topic"])
+        rows = []
+        for index in item["Partitions"]:
+            code, why = Code.NONE, None
+            if topic is None or not 0 <= index < len(topic.partitions):
+                code, why = Code.UNKNOWN_TOPIC_OR_PARTITION, "No such topic or partition."
+            elif topic.partitions[index].leader == topic.partitions[index].replicas[0]:
+                code, why = Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+            else:
+                state.cluster.lead(topic.partitions[index], topic.partitions[index].replicas[0])
+            rows.append({"PartitionId": index, "ErrorCode": code, "ErrorMessage": why})
+        results.append({"Topic": item["Topic"], "PartitionResult": rows})
+    return {"ErrorCode": Code.NONE, "ReplicaElectionResults": results}
+
+
+def list_reassignments(request: Request, state: State) -> Body:  # noqa: ARG001
+    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Topics": []}
+
+
+def describe_producers(request: Request, state: State) -> Body:
+    topics = []
+    for item in request.body["Topics"]:
+        topic = state.cluster.topics.get(item["Name"])
+        rows = []
+        for index in item["PartitionIndexes"]:
+            row: Body = {"PartitionIndex": index, "ErrorCode": Code.NONE, "ErrorMessage": None, "ActiveProducers": []}
+            try:
+                producers = state.cluster.partition(topic, index, request.node).log.producers.known
+                row["ActiveProducers"] = [
+                    {
+                        "ProducerId": number,
+                        "ProducerEpoch": known.epoch,
+                        "LastSequence": known.batches[-1].last if known.batches else -1,
+                        "LastTimestamp": known.time_ms,
+                        "CoordinatorEpoch": 0,
+                        "CurrentTxnStartOffset": -1,
+                    }
+                    for number, known in producers.items()
+                ]
+            except Refused as refused:
+                row["ErrorCode"], row["ErrorMessage"] = refused.code, refused.why
+            rows.append(row)
+        topics.append({"Name": item["Name"], "Partitions": rows})
+    return {"Topics": topics}
+
+
+APIS = (
+    Api("DescribeAcls", Versions(0, 3), describe_acls),
+    Api("DescribeLogDirs", Versions(0, 5), describe_log_dirs),
+    Api("ElectLeaders", Versions(0, 2), elect_leaders),
+    Api("ListPartitionReassignments", Versions(0, 0), list_reassignments),
+    Api("DescribeProducers", Versions(0, 0), describe_producers),
+)

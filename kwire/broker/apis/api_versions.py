@@ -1,0 +1,67 @@
+"""ApiVersions (18): what is served. A version that is not known is answered with error 35 in the form of v0 (KIP-511);
+service.py sees to the form."""
+
+from __future__ import annotations
+
+import re
+
+from kwire.broker.apis import Api, announced
+from kwire.broker.codes import Code
+from kwire.broker.state import State
+from kwire.broker.words import Body, Request
+from kwire.schema.model import Versions
+from kwire.schema.registry import builtin
+
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+PRODUCE = 0  # always announced from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
+FEATURES = {  # name: (lowest, highest, in force)
+    "group.version": (0, 1, 1),
+    "kraft.version": (0, 1, 1),
+    "metadata.version": (7, 30, 30),
+    "transaction.version": (0, 2, 0),
+}
+
+
+def handle(request: Request, state: State) -> Body:
+    body = request.body
+    if request.version >= 3:
+        names = (body["ClientSoftwareName"], body["ClientSoftwareVersion"])
+        if not all(SOFTWARE.fullmatch(name) for name in names):
+            return {"ErrorCode": Code.INVALID_REQUEST}
+        request.peer.software = " ".join(names)
+    return answer(state, Code.NONE)
+
+
+def answer(state: State, code: int) -> Body:
+    """The table, with code in front of it."""
+    known = announced(state.settings.era)
+    ranges = {**known, PRODUCE: Versions(0, known[PRODUCE].high), **state.faults.ranges()}
+    return {
+        "ErrorCode": code,
+        "ApiKeys": [
+            {"ApiKey": key, "MinVersion": versions.low, "MaxVersion": versions.high}
+            for key, versions in sorted(ranges.items())
+            if versions
+        ],
+        "SupportedFeatures": [
+            {"Name": name, "MinVersion": low, "MaxVersion": high} for name, (low, high, _) in FEATURES.items()
+        ],
+        "FinalizedFeaturesEpoch": 1,
+        "FinalizedFeatures": [
+            {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level}
+            for name, (_, _, level) in FEATURES.items()
+            if level
+        ],
+    }
+
+
+def refusal(state: State) -> Body:
+    """To a version that is not served: error 35, and in which versions this API is (KIP-511)."""
+    key = builtin().find("ApiVersions").definition.key
+    assert key is not None
+    versions = announced(state.settings.era)[key]
+    row = {"ApiKey": key, "MinVersion": versions.low, "MaxVersion": versions.high}
+    return {"ErrorCode": Code.UNSUPPORTED_VERSION, "ApiKeys": [row]}
+
+
+APIS = (Api("ApiVersions", Versions(0, 5), handle),)

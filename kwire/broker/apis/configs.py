@@ -1,0 +1,101 @@
+"""DescribeConfigs (32), AlterConfigs (33), IncrementalAlterConfigs (44), ListConfigResources (74)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kwire.broker.apis import Api
+from kwire.broker.codes import Code, Refused
+from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, GROUP, TOPIC, Value
+from kwire.broker.state import State
+from kwire.broker.words import Body, Request
+from kwire.schema.model import Versions
+
+
+def describe_configs(request: Request, state: State) -> Body:
+    return {"Results": [_described(item, request, state) for item in request.body["Resources"]]}
+
+
+def _described(item: Body, request: Request, state: State) -> Body:
+    kind, name = item["ResourceType"], item["ResourceName"]
+    row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": "", "ResourceType": kind, "ResourceName": name, "Configs": []}
+    try:
+        _check(kind, name, state)
+    except Refused as refused:
+        return {**row, "ErrorCode": refused.code, "ErrorMessage": refused.why}
+    synonyms = request.body.get("IncludeSynonyms", False)
+    values = state.cluster.configs.describe(kind, name, item["ConfigurationKeys"] or None)
+    return {**row, "Configs": [_value(value, kind, synonyms) for value in values]}
+
+
+def _value(value: Value, kind: int, synonyms: bool) -> Body:
+    same = [{"Name": value.known.name, "Value": value.value, "Source": value.source}]
+    if value.source != DEFAULT:
+        same.append({"Name": value.known.name, "Value": value.known.default, "Source": DEFAULT})
+    return {
+        "Name": value.known.name,
+        "Value": value.value,
+        "ReadOnly": kind == BROKER,
+        "IsDefault": value.source == DEFAULT,
+        "ConfigSource": value.source,
+        "IsSensitive": False,
+        "Synonyms": same if synonyms else [],
+        "ConfigType": value.known.type,
+        "Documentation": None,
+    }
+
+
+def alter_configs(request: Request, state: State) -> Body:
+    def change(item: Body, dry: bool) -> None:
+        values = {config["Name"]: config["Value"] for config in item["Configs"]}
+        state.cluster.configs.replace(item["ResourceType"], item["ResourceName"], values, dry)
+
+    return _each(request, state, change)
+
+
+def incremental_alter_configs(request: Request, state: State) -> Body:
+    def change(item: Body, dry: bool) -> None:
+        changes = [(config["Name"], config["ConfigOperation"], config["Value"]) for config in item["Configs"]]
+        state.cluster.configs.change(item["ResourceType"], item["ResourceName"], changes, dry)
+
+    return _each(request, state, change)
+
+
+def _each(request: Request, state: State, change: Callable[[Body, bool], None]) -> Body:
+    """Every resource stands alone: one may fail, the others are done."""
+    rows = []
+    for item in request.body["Resources"]:
+        row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None}
+        try:
+            _check(item["ResourceType"], item["ResourceName"], state)
+            change(item, request.body["ValidateOnly"])
+        except Refused as refused:
+            row = {"ErrorCode": refused.code, "ErrorMessage": refused.why}
+        rows.append({**row, "ResourceType": item["ResourceType"], "ResourceName": item["ResourceName"]})
+    return {"Responses": rows}
+
+
+def _check(kind: int, name: str, state: State) -> None:
+    """Raises Refused for a resource that is not there."""
+    if kind == TOPIC and name not in state.cluster.topics:
+        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} does not exist.")
+    if kind == BROKER and name and not (name.isdecimal() and int(name) in state.cluster.nodes):
+        raise Refused(Code.INVALID_REQUEST, f"Unexpected broker id {name}.")
+    if kind not in (TOPIC, BROKER, GROUP):
+        raise Refused(Code.INVALID_REQUEST, f"Unsupported resource type {kind}")
+
+
+def list_config_resources(request: Request, state: State) -> Body:
+    wanted = request.body.get("ResourceTypes", [CLIENT_METRICS]) or [TOPIC, BROKER, CLIENT_METRICS, GROUP]
+    groups = [name for kind, name in state.cluster.configs.given if kind == GROUP]
+    names = {TOPIC: sorted(state.cluster.topics), BROKER: [str(node) for node in state.cluster.nodes], GROUP: groups}
+    rows = [{"ResourceName": name, "ResourceType": kind} for kind in wanted for name in names.get(kind, ())]
+    return {"ErrorCode": Code.NONE, "ConfigResources": rows}
+
+
+APIS = (
+    Api("DescribeConfigs", Versions(0, 4), describe_configs),
+    Api("AlterConfigs", Versions(0, 2), alter_configs),
+    Api("IncrementalAlterConfigs", Versions(0, 1), incremental_alter_configs),
+    Api("ListConfigResources", Versions(0, 1), list_config_resources),
+)

@@ -1,0 +1,32 @@
+"""FindCoordinator (10): which node looks after a group or a transactional id; v4 and up ask for several at once."""
+
+from __future__ import annotations
+
+from kwire.broker.apis import Api
+from kwire.broker.codes import Code
+from kwire.broker.state import State
+from kwire.broker.words import Body, Request
+from kwire.schema.model import Versions
+
+GROUP, TRANSACTION = 0, 1
+
+
+def handle(request: Request, state: State) -> Body:
+    body = request.body
+    kind = body.get("KeyType", GROUP)
+    if request.version < 4:
+        return _found(body["Key"], kind, state)
+    return {"Coordinators": [_found(key, kind, state) for key in body["CoordinatorKeys"]]}
+
+
+def _found(key: str, kind: int, state: State) -> Body:
+    if kind not in (GROUP, TRANSACTION):
+        why = f"no coordinator for keys of type {kind}"
+        row = {"ErrorCode": Code.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
+        return {"Key": key, **row}
+    node = state.cluster.address(state.cluster.coordinator(key))
+    row = {"ErrorCode": Code.NONE, "ErrorMessage": "", "NodeId": node.id, "Host": node.host, "Port": node.port}
+    return {"Key": key, **row}
+
+
+APIS = (Api("FindCoordinator", Versions(0, 6), handle),)

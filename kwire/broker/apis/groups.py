@@ -1,0 +1,37 @@
+"""Everything that a group coordinator answers: one handler, as kwire.coordinator knows the rules."""
+
+from __future__ import annotations
+
+from kwire.broker.apis import Api
+from kwire.broker.codes import Code, Refused
+from kwire.broker.state import State
+from kwire.broker.words import Body, Later, Request
+from kwire.schema.model import Versions
+
+
+def ask(request: Request, state: State) -> Body | Later:
+    return state.groups.ask(request)
+
+
+def join(request: Request, state: State) -> Body | Later:
+    """The same, unless there are too many groups."""
+    group = request.body["GroupId"]
+    if group not in state.groups.coordinator.groups and state.groups.full:
+        raise Refused(Code.GROUP_MAX_SIZE_REACHED, "too many groups")
+    return state.groups.ask(request)
+
+
+APIS = (
+    Api("OffsetCommit", Versions(0, 10), join),
+    Api("OffsetFetch", Versions(0, 10), ask),
+    Api("JoinGroup", Versions(0, 9), join),
+    Api("Heartbeat", Versions(0, 4), ask),
+    Api("LeaveGroup", Versions(0, 5), ask),
+    Api("SyncGroup", Versions(0, 5), ask),
+    Api("DescribeGroups", Versions(0, 6), ask),
+    Api("ListGroups", Versions(0, 5), ask),
+    Api("DeleteGroups", Versions(0, 3), ask),
+    Api("OffsetDelete", Versions(0, 0), ask),
+    Api("ConsumerGroupHeartbeat", Versions(0, 1), join),
+    Api("ConsumerGroupDescribe", Versions(0, 1), ask),
+)

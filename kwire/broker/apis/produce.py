@@ -1,0 +1,106 @@
+"""Produce (0): one batch for each partition into its log; message sets of v0 to v2 are turned into batches first.
+
+All replicas are this one process: acks 1 and -1 are answered alike, acks 0 not at all, and when a partition fails with
+acks 0 the connection is closed (KafkaApis.handleProduceRequest).
+"""
+
+from __future__ import annotations
+
+from kwire.broker import legacy
+from kwire.broker.apis import Api
+from kwire.broker.cluster import Topic
+from kwire.broker.codes import Code, Refused
+from kwire.broker.state import State
+from kwire.broker.words import Body, Hangup, Request
+from kwire.records.batch import MAGIC_AT
+from kwire.schema.model import Versions
+
+ZSTD, FIRST_WITH_ZSTD = 4, 7
+
+
+def handle(request: Request, state: State) -> Body | None:
+    body = request.body
+    acks = body["Acks"]
+    responses: list[Body] = []
+    failed = ""
+    leaders: set[int] = set()
+    for data in body["TopicData"]:
+        topic = state.cluster.find(data.get("Name"), data.get("TopicId"))
+        answers = []
+        for part in data["PartitionData"]:
+            row = _append(request, state, topic, part, acks)
+            answers.append(row)
+            if row["ErrorCode"]:
+                failed = f"{topic.name if topic else data.get('Name')}-{part['Index']}: error {int(row['ErrorCode'])}"
+            if "CurrentLeader" in row:
+                leaders.add(row["CurrentLeader"]["LeaderId"])
+        responses.append({"Name": data.get("Name"), "TopicId": data.get("TopicId"), "PartitionResponses": answers})
+    if acks == 0:
+        if failed:
+            raise Hangup(f"Produce with acks=0 failed, and there is no other way to say so: {failed}")
+        return None
+    answer: Body = {"Responses": responses}
+    if leaders:
+        answer["NodeEndpoints"] = endpoints(state, leaders)
+    return answer
+
+
+def _append(request: Request, state: State, topic: Topic | None, part: Body, acks: int) -> Body:
+    index = part["Index"]
+    try:
+        if acks not in (-1, 0, 1):
+            raise Refused(Code.INVALID_REQUIRED_ACKS, f"acks {acks}")
+        if topic is None and request.version >= 13:
+            raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
+        partition = state.cluster.partition(topic, index, request.node)
+        assert topic is not None
+        records = _records(request.version, part["Records"])
+        limit = int(state.cluster.configs.topic(topic.name, "max.message.bytes"))
+        if len(records) > limit:
+            raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(records)} bytes, max.message.bytes is {limit}")
+        stamped = state.cluster.configs.topic(topic.name, "message.timestamp.type") == "LogAppendTime"
+        base, time = partition.log.append(records, partition.epoch, request.time // 1_000_000, stamped)
+    except Refused as refused:
+        row: Body = {"Index": index, "ErrorCode": refused.code, "BaseOffset": -1, "ErrorMessage": refused.why}
+        if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
+            led = topic.partitions[index]
+            row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
+        return row
+    retention = int(state.cluster.configs.topic(topic.name, "retention.bytes"))
+    if retention >= 0:
+        partition.log.keep_bytes(retention)
+    return {
+        "Index": index,
+        "ErrorCode": Code.NONE,
+        "BaseOffset": base,
+        "LogAppendTimeMs": time,
+        "LogStartOffset": partition.log.start,
+        "RecordErrors": [],
+        "ErrorMessage": None,
+    }
+
+
+def _records(version: int, records: bytes | None) -> bytes:
+    """One batch of magic 2, whatever came. Raises Refused."""
+    if records is None or len(records) <= MAGIC_AT:
+        raise Refused(Code.INVALID_RECORD, "no batch")
+    if records[MAGIC_AT] < 2:
+        if version >= 3:
+            raise Refused(Code.INVALID_RECORD, f"Produce v{version} takes magic 2, not {records[MAGIC_AT]}")
+        return legacy.to_batch(records)
+    if version < 3:
+        raise Refused(Code.INVALID_RECORD, f"Produce v{version} takes magic 0 and 1, not {records[MAGIC_AT]}")
+    if len(records) > 22 and records[22] & 7 == ZSTD and version < FIRST_WITH_ZSTD:
+        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{FIRST_WITH_ZSTD}")
+    return records
+
+
+def endpoints(state: State, nodes: set[int]) -> list[Body]:
+    """Where the leaders are that an answer names (KIP-951)."""
+    return [
+        {"NodeId": node.id, "Host": node.host, "Port": node.port, "Rack": None}
+        for node in map(state.cluster.address, sorted(nodes))
+    ]
+
+
+APIS = (Api("Produce", Versions(0, 13), handle),)

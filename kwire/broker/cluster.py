@@ -1,0 +1,221 @@
+"""Nodes, topics and who leads what: the cluster's metadata, in one place for all nodes.
+
+Leaders are spread over the nodes as Kafka's StripedReplicaPlacer does without racks: one after the other from where the
+topic's name points. Replicas beyond the leader are only names; all data lies in the one log. A coordinator is found by
+the key's hash, as a partition of __consumer_offsets would be.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+from kwire.broker.codes import Code, Refused
+from kwire.broker.configs import Configs
+from kwire.broker.log import Log, Room
+from kwire.broker.words import Limits
+from kwire.coordinator.words import Topic as GroupTopic
+from kwire.wire.uuids import ZERO, to_text
+
+LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+class Node(NamedTuple):
+    """A broker of the cluster as clients are told of it."""
+
+    id: int
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Partition:
+    """A partition: who leads it, since which epoch, and its log."""
+
+    __slots__ = ("epoch", "index", "leader", "log", "replicas")
+
+    def __init__(self, index: int, replicas: list[int], log: Log) -> None:
+        self.index, self.replicas, self.log = index, replicas, log
+        self.leader, self.epoch = replicas[0], 0
+
+
+class Topic(NamedTuple):
+    """A topic; partitions grows in place."""
+
+    name: str
+    id: UUID
+    partitions: list[Partition]
+
+    @property
+    def internal(self) -> bool:
+        return self.name in ("__consumer_offsets", "__transaction_state")
+
+
+class Cluster:
+    """The metadata. changed: called when topics or their partitions are not what they were."""
+
+    def __init__(self, nodes: int, limits: Limits, new_id: Callable[[], UUID] = uuid4) -> None:
+        self.id = to_text(new_id())
+        self.nodes = {number: Node(number, "127.0.0.1", 0) for number in range(1, nodes + 1)}
+        self.topics: dict[str, Topic] = {}
+        self.by_id: dict[UUID, Topic] = {}
+        self.configs = Configs()
+        self.room = Room(limits.log)
+        self.changed: list[Callable[[], None]] = []
+        self.advertised: Callable[[], dict[int | None, tuple[str, int]]] = dict  # by node, None: all
+        self.moved = 0  # coordinators have moved on by so many nodes
+        self._limits = limits
+        self._new_id = new_id
+        self._partitions = 0
+        self._next_producer = 0
+
+    # ------------------------------------------------------------ nodes
+
+    def address(self, node: int) -> Node:
+        """A node as clients are told of it, true or not."""
+        said = self.advertised()
+        host, port = said.get(node) or said.get(None) or self.nodes[node][1:]
+        return Node(node, host, port)
+
+    def addresses(self) -> list[Node]:
+        return [self.address(node) for node in self.nodes]
+
+    @property
+    def controller(self) -> int:
+        return next(iter(self.nodes))
+
+    def coordinator(self, key: str) -> int:
+        """The node that looks after a group or a transactional id."""
+        nodes = list(self.nodes)
+        return nodes[(zlib.crc32(key.encode("utf-8", "surrogateescape")) + self.moved) % len(nodes)]
+
+    def new_producer(self) -> int:
+        self._next_producer += 1
+        return 999 + self._next_producer
+
+    # ------------------------------------------------------------ topics
+
+    def find(self, name: str | None, topic_id: UUID | None = None) -> Topic | None:
+        """By name, or by id where the name is missing."""
+        if topic_id is not None and topic_id != ZERO and not name:
+            return self.by_id.get(topic_id)
+        return self.topics.get(name or "")
+
+    def partition(self, topic: Topic | None, index: int, node: int, epoch: int = -1) -> Partition:
+        """A partition that node leads. epoch: what the sender believes, -1 is not checked. Raises Refused."""
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        found = topic.partitions[index]
+        if found.leader != node:
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER, f"node {found.leader} leads it")
+        if epoch >= 0 and epoch != found.epoch:
+            code = Code.FENCED_LEADER_EPOCH if epoch < found.epoch else Code.UNKNOWN_LEADER_EPOCH
+            raise Refused(code, f"epoch {epoch}, it is {found.epoch}")
+        return found
+
+    def create(
+        self, name: str, count: int, replication: int = 1, assignments: Iterable[list[int]] = (), dry: bool = False
+    ) -> Topic:
+        """Makes a topic, or with dry only looks whether it could. Raises Refused."""
+        check_name(name)
+        if name in self.topics:
+            raise Refused(Code.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        replicas = list(assignments)
+        if not replicas:
+            if count < 1:
+                raise Refused(Code.INVALID_PARTITIONS, f"Number of partitions was set to an invalid value: {count}.")
+            if not 1 <= replication <= len(self.nodes):
+                why = f"The replication factor is {replication}; there are {len(self.nodes)} brokers."
+                raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
+            self._allow(count)
+            replicas = [self._placed(name, index, replication) for index in range(count)]
+        self._check_replicas(replicas)
+        self._allow(len(replicas), 1)
+        partitions = [Partition(index, chosen, self._log()) for index, chosen in enumerate(replicas)]
+        topic = Topic(name, self._new_id(), partitions)
+        if not dry:
+            self.topics[name] = self.by_id[topic.id] = topic
+            self._partitions += len(partitions)
+            self._tell()
+        return topic
+
+    def grow(self, name: str, count: int, assignments: Iterable[list[int]] = (), dry: bool = False) -> None:
+        """More partitions for a topic. Raises Refused."""
+        topic = self.topics.get(name)
+        if topic is None:
+            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        have = len(topic.partitions)
+        if count <= have:
+            raise Refused(Code.INVALID_PARTITIONS, f"The topic has {have} partitions already; {count} is not more.")
+        self._allow(count - have)
+        width = len(topic.partitions[0].replicas)
+        replicas = list(assignments) or [self._placed(name, index, width) for index in range(have, count)]
+        if len(replicas) != count - have:
+            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions")
+        self._check_replicas(replicas)
+        if not dry:
+            topic.partitions.extend(Partition(have + n, chosen, self._log()) for n, chosen in enumerate(replicas))
+            self._partitions += len(replicas)
+            self._tell()
+
+    def delete(self, topic: Topic) -> None:
+        """The topic and all that is in it."""
+        del self.topics[topic.name], self.by_id[topic.id]
+        self._partitions -= len(topic.partitions)
+        self.configs.forget_topic(topic.name)
+        for partition in topic.partitions:
+            partition.log.close()
+        self._tell()
+
+    def move_leader(self, partition: Partition) -> None:
+        """The next node leads from now on."""
+        nodes = list(self.nodes)
+        self.lead(partition, nodes[(nodes.index(partition.leader) + 1) % len(nodes)])
+
+    def lead(self, partition: Partition, node: int) -> None:
+        """A node leads from now on; a new epoch begins, and fetches that wait are told."""
+        partition.leader = node
+        if node not in partition.replicas:
+            partition.replicas = [*partition.replicas, node]
+        partition.epoch += 1
+        for wake in list(partition.log.waiting.values()):
+            wake()
+
+    def group_topics(self) -> dict[str, GroupTopic]:
+        """What a group coordinator must know of the topics."""
+        return {name: GroupTopic(name, topic.id, len(topic.partitions)) for name, topic in self.topics.items()}
+
+    def _tell(self) -> None:
+        for call in self.changed:
+            call()
+
+    def _log(self) -> Log:
+        return Log(self.room, self._limits.producers)
+
+    def _placed(self, name: str, index: int, width: int) -> list[int]:
+        nodes = list(self.nodes)
+        first = zlib.crc32(name.encode()) + index
+        return [nodes[(first + n) % len(nodes)] for n in range(width)]
+
+    def _check_replicas(self, replicas: list[list[int]]) -> None:
+        for chosen in replicas:
+            if not chosen or len(set(chosen)) != len(chosen) or any(node not in self.nodes for node in chosen):
+                raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"replicas {chosen}; the nodes are {list(self.nodes)}")
+
+    def _allow(self, partitions: int, topics: int = 0) -> None:
+        if self._partitions + partitions > self._limits.partitions or len(self.topics) + topics > self._limits.topics:
+            why = f"this broker holds at most {self._limits.topics} topics and {self._limits.partitions} partitions"
+            raise Refused(Code.POLICY_VIOLATION, why)
+
+
+def check_name(name: str) -> None:
+    """Raises Refused for a name that no topic may have (Kafka's Topic.validate)."""
+    if not LEGAL.fullmatch(name) or name in (".", ".."):
+        raise Refused(
+            Code.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."
+        )

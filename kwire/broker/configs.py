@@ -1,0 +1,135 @@
+"""Configurations of topics, brokers and groups: which there are, their defaults (configs.txt), and what was set.
+
+Sources and types are those of DescribeConfigsResponse (org.apache.kafka.clients.admin.ConfigEntry).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from kwire.broker.codes import Code, Refused
+
+FILE = Path(__file__).parent / "configs.txt"
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+KINDS = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}
+TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
+SET_AT = {TOPIC: 1, BROKER: 2, GROUP: 8}  # config source of a value that was set
+STATIC, DEFAULT = 4, 5
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+
+
+class Known(NamedTuple):
+    """A configuration that exists; type is the number of ConfigDef.Type on the wire."""
+
+    name: str
+    type: int
+    default: str
+
+
+class Value(NamedTuple):
+    """What counts now, and why."""
+
+    known: Known
+    value: str
+    source: int
+
+
+@cache
+def known(kind: str) -> dict[str, Known]:
+    """All configurations of topics or of brokers, by name."""
+    found: dict[str, Known] = {}
+    for line in FILE.read_text("utf-8").splitlines():
+        if line.startswith(f"{kind} "):
+            _, name, word, default = line.split(" ", 3)
+            found[name] = Known(name, TYPES[word], default.strip('"'))
+    return found
+
+
+class Configs:
+    """What was set, by resource (type, name)."""
+
+    def __init__(self) -> None:
+        self.given: dict[tuple[int, str], dict[str, str]] = {}
+        self.static: dict[str, str] = {}  # the broker's own settings
+
+    def topic(self, topic: str, name: str) -> str:
+        """A topic's value."""
+        return self.given.get((TOPIC, topic), {}).get(name) or known("topic")[name].default
+
+    def forget_topic(self, topic: str) -> None:
+        self.given.pop((TOPIC, topic), None)
+
+    def describe(self, kind: int, resource: str, names: list[str] | None) -> list[Value]:
+        """The resource's values, only those named when names are given."""
+        given = self.given.get((kind, resource), {})
+        out = []
+        for entry in known(KINDS.get(kind, "none")).values():
+            if names is not None and entry.name not in names:
+                continue
+            if entry.name in given:
+                out.append(Value(entry, given[entry.name], SET_AT[kind]))
+            elif kind == BROKER and entry.name in self.static:
+                out.append(Value(entry, self.static[entry.name], STATIC))
+            else:
+                out.append(Value(entry, entry.default, DEFAULT))
+        return out
+
+    def replace(self, kind: int, resource: str, values: Mapping[str, str | None], dry: bool = False) -> None:
+        """All settings of a resource at once (AlterConfigs, CreateTopics). Raises Refused."""
+        made = {name: _checked(kind, name, value) for name, value in values.items() if value is not None}
+        if not dry:
+            self._keep(kind, resource, made)
+
+    def change(self, kind: int, resource: str, changes: list[tuple[str, int, str | None]], dry: bool = False) -> None:
+        """Single settings: (name, operation, value) each (IncrementalAlterConfigs, KIP-339). Raises Refused."""
+        made = dict(self.given.get((kind, resource), {}))
+        for name, operation, value in changes:
+            if operation == DELETE:
+                made.pop(name, None)
+            elif operation == SET:
+                made[name] = _checked(kind, name, value)
+            elif operation in (APPEND, SUBTRACT):
+                made[name] = self._listed(kind, name, operation, value, made.get(name))
+            else:
+                raise Refused(Code.INVALID_REQUEST, f"Unknown operation {operation} for {name}.")
+        if not dry:
+            self._keep(kind, resource, made)
+
+    def _keep(self, kind: int, resource: str, made: dict[str, str]) -> None:
+        if made:
+            self.given[kind, resource] = made
+        else:
+            self.given.pop((kind, resource), None)
+
+    def _listed(self, kind: int, name: str, operation: int, value: str | None, old: str | None) -> str:
+        entry = known(KINDS.get(kind, "none")).get(name)
+        if entry is None or entry.type != TYPES["list"]:
+            raise Refused(Code.INVALID_CONFIG, f"Config value append is not allowed for config key: {name}")
+        before = [item for item in (entry.default if old is None else old).split(",") if item]
+        items = [item for item in (value or "").split(",") if item]
+        if operation == APPEND:
+            return ",".join([*before, *(item for item in items if item not in before)])
+        return ",".join(item for item in before if item not in items)
+
+
+def _checked(kind: int, name: str, value: str | None) -> str:
+    """The value, when it can be one. Raises Refused."""
+    entry = known(KINDS.get(kind, "none")).get(name)
+    if entry is None and kind == GROUP:
+        return value or ""
+    if entry is None:
+        raise Refused(Code.INVALID_CONFIG, f"Unknown {KINDS.get(kind, '')} config name: {name}")
+    text = value or ""
+    try:
+        if entry.type in (3, 4, 5):
+            int(text)
+        elif entry.type == 6:
+            float(text)
+        elif entry.type == 1 and text not in ("true", "false"):
+            raise ValueError
+    except ValueError:
+        raise Refused(Code.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
+    return text

@@ -1,0 +1,174 @@
+"""A fault rule from its text; the grammar stands in faults.py."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from kwire.errors import KwireError
+from kwire.schema.errorcodes import errors
+from kwire.schema.model import Versions
+from kwire.schema.registry import builtin
+
+SELECTORS = ("client", "group", "topic", "node", "version")
+LIMITS = ("after", "times", "chance")
+ONCE = ("forget", "move", "expire")
+STANDING = ("versions", "advertise")
+ACTIONS = ("error", "delay", "drop", "cut", "short", "flip", "throttle", "unsupported", *STANDING, *ONCE)
+GROUP_APIS = frozenset(
+    {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat"}
+)
+LEADER_APIS = frozenset({"Produce", "Fetch", "ListOffsets"})
+TARGETS = {"any": None, "coordinator": GROUP_APIS, "leader": LEADER_APIS}
+UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "": 1_000_000_000}
+
+
+@dataclass(slots=True, eq=False)
+class Rule:
+    """apis None: all of them. actions: (name, value). standing: it is a setting, and not about single requests."""
+
+    text: str
+    apis: frozenset[str] | None = None
+    where: dict[str, str] = field(default_factory=dict)
+    actions: list[tuple[str, Any]] = field(default_factory=list)
+    after: int = 0
+    times: int | None = None
+    chance: float = 1.0
+    leader: bool = False
+
+    @property
+    def standing(self) -> bool:
+        return any(action in STANDING for action, _ in self.actions)
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """Raises KwireError."""
+        rule = cls(text)
+        try:
+            who, what = _halves(text)
+            _who(rule, who)
+            _what(rule, what)
+        except ValueError as error:
+            raise KwireError(f"fault {text}: {error}") from None
+        if rule.times is None and any(action in ONCE for action, _ in rule.actions):
+            rule.times = 1
+        return rule
+
+
+def _halves(text: str) -> tuple[str, str]:
+    """Who, what. A colon inside a value (an address) is no separator: what stands before it names an action."""
+    head, colon, rest = text.partition(":")
+    first = head.split(",")[0].partition("=")[0].strip()
+    if not colon or first in ACTIONS or first in LIMITS:
+        return "", text
+    return head, rest
+
+
+def _who(rule: Rule, text: str) -> None:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if parts and "=" not in parts[0]:
+        word = parts.pop(0)
+        if word in TARGETS:
+            rule.apis, rule.leader = TARGETS[word], word == "leader"
+        else:
+            rule.apis = frozenset(_api(name) for name in word.split("+"))
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if name not in SELECTORS or not equals:
+            raise ValueError(f"no selector {name}{_near(name, SELECTORS)}")
+        if name in ("node", "version"):
+            _number(name, value)
+        rule.where[name] = value
+
+
+def _api(name: str) -> str:
+    found = builtin().find(name).definition
+    if not found.is_api:
+        raise ValueError(f"{name} is no API")
+    return found.name
+
+
+def _what(rule: Rule, text: str) -> None:
+    for part in (part.strip() for part in text.split(",")):
+        name, equals, value = part.partition("=")
+        if name in LIMITS:
+            _limit(rule, name, value)
+        elif name in ACTIONS:
+            rule.actions.append((name, _value(name, value, bool(equals))))
+        else:
+            raise ValueError(f"no action {name or 'at all'}{_near(name, (*ACTIONS, *LIMITS))}")
+    if not rule.actions:
+        raise ValueError(f"no action; there are {', '.join(ACTIONS)}")
+
+
+def _limit(rule: Rule, name: str, value: str) -> None:
+    if name == "chance":
+        try:
+            rule.chance = float(value)
+        except ValueError:
+            raise ValueError(f"chance={value} is no number") from None
+    elif name == "after":
+        rule.after = _number(name, value)
+    else:
+        rule.times = _number(name, value)
+
+
+def _value(name: str, value: str, given: bool) -> Any:
+    if name in ("drop", "cut"):
+        if value not in ("", "after", "before"):
+            raise ValueError(f"{name}={value}; there are {name} and {name}=after")
+        return value or "before"
+    if name in ("unsupported", *ONCE):
+        if given:
+            raise ValueError(f"{name} takes no value")
+        return True
+    if name == "error":
+        found = errors.get(int(value) if re.fullmatch(r"-?\d+", value) else value)
+        if found is None:
+            raise ValueError(f"no error {value}{_near(value.upper(), [error.name for error in errors])}")
+        return found.code
+    if name in ("delay", "throttle"):
+        return duration(value)
+    if name in ("short", "flip"):
+        return _number(name, value)
+    if name == "versions":
+        try:
+            return Versions.parse(value)
+        except ValueError:
+            raise ValueError(f"versions={value}; write 0-3, 2+, 5 or none") from None
+    return address(value)
+
+
+def duration(text: str) -> int:
+    """ "2s", "300ms", "1m" or seconds, in ns. Raises ValueError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|)", text)
+    if not match:
+        raise ValueError(f"{text or 'nothing'} is no time; write 300ms, 2s or 1m")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def address(text: str) -> tuple[str, int]:
+    """HOST:PORT, an IPv6 host in brackets. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{text or 'nothing'} is no address; write HOST:PORT")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _number(name: str, value: str) -> int:
+    if not value.isdecimal():
+        raise ValueError(f"{name}={value} is no number")
+    return int(value)
+
+
+def _near(name: str, names: tuple[str, ...] | list[str]) -> str:
+    found = difflib.get_close_matches(name, names, 2, 0.6)
+    return (
+        f"; did you mean {' or '.join(found)}?"
+        if found
+        else f"; there are {', '.join(names)}"
+        if len(names) < 30
+        else ""
+    )

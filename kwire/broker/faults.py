@@ -1,0 +1,219 @@
+"""Faults on purpose: rules as text, and hooks in Python, that decide what becomes of a request.
+
+    RULE    = [WHO ":"] ACTION ["," ACTION | "," LIMIT]...
+    WHO     = API ["+" API]... | "coordinator" | "leader" | "any" | SELECTOR, then ["," SELECTOR]...
+    SELECTOR  client=, group=, topic= (a name, * and ? allowed), node=, version=
+    ACTION    error=NAME        the error in every error field of the answer; nothing is carried out
+              delay=2s          carried out and answered so much later (ms, s, m)
+              drop              never answered, nor carried out; drop=after: carried out, the answer is lost
+              cut               the connection is closed instead; cut=after: carried out first
+              short=20          only the answer's first 20 bytes are sent, then the connection is closed
+              flip=3            3 bytes of the answer are wrong, its length and correlation id are not
+              throttle=2s       the answer says that the client is throttled (ThrottleTimeMs)
+              unsupported       UNSUPPORTED_VERSION; ApiVersions answers it in the form of v0
+              versions=0-3      only these versions are announced and served
+              forget            the group that is asked about is forgotten first
+              move              the coordinator (or, with leader, the leaders) moves to the next node first
+              expire            the session of the member that asks is over first
+              advertise=HOST:PORT   clients are sent there instead (with node=: only for that node)
+    LIMIT     after=N (so many pass first), times=N (so often; forget, move and expire once), chance=0.1
+
+All rules that match are applied, in their order; of several errors the first counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Any
+
+from kwire.broker.fault_rules import ONCE, Rule
+from kwire.broker.words import Body, Request
+from kwire.codec.library import builtin_library
+from kwire.codec.plan import StructPlan
+from kwire.schema.model import Versions
+from kwire.schema.registry import builtin
+
+Hook = Callable[[Request], "Body | str | None"]
+ENTITIES = {"group": "groupId", "topic": "topicName"}
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What becomes of one request. body: the answer itself, made by a hook."""
+
+    delay: int = 0
+    throttle: int = 0
+    error: int | None = None
+    body: Body | None = None
+    drop: str = ""
+    cut: str = ""
+    short: int | None = None
+    flip: int = 0
+    unsupported: bool = False
+    before: list[str] = field(default_factory=list)  # forget, move, expire, lead
+    rules: list[str] = field(default_factory=list)  # as they were written
+
+
+@dataclass(slots=True, eq=False)
+class Control:
+    """A hook in its place; remove() takes it away, and so does leaving a with block."""
+
+    api: str
+    hook: Hook
+    _faults: Faults
+
+    def remove(self) -> None:
+        if self in self._faults.controls:
+            self._faults.controls.remove(self)
+
+    def __enter__(self) -> Control:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class Faults:
+    """The rules and hooks of a broker."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rules: list[Rule] = []
+        self.controls: list[Control] = []
+        self.random = Random(seed)
+        self._counts: dict[int, list[int]] = {}  # by a rule's id: how many came, how many were met
+
+    def add(self, rule: str | Rule) -> Rule:
+        """Raises KwireError for a rule that does not parse."""
+        made = Rule.parse(rule) if isinstance(rule, str) else rule
+        self.rules.append(made)
+        return made
+
+    def remove(self, rule: Rule) -> None:
+        self.rules.remove(rule)
+        self._counts.pop(id(rule), None)
+
+    def clear(self) -> None:
+        """Neither rules nor hooks any more."""
+        self.rules.clear()
+        self.controls.clear()
+        self._counts.clear()
+
+    def control(self, api: str, hook: Hook) -> Control:
+        """hook sees every request of an API ("any": of all). It gives None to go on, the answer, or actions as in
+        a rule, as "error=NOT_COORDINATOR" or "cut". Raises UnknownName."""
+        name = "any" if api == "any" else builtin().find(api).definition.name
+        made = Control(name, hook, self)
+        self.controls.append(made)
+        return made
+
+    def ranges(self) -> dict[int, Versions]:
+        """By key, where a rule narrows what is served."""
+        found: dict[int, Versions] = {}
+        for rule in self.rules:
+            for action, value in rule.actions:
+                if action == "versions":
+                    for name in rule.apis or ():
+                        key = builtin().find(name).definition.key
+                        if key is not None:
+                            found[key] = value
+        return found
+
+    def advertised(self) -> dict[int | None, tuple[str, int]]:
+        """By node, None is all of them."""
+        return {
+            int(rule.where["node"]) if "node" in rule.where else None: value
+            for rule in self.rules
+            for action, value in rule.actions
+            if action == "advertise"
+        }
+
+    def judge(self, request: Request) -> Verdict | None:
+        """What is to become of a request; None: nothing unusual. Raises KwireError for a hook's bad text."""
+        if not self.rules and not self.controls:
+            return None
+        verdict = Verdict()
+        for control in list(self.controls):
+            if control.api in ("any", request.api):
+                said = control.hook(request)
+                if isinstance(said, str):
+                    self._apply(Rule.parse(said), verdict)
+                elif said is not None and verdict.body is None:
+                    verdict.body = said
+                    verdict.rules.append(f"answered by a hook on {control.api}")
+        for rule in self.rules:
+            if self._meets(rule, request):
+                self._apply(rule, verdict)
+        return verdict if verdict.rules else None
+
+    def _meets(self, rule: Rule, request: Request) -> bool:
+        if rule.standing or not _matches(rule, request):
+            return False
+        count = self._counts.setdefault(id(rule), [0, 0])
+        count[0] += 1
+        if count[0] <= rule.after or (rule.times is not None and count[1] >= rule.times):
+            return False
+        if rule.chance < 1 and self.random.random() >= rule.chance:
+            return False
+        count[1] += 1
+        return True
+
+    def _apply(self, rule: Rule, verdict: Verdict) -> None:
+        verdict.rules.append(rule.text)
+        for action, value in rule.actions:
+            if action in ("delay", "throttle"):
+                setattr(verdict, action, getattr(verdict, action) + value)
+            elif action in ONCE:
+                verdict.before.append("lead" if action == "move" and rule.leader else action)
+            elif action == "error":
+                verdict.error = value if verdict.error is None else verdict.error
+            elif action in ("drop", "cut", "short", "flip", "unsupported"):
+                setattr(verdict, action, value)
+
+    def damage(self, data: bytes, count: int, first: int) -> bytes:
+        """A frame with count bytes changed, none of them before first."""
+        if len(data) <= first:
+            return data
+        out = bytearray(data)
+        for at in self.random.sample(range(first, len(data)), min(count, len(data) - first)):
+            out[at] ^= self.random.randrange(1, 256)
+        return bytes(out)
+
+
+def _matches(rule: Rule, request: Request) -> bool:
+    if rule.apis is not None and request.api not in rule.apis:
+        return False
+    where = rule.where
+    if "client" in where and not fnmatchcase(request.client_id or "", where["client"]):
+        return False
+    if "node" in where and request.node != int(where["node"]):
+        return False
+    if "version" in where and request.version != int(where["version"]):
+        return False
+    return all(
+        any(fnmatchcase(name, where[word]) for name in mentioned(request, entity))
+        for word, entity in ENTITIES.items()
+        if word in where
+    )
+
+
+def mentioned(request: Request, entity: str) -> Iterator[str]:
+    """The groups ("groupId") or topics ("topicName") that a request names."""
+    plan = builtin_library().plan(f"{request.api}Request", request.version)
+    if request.api == "FindCoordinator" and entity == "groupId":
+        yield from [request.body["Key"]] if "Key" in request.body else request.body["CoordinatorKeys"]
+    yield from _named(plan.root, request.body, entity)
+
+
+def _named(plan: StructPlan, body: Body, entity: str) -> Iterator[str]:
+    for slot in plan.slots:
+        value: Any = body.get(slot.name)
+        if value is None:
+            continue
+        if slot.field.entity == entity and slot.type == "string":
+            yield from value if slot.array else [value]
+        elif slot.struct is not None:
+            for item in value if slot.array else [value]:
+                yield from _named(slot.struct, item, entity)

@@ -1,0 +1,112 @@
+"""Groups: the bridge from requests to the coordinator, which knows neither sockets nor timers.
+
+One coordinator serves all nodes; each node owns the groups that the cluster's hash gives it, and answers
+NOT_COORDINATOR for the others. Answers that come later find their request by the ticket.
+"""
+
+from __future__ import annotations
+
+from kwire.broker.codes import Code
+from kwire.broker.shape import refusal
+from kwire.broker.state import State
+from kwire.broker.words import MS, Body, Later, Request, Timer
+from kwire.codec.library import builtin_library
+from kwire.coordinator.coordinator import Coordinator
+from kwire.coordinator.words import Answer, Caller, Event
+
+
+class Groups:
+    """The groups of all nodes."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.coordinator = Coordinator(state.settings.groups, topics=state.cluster.group_topics)
+        self._waiting: dict[int, tuple[Request, Later]] = {}
+        self._timer: Timer | None = None
+        self._due: int | None = None  # what the timer is set for
+        state.cluster.changed.append(self._topics_changed)
+
+    def ask(self, request: Request) -> Body | Later:
+        """A group request's answer, maybe later."""
+        peer, cluster = request.peer, self.state.cluster
+        caller = Caller(request.client_id or "", f"/{peer.host}", peer.principal)
+        self.coordinator.owns = lambda group: cluster.coordinator(group) == request.node
+        later = Later()
+        ticket = self.coordinator.ask(request.api, request.version, request.body, caller, request.time)
+        self._waiting[ticket] = (request, later)
+        self._drain()
+        if not later.given:
+            peer.closing.append(lambda: self._gone(ticket))
+        return later
+
+    @property
+    def full(self) -> bool:
+        """No further group has room."""
+        return len(self.coordinator.groups) >= self.state.settings.limits.groups
+
+    def act(self, what: str, group: str, member: str | None) -> None:
+        """A fault: forget, expire or move."""
+        now = self.state.clock.now()
+        if what == "forget":
+            self.coordinator.forget(group)
+        elif what == "expire" and member:
+            self.coordinator.expire(group, member, now)
+        elif what == "move":
+            self.state.cluster.moved += 1
+            self.state.tell("moved", group, f"node {self.state.cluster.coordinator(group)} coordinates now")
+            self._abandon()
+        self._drain()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _abandon(self) -> None:
+        """The coordinator has moved: whoever waits is told so, as when Kafka unloads a group."""
+        library = builtin_library()
+        for ticket, (request, later) in list(self._waiting.items()):
+            if later.given:
+                continue
+            del self._waiting[ticket]
+            self.coordinator.gone(ticket)
+            plans = [library.plan(f"{request.api}{kind}", request.version).root for kind in ("Response", "Request")]
+            later.give(refusal(plans[0], plans[1], request.body, Code.NOT_COORDINATOR))
+
+    def _gone(self, ticket: int) -> None:
+        if self._waiting.pop(ticket, None) is not None:
+            self.coordinator.gone(ticket)
+            self._drain()
+
+    def _topics_changed(self) -> None:
+        self.coordinator.topics_changed(self.state.clock.now())
+        self._drain()
+
+    def _tick(self) -> None:
+        self._timer = self._due = None
+        self.coordinator.tick(self.state.clock.now())
+        self._drain()
+
+    def _drain(self) -> None:
+        """Gives out what is ready, tells what happened, and sets the next alarm."""
+        for event in self.coordinator.events():
+            self._tell(event)
+        for answer in self.coordinator.answers():
+            self._give(answer)
+        due = self.coordinator.due
+        if due == self._due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due, self._timer = due, None
+        if due is not None:
+            self._timer = self.state.clock.after(max(due - self.state.clock.now(), 0) + MS // 10, self._tick)
+
+    def _give(self, answer: Answer) -> None:
+        waiting = self._waiting.pop(answer.ticket, None)
+        if waiting is not None:
+            waiting[1].give(answer.body)
+
+    def _tell(self, event: Event) -> None:
+        said = "" if event.generation is None else f"generation {event.generation}"
+        words = [word for word in (event.member, said) if word and word not in event.why]
+        self.state.tell(event.kind, event.group, ", ".join([*words, event.why] if event.why else words), event=event)

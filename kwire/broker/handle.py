@@ -1,0 +1,199 @@
+"""A broker for programs without a loop of their own: it runs in a thread, and every call here is a plain one."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from kwire.broker.faults import Control, Faults, Hook
+from kwire.broker.recorder import Recorder
+from kwire.broker.server import Server
+from kwire.broker.words import Happening, Seen, Settings
+from kwire.errors import KwireError
+from kwire.records import Record, read_records
+
+T = TypeVar("T")
+START = 30.0  # seconds
+
+
+class Broker:
+    """A broker on loopback, in memory, for a with block: Kafka enough for real clients, failing where it is told to.
+
+    topics: name to number of partitions; others are created when they are first named. faults: rules as kwire broker
+    --fault takes them. users: name to password, with SASL PLAIN and SCRAM. tls: with a certificate of its own, see
+    certificate. capture: a file, pcapng. settings: what else there is, see kwire.broker.words.Settings. Raises
+    KwireError for a rule that does not parse, OSError for a port that is taken.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: int = 1,
+        topics: Mapping[str, int] | None = None,
+        faults: Iterable[str] = (),
+        users: Mapping[str, str] | None = None,
+        tls: bool = False,
+        capture: str | Path | None = None,
+        era: tuple[int, int] | None = None,
+        port: int = 0,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = replace(
+            settings or Settings(),
+            nodes=nodes,
+            port=port,
+            topics=tuple((topics or {}).items()),
+            users=tuple((users or {}).items()),
+            tls=tls,
+            era=era,
+        )
+        self.faults = Faults()
+        for rule in faults:
+            self.faults.add(rule)
+        self.certificate: str | None = None
+        self._capture = capture
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._server: Server | None = None
+        self._failed: BaseException | None = None
+
+    # ------------------------------------------------------------ life
+
+    def start(self) -> Broker:
+        """Listens; returns when clients can connect."""
+        if self._thread is not None:
+            raise KwireError("this broker runs already")
+        context = None
+        if self.settings.tls:
+            from kwire.broker.tls import context as make
+
+            context, self.certificate = make(self.settings.host)
+        ready = threading.Event()
+        self._failed = None
+
+        async def run() -> None:
+            try:
+                recorder = Recorder(self._capture) if self._capture else None
+                server = Server(self.settings, self.faults, recorder, context)
+                await server.start()
+            except BaseException as error:
+                self._failed = error
+                ready.set()
+                return
+            stopping = asyncio.Event()
+            self._loop, self._server, self._stopping = asyncio.get_running_loop(), server, stopping
+            ready.set()
+            await stopping.wait()
+            await server.stop()
+
+        self._thread = threading.Thread(target=lambda: asyncio.run(run()), name="kwire broker", daemon=True)
+        self._thread.start()
+        ready.wait(START)
+        if self._failed is not None:
+            self._thread.join()
+            self._thread = None
+            raise self._failed
+        return self
+
+    def stop(self) -> None:
+        """Closes every connection and the ports; what was logged and what happened stays to be looked at."""
+        if self._thread is None or self._loop is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._thread = self._loop = None
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def __enter__(self) -> Broker:
+        return self if self._thread is not None else self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # ------------------------------------------------------------ where
+
+    @property
+    def address(self) -> str:
+        """host:port of the first node, for bootstrap.servers."""
+        return self.addresses[0]
+
+    @property
+    def addresses(self) -> list[str]:
+        """host:port of every node."""
+        return [str(node) for node in self.server.state.cluster.nodes.values()]
+
+    @property
+    def certificate_file(self) -> str:
+        """The certificate as a file, for ssl.ca.location and the like; it is gone after stop()."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory()
+            Path(self._folder.name, "kwire.pem").write_text(self.certificate or "")
+        return str(Path(self._folder.name, "kwire.pem"))
+
+    # ------------------------------------------------------------ what
+
+    def fault(self, rule: str) -> None:
+        """Adds a rule. Raises KwireError."""
+        self.faults.add(rule)
+
+    def control(self, api: str, hook: Hook) -> Control:
+        """hook sees each request of an API ("any": of all) in the broker's thread; its request has api, version,
+        client_id and body. It gives None to go on, a body as the answer, or a rule's actions as text: "error=NAME",
+        "delay=1s", "cut". remove() of what comes back takes it away. Raises UnknownName."""
+        return self.faults.control(api, hook)
+
+    def events(self, kind: str | None = None) -> list[Happening]:
+        """What has happened: connections, logins, topics, faults, and everything with groups."""
+        found = self._call(lambda: list(self.server.state.happenings))
+        return [event for event in found if kind is None or event.kind == kind]
+
+    def requests(self, api: str | None = None) -> list[Seen]:
+        """The requests that came, the newest 10,000."""
+        found = self._call(lambda: list(self.server.state.requests))
+        return [seen for seen in found if api is None or seen.api == api]
+
+    def log(self, topic: str, partition: int = 0) -> list[Record]:
+        """What stands in a partition, decoded. Raises KwireError for one that is not there."""
+
+        def read() -> list[bytes]:
+            found = self.server.state.cluster.topics.get(topic)
+            if found is None or not 0 <= partition < len(found.partitions):
+                raise KwireError(f"no partition {topic}-{partition}")
+            log = found.partitions[partition].log
+            return log.read(log.start, 1 << 62, whole_first=True)
+
+        return [record for batch in read_records(b"".join(self._call(read))) for record in batch.records]
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Raises KwireError."""
+        from kwire.broker.codes import Refused
+
+        try:
+            self._call(lambda: self.server.state.create(name, partitions))
+        except Refused as refused:
+            raise KwireError(refused.why) from None
+
+    @property
+    def server(self) -> Server:
+        """Raises KwireError before start()."""
+        if self._server is None:
+            raise KwireError("this broker has not been started")
+        return self._server
+
+    def _call(self, act: Callable[[], T]) -> T:
+        """In the broker's thread, while it runs."""
+        loop = self._loop
+        if loop is None or threading.current_thread() is self._thread:
+            return act()
+
+        async def run() -> T:
+            return act()
+
+        return asyncio.run_coroutine_threadsafe(run(), loop).result()

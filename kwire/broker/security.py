@@ -1,0 +1,132 @@
+"""Logging in: SASL PLAIN and SCRAM as a state machine for one connection (RFC 4616, RFC 5802, KIP-43, KIP-152).
+
+The order is that of Kafka's SaslServerAuthenticator: ApiVersions and SaslHandshake come first; after a handshake v0 the
+tokens are bare frames, after v1 they travel in SaslAuthenticate; then everything else is allowed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+
+SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+MECHANISMS = ("PLAIN", *SCRAM)
+ITERATIONS = 4096  # the least that RFC 7677 allows, as Kafka's default is
+FIRST = re.compile(r"[ny],(?:a=[^,]*)?,(n=([^,]*),r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)")
+
+
+class Wrong(Exception):
+    """The login failed; the text is what the client is told."""
+
+
+class Users:
+    """Names and passwords. With none, nobody needs to log in."""
+
+    def __init__(self, passwords: dict[str, str]) -> None:
+        self.passwords = passwords
+        self._secret = os.urandom(32)
+
+    def __bool__(self) -> bool:
+        return bool(self.passwords)
+
+    def salt(self, user: str) -> bytes:
+        """The same for every login of a user, and no other in kind for one who does not exist."""
+        return hmac.digest(self._secret, user.encode("utf-8", "surrogateescape"), "sha256")[:16]
+
+
+class Login:
+    """One connection's login. user: who has logged in; bare: the next frame is a token without a header."""
+
+    def __init__(self, users: Users) -> None:
+        self.users = users
+        self.user: str | None = None
+        self.mechanism: str | None = None
+        self.bare = False
+        self._scram: Scram | None = None
+
+    def handshake(self, mechanism: str, version: int) -> bool:
+        """Whether the mechanism is one of ours."""
+        if mechanism not in MECHANISMS:
+            return False
+        self.mechanism, self._scram, self.bare = mechanism, None, version == 0
+        return True
+
+    def token(self, data: bytes) -> bytes:
+        """The answer to a client's token; self.user is set when it was the last one. Raises Wrong."""
+        if self.mechanism == "PLAIN":
+            return self._plain(data)
+        if self.mechanism is None:
+            raise Wrong("SaslAuthenticate request received before a SaslHandshake")
+        if self._scram is None:
+            self._scram = Scram(self.users, self.mechanism)
+            return self._scram.first(data)
+        answer = self._scram.final(data)
+        self._done(self._scram.user)
+        return answer
+
+    def _plain(self, data: bytes) -> bytes:
+        parts = data.decode("utf-8", "replace").split("\0")
+        if len(parts) != 3:
+            raise Wrong(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        authorization, user, password = parts
+        expected = self.users.passwords.get(user)
+        same = hmac.compare_digest(password.encode(), (expected or "").encode())
+        if expected is None or not same:
+            raise Wrong("Authentication failed: Invalid username or password")
+        if authorization not in ("", user):
+            raise Wrong("Authentication failed: Client requested an authorization id that is different from username")
+        self._done(user)
+        return b""
+
+    def _done(self, user: str) -> None:
+        self.user, self.bare = user, False
+
+
+class Scram:
+    """The server's side of RFC 5802, without channel binding."""
+
+    def __init__(self, users: Users, mechanism: str) -> None:
+        self.users, self.mechanism, self.hash = users, mechanism, SCRAM[mechanism]
+        self.user = self._nonce = self._said = ""
+
+    def first(self, data: bytes) -> bytes:
+        """The client's first message to the server's. Raises Wrong."""
+        match = FIRST.fullmatch(data.decode("utf-8", "replace"))
+        if not match:
+            raise Wrong(f"{self.mechanism}: the client's first message cannot be read")
+        bare, name, nonce = match[1], match[2], match[3]
+        self.user = name.replace("=2C", ",").replace("=3D", "=")
+        self._nonce = nonce + base64.b64encode(os.urandom(18)).decode()
+        salt = base64.b64encode(self.users.salt(self.user)).decode()
+        answer = f"r={self._nonce},s={salt},i={ITERATIONS}"
+        self._said = f"{bare},{answer}"
+        return answer.encode()
+
+    def final(self, data: bytes) -> bytes:
+        """The client's proof to the server's signature. Raises Wrong."""
+        text = data.decode("utf-8", "replace")
+        without, _, proof = text.rpartition(",p=")
+        fields = dict(part.split("=", 1) for part in without.split(",") if "=" in part)
+        why = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
+        wrong = Wrong(f"{why} {self.mechanism}")
+        if fields.get("r") != self._nonce:
+            raise wrong
+        password = self.users.passwords.get(self.user)
+        salted = hashlib.pbkdf2_hmac(self.hash, (password or "").encode(), self.users.salt(self.user), ITERATIONS)
+        message = f"{self._said},{without}".encode()
+        key = hmac.digest(salted, b"Client Key", self.hash)
+        stored = hashlib.new(self.hash, key).digest()
+        signature = hmac.digest(stored, message, self.hash)
+        try:
+            given = base64.b64decode(proof, validate=True)
+        except (ValueError, binascii.Error):
+            raise wrong from None
+        expected = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        if password is None or not hmac.compare_digest(given, expected):
+            raise wrong
+        server = hmac.digest(hmac.digest(salted, b"Server Key", self.hash), message, self.hash)
+        return b"v=" + base64.b64encode(server)

@@ -1,0 +1,151 @@
+"""Listens: a port for each node, connections with their limits, and the line that each of them is worth.
+
+Only this file and connection.py know sockets. Loopback unless another host is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+import traceback
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from kwire.broker.cluster import Node
+from kwire.broker.connection import Connection
+from kwire.broker.faults import Faults
+from kwire.broker.groups import Groups
+from kwire.broker.recorder import Recorder
+from kwire.broker.security import Login
+from kwire.broker.service import Service
+from kwire.broker.state import State
+from kwire.broker.words import Peer, Settings, Timer
+
+LINGER = 2.0  # seconds for what is still being sent when all ends
+
+
+class LoopClock:
+    """Wall time that never goes back, and the loop's timers."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._base = time.time_ns() - time.monotonic_ns()
+
+    def now(self) -> int:
+        return self._base + time.monotonic_ns()
+
+    def after(self, ns: int, act: Callable[[], Any]) -> Timer:
+        return self._loop.call_later(ns / 1e9, act)
+
+
+class Server:
+    """A broker with its listeners. start() and stop() are its life; state is what it knows."""
+
+    def __init__(
+        self, settings: Settings, faults: Faults | None = None, recorder: Recorder | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.limits = settings, settings.limits
+        self.loop = asyncio.get_running_loop()
+        self.recorder, self.tls = recorder, tls
+        self.loop.set_exception_handler(self._failed)
+        clock = LoopClock(self.loop)
+        self.state = State(settings, clock, faults or Faults())
+        self.state.groups = Groups(self.state)
+        self.service = Service(self.state)
+        self.connections: set[Connection] = set()
+        self._unfinished = 0
+        self._numbers = count(1)
+        self._listeners: list[asyncio.Server] = []
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def start(self) -> None:
+        """Binds every node's port. Raises OSError."""
+        settings = self.settings
+        try:
+            for number, node in enumerate(self.state.cluster.nodes):
+                port = settings.port + number if settings.port else 0
+                listener = await self.loop.create_server(
+                    lambda node=node: Connection(self, self.service, node, self.recorder),
+                    settings.host, port, ssl=self.tls, backlog=512,
+                )  # fmt: skip
+                self._listeners.append(listener)
+                bound = listener.sockets[0].getsockname()[1]
+                self.state.cluster.nodes[node] = Node(node, shown_host(settings.host), bound)
+        except BaseException:
+            await self.stop()
+            raise
+        for known in self.state.cluster.nodes.values():
+            self.state.tell("listening", f"node {known.id}", str(known))
+        self._sweep = self.loop.call_later(self._pause, self._idle)
+
+    async def stop(self) -> None:
+        """Closes everything; safe to call twice."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for listener in self._listeners:
+            listener.close()
+        self.state.groups.stop()
+        for connection in list(self.connections):
+            connection.close("the broker stops")
+        end = self.loop.time() + LINGER
+        while self.connections and self.loop.time() < end:
+            await asyncio.sleep(0.01)
+        for connection in list(self.connections):
+            connection.transport.abort()
+        for listener in self._listeners:
+            await listener.wait_closed()
+        self._listeners.clear()
+        if self.recorder is not None:
+            self.recorder.close()
+
+    # ------------------------------------------------------------ told by connections
+
+    def began(self, connection: Connection) -> Peer:
+        """A new connection; one too many is closed at once."""
+        name = connection.transport.get_extra_info("peername") or ("", 0)
+        login = Login(self.state.users) if self.state.users else None
+        peer = Peer(next(self._numbers), name[0], name[1], connection.node, login)
+        if len(self.connections) >= self.limits.connections:
+            connection.peer = peer
+            connection.close(f"there are {len(self.connections)} connections already")
+        self.connections.add(connection)
+        self.state.tell("connected", str(peer), f"to node {connection.node}")
+        return peer
+
+    def ended(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.state.tell("closed", str(connection.peer), connection.why)
+
+    def buffered(self, size: int) -> bool:
+        """Counts bytes of requests that are not whole; whether they are still few enough."""
+        self._unfinished += size
+        return self._unfinished <= self.limits.unfinished
+
+    def bug(self, error: Exception) -> None:
+        """Our own mistake: kept for whoever looks, and never the client's business."""
+        self.state.tell("bug", "kwire", "".join(traceback.format_exception_only(error)).strip(), error=error)
+
+    def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Something went wrong outside of a request, as in a timer."""
+        self.bug(context.get("exception") or RuntimeError(context.get("message", "")))
+
+    @property
+    def _pause(self) -> float:
+        return max(0.05, min(self.limits.idle_ms / 4000, 30.0))
+
+    def _idle(self) -> None:
+        """Closes what has been silent for too long; a client that waits for its answer is not silent."""
+        oldest = self.loop.time() - self.limits.idle_ms / 1000
+        for connection in list(self.connections):
+            if connection.active < oldest and not connection.busy:
+                connection.close(f"idle for {self.limits.idle_ms:,} ms")
+        self.state.retain()
+        self._sweep = self.loop.call_later(self._pause, self._idle)
+
+
+def shown_host(host: str) -> str:
+    """What clients are told: an address that they can reach."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)

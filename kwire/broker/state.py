@@ -1,0 +1,77 @@
+"""All that handlers act on, in one place: metadata, groups, logins, faults, the clock, and what has happened."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kwire.broker.cluster import Cluster, Topic
+from kwire.broker.codes import Refused
+from kwire.broker.faults import Faults
+from kwire.broker.security import Users
+from kwire.broker.words import MS, Clock, Happening, Request, Seen, Settings
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from kwire.broker.groups import Groups
+
+KEPT = 10_000  # happenings, and requests
+LONGEST = 500  # characters of a text that is kept
+
+
+class State:
+    """One broker with all its nodes. Raises KwireError for a topic of the settings that cannot be."""
+
+    def __init__(self, settings: Settings, clock: Clock, faults: Faults) -> None:
+        self.settings, self.clock, self.faults = settings, clock, faults
+        self.cluster = Cluster(settings.nodes, settings.limits)
+        self.cluster.advertised = faults.advertised
+        self.users = Users(dict(settings.users))
+        self.happenings: deque[Happening] = deque(maxlen=KEPT)
+        self.requests: deque[Seen] = deque(maxlen=KEPT)
+        self.watching: list[Callable[[Happening], None]] = []
+        self.groups: Groups
+        for name, partitions in settings.topics:
+            try:
+                self.create(name, partitions)
+            except Refused as refused:
+                raise KwireError(f"topic {name}: {refused.why}") from None
+
+    def tell(self, kind: str, who: str, text: str, **facts: Any) -> None:
+        """Something happened that a person would want to see."""
+        happening = Happening(self.clock.now(), kind, who[:LONGEST], text[:LONGEST], facts)
+        self.happenings.append(happening)
+        for watch in self.watching:
+            watch(happening)
+
+    def saw(self, request: Request) -> None:
+        """A request came."""
+        peer, client = request.peer, request.client_id
+        if client is not None:
+            client = client[:LONGEST]
+        self.requests.append(
+            Seen(request.time, request.api, request.version, client, str(peer), peer.software[:LONGEST], request.node)
+        )
+
+    def create(self, name: str, partitions: int) -> Topic:
+        """A topic that was named. Raises Refused."""
+        topic = self.cluster.create(name, partitions)
+        self.tell("topic", name, f"created with {partitions} partition{'s' * (partitions != 1)}")
+        return topic
+
+    def retain(self) -> None:
+        """Drops what is older than each topic's retention.ms."""
+        now = self.clock.now() // MS
+        for topic in self.cluster.topics.values():
+            kept = int(self.cluster.configs.topic(topic.name, "retention.ms"))
+            if kept >= 0:
+                for partition in topic.partitions:
+                    partition.log.keep_since(now - kept)
+
+    def named(self, name: str, create: bool) -> Topic | None:
+        """A topic by its name, made when it is not there and may be. Raises Refused for what no topic may be called."""
+        topic = self.cluster.topics.get(name)
+        if topic is None and create and self.settings.create_topics:
+            topic = self.create(name, self.settings.partitions)
+        return topic

@@ -1,0 +1,174 @@
+"""What the broker's parts pass to each other: settings, requests, answers that come later, what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from kwire.coordinator.words import Settings as GroupSettings
+
+if TYPE_CHECKING:
+    from kwire.broker.security import Login
+
+Body = dict[str, Any]
+MiB = 1 << 20
+MS = 1_000_000  # ns
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What hostile or careless clients can take at most; bytes, unless named otherwise.
+
+    frame: one request, as socket.request.max.bytes; other: one that is no Produce. unfinished: of requests that have
+    not come whole, all connections together. log: all partitions together, the oldest batches go first. idle_ms:
+    without a request, as connections.max.idle.ms.
+    """
+
+    connections: int = 1_000
+    frame: int = 100 * MiB
+    other: int = 4 * MiB
+    unfinished: int = 256 * MiB
+    log: int = 512 * MiB
+    idle_ms: int = 600_000
+    topics: int = 10_000
+    partitions: int = 100_000
+    groups: int = 10_000
+    producers: int = 10_000  # remembered by a partition
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a broker is made. port: of the first node, the others follow; 0 lets the system choose.
+
+    partitions: of a topic that is created when it is first named. era: the release whose API versions are announced,
+    as (4, 3); None announces the newest release's and all older versions too. users: (name, password), with whom
+    logging in becomes necessary.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    nodes: int = 1
+    topics: tuple[tuple[str, int], ...] = ()
+    partitions: int = 1
+    create_topics: bool = True
+    era: tuple[int, int] | None = None
+    users: tuple[tuple[str, str], ...] = ()
+    tls: bool = False
+    groups: GroupSettings = field(
+        default_factory=lambda: GroupSettings(group_initial_rebalance_delay_ms=0, group_max_size=10_000)
+    )
+    limits: Limits = field(default_factory=Limits)
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Time as the broker's parts see it: ns since the Unix epoch, never going back."""
+
+    def now(self) -> int: ...
+
+    def after(self, ns: int, act: Callable[[], None]) -> Timer: ...
+
+
+class Peer:
+    """The client's end of a connection. closing: called once when the connection is gone."""
+
+    __slots__ = ("closed", "closing", "host", "login", "node", "number", "port", "software")
+
+    def __init__(self, number: int, host: str, port: int, node: int, login: Login | None = None) -> None:
+        self.number, self.host, self.port, self.node = number, host, port, node
+        self.login = login
+        self.software = ""
+        self.closed = False
+        self.closing: list[Callable[[], None]] = []
+
+    def close(self) -> None:
+        """The connection is gone: whatever waits for it is told."""
+        self.closed = True
+        calls, self.closing = self.closing, []
+        for call in calls:
+            call()
+
+    @property
+    def principal(self) -> str | None:
+        return self.login.user if self.login else None
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Request(NamedTuple):
+    """A request as handlers see it. api: "Fetch"; body: the official fields; node: who was asked; time: ns."""
+
+    api: str
+    key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: Body
+    peer: Peer
+    node: int
+    time: int
+
+
+class Seen(NamedTuple):
+    """That a request came. client: host:port; software: what ApiVersions v3 and up says."""
+
+    time: int
+    api: str
+    version: int
+    client_id: str | None
+    client: str
+    software: str
+    node: int
+
+
+class Later:
+    """An answer that comes later: give() delivers it once, then() says where to."""
+
+    __slots__ = ("_body", "_given", "_then")
+
+    def __init__(self) -> None:
+        self._then: Callable[[Body | None], None] | None = None
+        self._body: Body | None = None
+        self._given = False
+
+    @property
+    def given(self) -> bool:
+        return self._given
+
+    def give(self, body: Body | None) -> None:
+        """Only the first counts."""
+        if self._given:
+            return
+        self._given, self._body = True, body
+        if self._then is not None:
+            self._then(body)
+
+    def then(self, call: Callable[[Body | None], None]) -> None:
+        self._then = call
+        if self._given:
+            call(self._body)
+
+
+Outcome = Body | Later | None  # None: no answer at all, as to Produce with acks=0
+
+
+class Hangup(Exception):
+    """The connection must be closed; the text says why. Never leaves the service."""
+
+
+class Happening(NamedTuple):
+    """Something that a person watching wants to see. time: ns. kind: listening, connected, closed, login, refused,
+    topic, fault, or the kind of a group's event. who: the connection, or the group; text: in words, from the wire and
+    not yet made safe to show."""
+
+    time: int
+    kind: str
+    who: str
+    text: str
+    facts: dict[str, Any]

@@ -1,0 +1,199 @@
+"""kwire broker: a Kafka in this process, for clients to work against and to fail against."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.broker.server import Server
+    from kwire.broker.words import Happening, Settings
+
+
+class Topic(click.ParamType[tuple[str, int]]):
+    """NAME or NAME:PARTITIONS."""
+
+    name = "topic"
+
+    def convert(
+        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        name, _, count = value.partition(":")
+        if count and not (count.isdecimal() and 0 < int(count) <= 10_000):
+            self.fail(f"{count} is no number of partitions", param, ctx)
+        return name, int(count or 1)
+
+
+class User(click.ParamType[tuple[str, str]]):
+    """USER:PASSWORD."""
+
+    name = "user"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, colon, password = value.partition(":")
+        if not (name and colon and password):
+            self.fail("write USER:PASSWORD", param, ctx)
+        return name, password
+
+
+class Era(click.ParamType[tuple[int, int]]):
+    """A Kafka release, as 4.3."""
+
+    name = "release"
+
+    def convert(
+        self, value: str | tuple[int, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        parts = value.split(".")
+        if len(parts) < 2 or not all(part.isdecimal() for part in parts):
+            self.fail(f"{value} is no release; write 4.3, 3.9 or 0.11", param, ctx)
+        return int(parts[0]), int(parts[1])
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen; loopback unless told otherwise.")
+@click.option("--port", type=click.IntRange(0, 65535), default=9092, help="Of the first node; 0 takes any free one.")
+@click.option(
+    "--nodes", type=click.IntRange(1, 16), default=1, metavar="N", help="Brokers, on ports one after another."
+)
+@click.option(
+    "--topic", "topics", type=Topic(), multiple=True, metavar="NAME[:PARTITIONS]",
+    help="Made at the start; repeatable. Others are created when they are first named.",
+)  # fmt: skip
+@click.option("--partitions", type=click.IntRange(1, 1000), default=1, metavar="N", help="Of a topic created so.")
+@click.option("--fault", "faults", multiple=True, metavar="RULE", help="Fail on purpose, as below; repeatable.")
+@click.option(
+    "--sasl", "users", type=User(), multiple=True, metavar="USER:PASSWORD",
+    help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable.",
+)  # fmt: skip
+@click.option("--tls", is_flag=True, help="TLS with a certificate made on the spot.")
+@click.option(
+    "--certificate", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="With --tls, where the certificate goes that clients must trust; kwire-broker.pem.",
+)  # fmt: skip
+@click.option(
+    "--capture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write what is said as pcapng, which kwire read reads; the plain text also with --tls.",
+)  # fmt: skip
+@click.option("--era", type=Era(), metavar="RELEASE", help="Serve what this Kafka release serves, as 3.9; else all.")
+@click.option(
+    "--rebalance-delay", type=click.IntRange(0), default=0, metavar="MS",
+    help="group.initial.rebalance.delay.ms; 3000 in Kafka, 0 here.",
+)  # fmt: skip
+@click.option(
+    "--log-limit", type=click.IntRange(1), default=512, metavar="MB",
+    help="What all records together may take; the oldest go first. 512.",
+)  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
+def command(
+    host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
+    users: tuple[tuple[str, str], ...], tls: bool, certificate: Path | None, capture: Path | None,
+    era: tuple[int, int] | None, rebalance_delay: int, log_limit: int, quiet: bool,
+) -> int:  # fmt: skip
+    """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
+
+    \b
+    kwire broker --topic orders:3 --capture said.pcapng
+    kwire broker --fault Heartbeat:error=UNKNOWN_MEMBER_ID,after=5,times=1
+    kwire broker --nodes 3 --fault coordinator:move,after=20
+
+    A fault is WHO:ACTION. WHO is an API, several with +, coordinator, leader or any; then client=, group=, topic=,
+    node=, version= to say whose. Actions, several with a comma:
+
+    \b
+    error=NAME      that error            drop      no answer (drop=after: carried out)
+    delay=2s        so much later         cut       connection closed (cut=after: carried out)
+    throttle=2s     says ThrottleTimeMs   short=20  only so many bytes of the answer
+    unsupported     UNSUPPORTED_VERSION   flip=3    so many bytes of the answer wrong
+    versions=0-3    serves only these     forget    the group is forgotten
+    advertise=HOST:PORT  sends clients    expire    the member's session is over
+                    there                 move      coordinator or leader moves on
+    after=N times=N chance=0.1            when
+    """
+    from kwire.broker.words import Limits, MiB, Settings
+    from kwire.coordinator.words import Settings as GroupSettings
+
+    groups = GroupSettings(era=era or (4, 3), group_initial_rebalance_delay_ms=rebalance_delay)
+    settings = Settings(
+        host=host, port=port, nodes=nodes, topics=topics, partitions=partitions, era=era, users=users, tls=tls,
+        groups=groups, limits=Limits(log=log_limit * MiB),
+    )  # fmt: skip
+    asyncio.run(_run(settings, faults, certificate, capture, quiet))
+    return Exit.OK
+
+
+async def _run(
+    settings: Settings, rules: tuple[str, ...], certificate: Path | None, capture: Path | None, quiet: bool
+) -> None:
+    from kwire.broker.faults import Faults
+    from kwire.broker.recorder import Recorder
+    from kwire.broker.server import Server
+
+    faults = Faults()
+    for rule in rules:
+        faults.add(rule)
+    context = None
+    if settings.tls:
+        from kwire.broker.tls import context as make
+
+        context, pem = make(settings.host)
+        certificate = certificate or Path("kwire-broker.pem")
+        certificate.write_text(pem)
+    server = Server(settings, faults, Recorder(capture) if capture else None, context)
+    if not quiet:
+        server.state.watching.append(_line)
+    await server.start()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # not everywhere can a loop do that
+            server.loop.add_signal_handler(number, stop.set)
+    _greet(server, certificate, capture)
+    try:
+        await stop.wait()
+    finally:
+        server.state.watching.clear()
+        await server.stop()
+        seen = len(server.state.requests)
+        more = "+" if seen == server.state.requests.maxlen else ""
+        print(f"kwire: {seen:,}{more} request{'s' * (seen != 1)}", file=sys.stderr)
+
+
+def _greet(server: Server, certificate: Path | None, capture: Path | None) -> None:
+    """What a client must know, on stdout, so that a script can wait for it."""
+    for node in server.state.cluster.nodes.values():
+        print(f"node {node.id} listens on {node}")
+    if server.settings.tls:
+        print(f"clients must trust {certificate}")
+    if capture:
+        print(f"capture in {capture}")
+    sys.stdout.flush()
+
+
+def _line(happening: Happening) -> None:
+    """One line on stderr; who and what come from the wire."""
+    from kwire.render.lines import clean
+
+    if happening.kind == "listening":
+        return
+    moment = time.strftime("%H:%M:%S", time.localtime(happening.time // 1_000_000_000))
+    fraction = happening.time // 1_000_000 % 1000
+    text = clean(f"{happening.kind:<10} {happening.who}  {happening.text}")
+    with contextlib.suppress(BrokenPipeError):
+        print(f"{moment}.{fraction:03} {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,73 @@
+"""Traced consumers: the verdict, then the seven steps in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kwire.analyze.findings import Clock, Finding, lasted
+from kwire.analyze.teller import name
+from kwire.analyze.trace import Consumer, Step
+from kwire.render.groups import STYLES
+from kwire.render.lines import Line, Piece, clean, flowing, paragraph, table
+
+ROWS = 10  # consumers, unless all are asked for
+Traced = Sequence[tuple[Consumer, Finding]]
+
+
+def trace_lines(traced: Traced, clock: Clock, width: int, everything: bool) -> list[Line]:
+    """Those that are stuck first."""
+    lines: list[Line] = []
+    shown = traced if everything else traced[:ROWS]
+    for consumer, found in shown:
+        lines += [[]] if lines else []
+        lines += _consumer(consumer, found, clock, width)
+    if len(shown) < len(traced):
+        lines += [[], [(f"… {len(traced) - len(shown):,} more consumers (--all)", "dim")]]
+    return lines or [[("no consumer", "dim")]]
+
+
+def document(traced: Traced, clock: Clock) -> dict[str, Any]:
+    """All of it."""
+    return {"start": clock.start, "consumers": [consumer.row(found) for consumer, found in traced]}
+
+
+def _consumer(consumer: Consumer, found: Finding, clock: Clock, width: int) -> list[Line]:
+    title = clean(consumer.client_id) or "(no client id)"
+    parts: list[Piece] = [(title, "section"), (consumer.host, "")]
+    if consumer.software:
+        parts.append((clean(consumer.software), ""))
+    if consumer.groups:
+        names = [clean(one) for one in consumer.groups]
+        parts.append((f"group {', '.join(names[:3])}" + (f" +{len(names) - 3:,}" if len(names) > 3 else ""), ""))
+    lines = flowing(parts, width, "  ")
+    style = STYLES[found.severity] if found.severity != "note" else "good"
+    lines += paragraph(clean(found.what), width, "  ", style, "  ", breaks=True)
+    if found.advice:
+        lines += paragraph(f"→ {clean(found.advice)}", width, "  ", "", "    ", breaks=True)
+    rows = [_step(consumer, step, clock) for step in consumer.steps]
+    heads = ["step", "first", "reached", "tries", "what"]
+    return [*lines, [], *([("  ", ""), *line] for line in table(heads, rows, width - 2, frozenset({1, 2, 3})))]
+
+
+def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
+    first = clock(step.first.time) if step.first else ""
+    reached = clock(step.reached.time) if step.reached else "no" if step.tries else "-"
+    style = "good" if step.reached else "error" if step.tries else "dim"
+    said = [step.detail] if step.detail else []
+    if step.errors:
+        said.append(", ".join(f"{name(code)} {count:,}×" for code, count in step.errors.most_common(3)))
+    if step.number == 3 and consumer.rounds > 1:
+        said.append(f"joined {consumer.rounds:,} times")
+    if step.number in (5, 7) and step.tries > 1 and step.first and step.last:
+        said.append(
+            f"every {lasted((step.last.time - step.first.time) // (step.tries - 1))}, last at {clock(step.last.time)}"
+        )
+    if step.number == 7 and consumer.records:
+        said.append(f"first records at {clock(consumer.records.time)} (frame {consumer.records.packet})")
+    if step.pending:
+        said.append(f"waits since {clock(step.pending.time)} (frame {step.pending.packet})")
+    elif step.reached and step.number not in (5, 7):
+        said.append(f"frame {step.reached.packet}")
+    return [(f"{step.number} {step.name}", "name"), (first, "offset"), (reached, style), (f"{step.tries:,}", ""),
+            (clean(" · ".join(said)), "")]  # fmt: skip

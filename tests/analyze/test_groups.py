@@ -1,0 +1,337 @@
+"""Groups made by hand: why members went, why requests were refused, in exact words with exact times and frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+Life = Any
+
+
+def test_an_evicted_member_that_comes_back(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    for at in (5.0, 7.0, 9.0, 10.5):
+        life.beat("c1", at, 1)
+    life.beat("c1", 11.5, 1, 27)
+    life.join("c1", 11.6, 2, members=("c1-id",), asks="c1-id")
+    life.sync("c1", 11.7, 2, given=("c1-id",))
+    life.beat("c2", 12.030, 1, 25)
+    assert life.said() == [
+        "error: c2: UNKNOWN_MEMBER_ID at 12.031 (Heartbeat, check 7: member): evicted at 11.000, 6.0 s after its last "
+        "heartbeat (frame 9); session timeout 6,000 ms (JoinGroup, frame 3)"
+    ]
+
+
+def test_the_proof_of_an_eviction_is_the_answer_the_last_heartbeat_and_the_join(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    life.beat("c2", 12.0, 1, 25)
+    (found,) = [one for one in life.findings() if one.severity == "error"]
+    assert [ref.packet for ref in found.evidence] == [12, 9, 3]
+    assert found.subject == "group billing"
+
+
+def test_an_evicted_member_that_is_never_heard_of_again(life: Life) -> None:
+    life.pair()
+    for at in (5.0, 7.0, 9.0, 10.5):
+        life.beat("c1", at, 1)
+    life.beat("c1", 11.5, 1, 27)
+    life.join("c1", 11.6, 2, members=("c1-id",), asks="c1-id")
+    assert life.said() == [
+        "error: c2: evicted at 10.020, 6.0 s after its last SyncGroup (SyncGroup answer, frame 6); session timeout "
+        "6,000 ms (JoinGroup, frame 3)"
+    ]
+
+
+def test_an_eviction_that_no_frame_shows_is_a_warning(life: Life) -> None:
+    life.pair()
+    for at in (5.0, 8.0, 10.5):
+        life.beat("c1", at, 1)
+    assert life.said(until=10.6) == [
+        "warning: c2: evicted at 10.020, 6.0 s after its last SyncGroup (SyncGroup answer, frame 6); session timeout "
+        "6,000 ms (JoinGroup, frame 3); no frame says so, but it was silent until the end"
+    ]
+
+
+def test_a_commit_keeps_a_member_alive(life: Life) -> None:
+    life.pair()
+    for at in (5.0, 9.0, 13.0):
+        life.commit("c2", at, 1)
+        life.beat("c1", at, 1)
+    assert life.said(until=14.0) == []
+
+
+def test_a_member_that_waits_in_join_is_not_evicted(life: Life) -> None:
+    life.pair()
+    life.join("c3", 6.0, 2, took=20.0, leader="c1-id")
+    life.join("c1", 6.5, 2, members=("c1-id", "c2-id", "c3-id"), took=19.5, asks="c1-id")
+    for at in (5.0, 9.0, 13.0, 17.0, 21.0, 25.0):
+        life.beat("c2", at, 1, 0 if at < 6 else 27)
+    life.join("c2", 25.9, 2, took=0.1, asks="c2-id", leader="c1-id")
+    assert [one for one in life.said() if "generation 2" in one] == [
+        "warning: generation 2 took 20.0 s to form from 6.000: c2 joined 19.9 s after it began, though told to at "
+        "9.001 (frame 16)"
+    ]
+
+
+def test_a_member_that_does_not_rejoin_is_dropped(life: Life) -> None:
+    life.join("c1", 1.0, 1, members=("c1-id", "c2-id"), took=3.0, rebalance=5000)
+    life.join("c2", 1.2, 1, took=2.8, rebalance=5000, leader="c1-id")
+    life.sync("c2", 4.01, 1, took=0.01)
+    life.sync("c1", 4.015, 1, given=("c1-id", "c2-id"))
+    life.join("c1", 6.0, 2, members=("c1-id",), asks="c1-id", took=5.0, rebalance=5000)
+    for at in (5.0, 7.0, 9.0, 10.9):
+        life.beat("c2", at, 1, 0 if at < 6 else 27)
+    life.beat("c2", 12.0, 1, 25)
+    found = life.said()
+    assert found[0] == (
+        "error: c2: UNKNOWN_MEMBER_ID at 12.001 (Heartbeat, check 7: member): dropped at 11.000: it had not rejoined "
+        "within its rebalance timeout of 5,000 ms (JoinGroup, frame 3)"
+    )
+    assert found[1] == "warning: generation 2 took 5.0 s to form from 6.000: it waited for c2 in vain"
+
+
+def test_a_fenced_static_member(life: Life) -> None:
+    life.join("c1", 1.0, 1, members=("c1-a",), member="c1-a", took=3.0, instance="i-1")
+    life.sync("c1", 4.0, 1)
+    life.beat("c1", 5.0, 1, member="c1-a", instance="i-1")
+    life.join("c9", 6.0, 1, member="c9-b", instance="i-1", leader="c1-a", host="10.0.0.9")
+    life.beat("c1", 7.0, 1, 82, member="c1-a", instance="i-1")
+    assert life.said()[0] == (
+        "error: i-1: FENCED_INSTANCE_ID at 7.001 (Heartbeat, check 7: instance): client c9 from 10.0.0.9 took over its "
+        "instance id i-1 at 6.000 (JoinGroup, frame 7)"
+    )
+
+
+def test_a_member_that_an_administrator_removed(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    life.leave("admin-1", 6.0, whose="c2-id")
+    life.beat("c2", 7.0, 1, 25)
+    assert life.said() == [
+        "warning: c2: UNKNOWN_MEMBER_ID at 7.001 (Heartbeat, check 7: member): client admin-1 removed it at 6.000 "
+        "(LeaveGroup, frame 11)"
+    ]
+
+
+def test_a_member_that_left_because_it_did_not_poll(life: Life) -> None:
+    life.join("c1", 1.0, 1, members=("c1-id",), took=3.0, rebalance=6000)
+    life.sync("c1", 4.0, 1, given=("c1-id",))
+    for at in (5.0, 6.0, 7.0, 8.0, 9.0):
+        life.beat("c1", at, 1)
+    life.leave("c1", 9.5)
+    life.groups.activity.last[("c1", "10.0.0.7")] = life.end + 5_000_000_000
+    assert life.said() == [
+        "error: c1: left by itself at 9.500 (LeaveGroup, frame 15): its application had not polled for "
+        "max.poll.interval.ms, 6,000 ms (JoinGroup, frame 1): 8.5 s passed since its last join or commit"
+    ]
+
+
+def test_a_member_that_closes_is_no_fault(life: Life) -> None:
+    life.pair()
+    life.leave("c2", 6.0)
+    life.leave("c1", 6.5)
+    assert life.said() == []
+    history = life.groups.histories["billing"]
+    assert [(cause.kind, cause.label) for cause in history.current.endings] == [("left", "c2"), ("left", "c1")]
+    assert history.current.emptied is not None
+
+
+def test_a_commit_of_an_old_generation(life: Life) -> None:
+    life.pair()
+    life.join("c3", 6.0, 2, took=1.0, leader="c1-id")
+    life.join("c2", 6.2, 2, took=0.8, asks="c2-id", leader="c1-id")
+    life.join("c1", 6.5, 2, members=("c1-id", "c2-id", "c3-id"), took=0.5, asks="c1-id")
+    life.commit("c2", 8.0, 1, 22)
+    assert life.said()[0] == (
+        "error: c2: ILLEGAL_GENERATION at 8.001 (OffsetCommit, check 8: generation): it says generation 1; the group "
+        "is at 2 since 7.000 (JoinGroup answer, frame 10); offsets of 1 partition of orders were not stored"
+    )
+
+
+def test_a_commit_within_a_rebalance_that_succeeds_later_is_a_note(life: Life) -> None:
+    life.pair()
+    life.join("c3", 6.0, 2, took=1.0, leader="c1-id")
+    life.commit("c2", 6.1, 1, 27)
+    life.join("c2", 6.2, 2, took=0.8, asks="c2-id", leader="c1-id")
+    life.join("c1", 6.5, 2, members=("c1-id", "c2-id", "c3-id"), took=0.5, asks="c1-id")
+    life.sync("c2", 7.1, 2)
+    life.sync("c1", 7.2, 2, given=("c1-id", "c2-id", "c3-id"))
+    life.commit("c2", 8.0, 2)
+    found = [one.what for one in life.findings() if "REBALANCE_IN_PROGRESS" in one.what]
+    assert found == [
+        "c2: REBALANCE_IN_PROGRESS at 6.101 (OffsetCommit): the group rebalances since 6.000: c3 joined at 6.000; a "
+        "commit succeeded at 8.001; offsets of 1 partition of orders were not stored"
+    ]
+
+
+def test_members_that_were_told_to_join_and_did_are_no_finding(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 6.0, 1, 27)
+    life.join("c2", 6.1, 2, took=0.8, asks="c2-id", leader="c1-id")
+    life.join("c1", 6.5, 2, members=("c1-id", "c2-id"), took=0.4, asks="c1-id")
+    assert life.said(until=7.0) == []
+
+
+def test_a_member_that_was_told_to_join_and_does_not(life: Life) -> None:
+    life.pair()
+    life.beat("c1", 5.0, 1)
+    life.join("c3", 6.0, None)
+    for at in (6.5, 8.0, 9.5):
+        life.beat("c2", at, 1, 27)
+    life.join("c1", 6.5, None, asks="c1-id")
+    assert life.said(until=14.0) == [
+        "warning: c2: told at 6.501 that the group rebalances (frame 14), and has not joined since (2 more heartbeats "
+        "were told the same)"
+    ]
+
+
+def test_a_rebalance_that_is_not_over(life: Life) -> None:
+    life.pair(session=60_000)
+    life.beat("c2", 5.0, 1)
+    life.join("c3", 6.0, None)
+    life.join("c1", 6.5, None, asks="c1-id")
+    assert life.said(until=26.0) == [
+        "warning: a rebalance that began at 6.000 is not over at the end, 20.0 s later: c3 and c1 wait in JoinGroup "
+        "for c2"
+    ]
+
+
+def test_captures_that_begin_in_the_middle(life: Life) -> None:
+    life.beat("c2", 5.0, 7)
+    life.beat("c1", 5.1, 7)
+    life.beat("c2", 14.0, 7, 25)
+    assert life.said(notes=True) == [
+        "error: c2: UNKNOWN_MEMBER_ID at 14.001 (Heartbeat): its last heartbeat was 9.0 s before (frame 1); its "
+        "session timeout is not known, for its JoinGroup is not in the capture",
+        "note: the capture does not hold all of the group: the group was at work before (from 5.000 on it is seen)",
+    ]
+
+
+def test_a_member_that_the_capture_never_showed(life: Life) -> None:
+    life.pair()
+    life.beat("c7", 7.0, 3, 25)
+    assert life.said() == [
+        "error: c7: UNKNOWN_MEMBER_ID at 7.001 (Heartbeat, check 7: member): the capture does not show this member "
+        "before; it knows the group from 1.000 on"
+    ]
+
+
+def test_a_refusal_that_nothing_explains(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    life.beat("c2", 6.0, 1, 25)
+    assert life.said(notes=True) == [
+        "error: c2: UNKNOWN_MEMBER_ID at 6.001 (Heartbeat): its last heartbeat was 1.0 s before (frame 9), within its "
+        "session timeout 6,000 ms (JoinGroup, frame 3): the coordinator lost the group, or it was deleted",
+        "note: c2: Heartbeat at 6.000 was answered UNKNOWN_MEMBER_ID; by Kafka's rules no error: generation 1 stands; "
+        "last heard of 1,000 ms ago, session timeout 6,000 ms",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "joined", "said"),
+    [
+        (
+            26,
+            {"session": 1000},
+            "error: c1: INVALID_SESSION_TIMEOUT at 1.001 (JoinGroup): it asks for a session timeout of 1,000 ms; the "
+            "broker allows group.min.session.timeout.ms (6,000 by default) to group.max.session.timeout.ms (1,800,000)",
+        ),
+        (
+            23,
+            {"protocol": "sticky"},
+            "error: c1: INCONSISTENT_GROUP_PROTOCOL at 1.001 (JoinGroup): it offers consumer sticky",
+        ),
+    ],
+)
+def test_joins_that_are_refused(life: Life, error: int, joined: dict[str, Any], said: str) -> None:
+    life.join("c1", 1.0, -1, error=error, member="", **joined)
+    assert life.said() == [said]
+
+
+def test_an_id_that_is_handed_out_is_no_error(life: Life) -> None:
+    life.join("c1", 1.0, -1, error=79)
+    life.join("c1", 1.1, 1, members=("c1-id",), asks="c1-id", took=3.0)
+    assert life.said(notes=True) == []
+
+
+def test_a_coordinator_that_starts_is_a_note_one_that_never_comes_an_error(life: Life) -> None:
+    for at in (1.0, 3.0, 7.0):
+        life.call("FindCoordinator", at, {"Key": "billing"}, {}, client="c1", error=15)
+    assert life.said() == [
+        "error: c1: COORDINATOR_NOT_AVAILABLE at 1.001 (FindCoordinator) and 2 times more until 7.001: there was no "
+        "coordinator yet, and no FindCoordinator went well after it"
+    ]
+    life.call("FindCoordinator", 8.0, {"Key": "billing"}, {}, client="c1")
+    assert [one.severity for one in life.findings()] == ["note"]
+
+
+def test_heartbeats_that_come_just_in_time(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    life.beat("c2", 10.4, 1)
+    for at in (5.0, 7.0, 9.0):
+        life.beat("c1", at, 1)
+    assert life.said(until=10.5)[0] == (
+        "warning: c2: 5.4 s between two heartbeats at 10.400; session timeout 6,000 ms (JoinGroup, frame 3)"
+    )
+
+
+def test_a_group_that_does_not_come_to_rest(life: Life) -> None:
+    life.join("c1", 1.0, 1, members=("c1-id",), took=3.0)
+    for number in range(2, 7):
+        life.join("c1", 3.0 * number, number, members=("c1-id",), asks="c1-id")
+    assert life.said(until=19.0)[0] == (
+        "warning: the group does not come to rest: 5 generations within 60.0 s from 6.000, 2 to 6, though no new "
+        "member joined"
+    )
+
+
+def test_a_group_that_the_coordinator_forgot_begins_anew(life: Life) -> None:
+    life.pair()
+    life.join("c3", 6.0, 2, took=1.0, leader="c1-id")
+    life.join("c2", 6.2, 2, took=0.8, asks="c2-id", leader="c1-id")
+    life.join("c1", 6.5, 2, members=("c1-id", "c2-id", "c3-id"), took=0.5, asks="c1-id")
+    life.join("c1", 20.0, 1, members=("c1-new",), member="c1-new")
+    history = life.history()
+    assert [(one.number, [member.label for member in one.members.values()]) for one in history.generations] == [
+        (1, ["c1", "c2"]),
+        (2, ["c3", "c2", "c1"]),
+        (1, ["c1"]),
+    ]
+    assert history.current.causes[0].kind == "back"
+
+
+def test_the_timeline_of_a_member_that_comes_and_goes(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    life.beat("c1", 11.5, 1, 27)
+    life.join("c1", 11.6, 2, members=("c1-id",), asks="c1-id")
+    seat = life.history().seats.all["c2"]
+    assert [(start - 1_700_000_000_000_000_000, end - 1_700_000_000_000_000_000) for start, end in seat.spells] == [
+        (4_000_000_000, 11_000_000_000)
+    ]
+
+
+def test_a_thousand_generations_keep_their_outline_only(life: Life) -> None:
+    life.groups._budget.parts = 20
+    life.join("c1", 1.0, 1, members=("c1-id", "c2-id"), took=3.0)
+    for number in range(2, 60):
+        life.join("c2", 3.0 * number, number, asks="c2-id", took=0.2, leader="c1-id")
+        life.join("c1", 3.0 * number + 0.1, number, members=("c1-id", "c2-id"), asks="c1-id", took=0.1)
+    history = life.history()
+    assert history.formed == 59
+    assert len(history.generations[1].members) == 2
+    assert [len(one.joins) for one in list(history.generations)[40:56]] == [1] * 16
+
+
+def test_an_id_that_nobody_used_and_a_group_that_was_deleted(life: Life) -> None:
+    life.join("c1", 1.0, -1, error=79)
+    life.call("DeleteGroups", 5.0, {"GroupsNames": ["billing"]}, {}, client="admin-1")
+    assert life.said(until=20.0, notes=True) == [
+        "note: a member id was handed out (MEMBER_ID_REQUIRED, 1.001) and nobody joined with it",
+        "note: the group was deleted at 5.001",
+    ]

@@ -1,0 +1,171 @@
+"""Produce and Fetch: batches in and out, long polls, errors of partitions, old formats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire.broker.service import Reply
+from kwire.broker.words import Settings
+from kwire.records import build, read_records
+
+
+def values(row: Any) -> list[bytes | None]:
+    return [record.value for batch in read_records(row["Records"]) for record in batch.records]
+
+
+def test_what_is_produced_is_fetched(desk: Any) -> None:
+    assert [desk.produce("t", b"a", b"b")["BaseOffset"], desk.produce("t", b"c")["BaseOffset"]] == [0, 2]
+    row = desk.fetch("t", 1)
+    assert (row["ErrorCode"], row["HighWatermark"], row["LogStartOffset"]) == (0, 3, 0)
+    assert values(row) == [b"a", b"b", b"c"]
+    assert values(desk.fetch("t", 2)) == [b"c"]
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_every_version_of_produce_writes(desk: Any, version: int) -> None:
+    magic = 0 if version < 2 else 1 if version < 3 else 2
+    part = {"Index": 1, "Records": build([(b"k", b"v")], magic=magic)}
+    topic = {"Name": "t", "TopicId": desk.state.cluster.topics["t"].id, "PartitionData": [part]}
+    answer = desk.ask("Produce", version, {"Acks": 1, "TimeoutMs": 1, "TopicData": [topic]})
+    assert answer["Responses"][0]["PartitionResponses"][0]["ErrorCode"] == 0
+    assert desk.state.cluster.topics["t"].partitions[1].log.end == 1
+
+
+@pytest.mark.parametrize("version", range(19))
+def test_every_version_of_fetch_reads(desk: Any, version: int) -> None:
+    desk.produce("t", b"v", timestamp=5)
+    part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1000}
+    topic = {"Topic": "t", "TopicId": desk.state.cluster.topics["t"].id, "Partitions": [part]}
+    answer = desk.ask("Fetch", version, {"ReplicaId": -1, "MaxWaitMs": 0, "MinBytes": 1, "Topics": [topic]})
+    (batch,) = read_records(answer["Responses"][0]["Partitions"][0]["Records"])
+    assert (batch.magic, batch.records[0].value) == (0 if version < 2 else 1 if version < 4 else 2, b"v")
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "version", "how", "code"),
+    [
+        ("none", 0, 9, {}, 3),
+        ("t", 2, 9, {}, 3),
+        ("t", 0, 9, {"records": b"junk"}, 87),
+        ("t", 0, 9, {"records": b"x" * 80}, 2),
+        ("t", 0, 9, {"magic": 1}, 87),
+        ("t", 0, 2, {}, 87),
+        ("t", 0, 6, {"compression": "zstd"}, 76),
+        ("t", 0, 7, {"compression": "zstd"}, 0),
+        ("t", 0, 9, {"producer_id": 1, "producer_epoch": 0, "base_sequence": 9}, 0),
+    ],
+)
+def test_produce_refuses_partition_by_partition(
+    desk: Any, topic: str, partition: int, version: int, how: dict[str, Any], code: int
+) -> None:
+    assert desk.produce(topic, b"v", partition=partition, version=version, **how)["ErrorCode"] == code
+
+
+def test_a_batch_larger_than_the_topic_takes(desk: Any) -> None:
+    desk.state.cluster.configs.change(2, "t", [("max.message.bytes", 0, "100")])
+    row = desk.produce("t", bytes(200))
+    assert (row["ErrorCode"], row["ErrorMessage"]) == (10, "a batch of 270 bytes, max.message.bytes is 100")
+
+
+def test_append_time_is_told(desk: Any) -> None:
+    desk.state.cluster.configs.change(2, "t", [("message.timestamp.type", 0, "LogAppendTime")])
+    assert desk.produce("t", b"v")["LogAppendTimeMs"] == desk.clock.time // 1_000_000
+
+
+def test_a_repeat_is_answered_with_its_offset(desk: Any) -> None:
+    how = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    assert [desk.produce("t", b"v", **how)["BaseOffset"] for _ in range(2)] == [0, 0]
+    assert desk.state.cluster.topics["t"].partitions[0].log.end == 1
+
+
+def test_without_acks_there_is_no_answer_and_a_failure_closes(desk: Any) -> None:
+    part = {"Index": 0, "Records": build([(None, b"v")])}
+    body = {"Acks": 0, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
+    assert desk.send("Produce", 9, body) == [Reply(None)]
+    body["TopicData"][0]["Name"] = "none"
+    why = "Produce with acks=0 failed, and there is no other way to say so: none-0: error 3"
+    assert desk.send("Produce", 9, body) == [Reply(None, why)]
+
+
+def test_acks_that_are_none(desk: Any) -> None:
+    part = {"Index": 0, "Records": build([(None, b"v")])}
+    body = {"Acks": 5, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
+    assert desk.ask("Produce", 9, body)["Responses"][0]["PartitionResponses"][0]["ErrorCode"] == 21
+
+
+def test_the_leader_is_named_to_who_asks_elsewhere(make_desk: Any) -> None:
+    desk = make_desk(Settings(nodes=2, topics=(("t", 1),)))
+    leader = desk.state.cluster.topics["t"].partitions[0].leader
+    part = {"Index": 0, "Records": build([(None, b"v")])}
+    body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
+    answer = desk.ask("Produce", 10, body, node=3 - leader)
+    row = answer["Responses"][0]["PartitionResponses"][0]
+    assert (row["ErrorCode"], row["CurrentLeader"]) == (6, {"LeaderId": leader, "LeaderEpoch": 0})
+    assert [node["NodeId"] for node in answer["NodeEndpoints"]] == [leader]
+
+
+# ---------------------------------------------------------------- waiting
+
+
+def test_a_fetch_waits_for_enough_bytes(desk: Any) -> None:
+    replies = desk.send("Fetch", 12, desk.fetch_body("t", wait=1000, least=100))
+    desk.clock.run(500)
+    desk.produce("t", b"a")
+    assert replies == []
+    desk.produce("t", b"b")
+    assert values(desk.body("Fetch", 12, replies[0])["Responses"][0]["Partitions"][0]) == [b"a", b"b"]
+    desk.clock.run(1000)
+    assert len(replies) == 1
+
+
+def test_a_fetch_ends_with_its_time(desk: Any) -> None:
+    replies = desk.send("Fetch", 12, desk.fetch_body("t", wait=1000))
+    desk.clock.run(999)
+    assert replies == []
+    desk.clock.run(1)
+    assert desk.body("Fetch", 12, replies[0])["Responses"][0]["Partitions"][0]["Records"] == b""
+
+
+@pytest.mark.parametrize("how", ["closed", "deleted", "answered"])
+def test_nothing_is_left_of_a_fetch_that_waited(desk: Any, how: str) -> None:
+    log = desk.state.cluster.topics["t"].partitions[0].log
+    replies = desk.raw(desk.frame("Fetch", 12, desk.fetch_body("t", wait=1000)))
+    assert len(log.waiting) == 1
+    if how == "closed":
+        desk.peer.close()
+    elif how == "deleted":
+        desk.ask("DeleteTopics", 1, {"TopicNames": ["t"], "TimeoutMs": 1})
+    else:
+        desk.produce("t", b"v")
+    assert (log.waiting, desk.clock.timers, len(replies)) == ({}, [], 0 if how == "closed" else 1)
+
+
+def test_errors_do_not_wait(desk: Any) -> None:
+    assert desk.fetch("none", wait=1000)["ErrorCode"] == 3
+    assert desk.fetch("t", 5, wait=1000)["ErrorCode"] == 1
+    desk.state.cluster.topics["t"].partitions[0].log.delete_before(0)
+
+
+def test_sizes_are_kept_to_but_for_the_first_batch(desk: Any) -> None:
+    for _ in range(3):
+        desk.produce("t", bytes(100))
+    assert len(read_records(desk.fetch("t", most=1)["Records"])) == 1
+    assert len(read_records(desk.fetch("t", most=400)["Records"])) == 2
+
+
+def test_sessions_are_refused(desk: Any) -> None:
+    body = desk.fetch_body("t")
+    assert desk.ask("Fetch", 12, {**body, "SessionEpoch": 0})["SessionId"] == 0
+    answer = desk.ask("Fetch", 12, {**body, "SessionId": 9, "SessionEpoch": 1})
+    assert (answer["ErrorCode"], answer["Responses"]) == (70, [])
+
+
+def test_topics_by_id(desk: Any) -> None:
+    from uuid import UUID
+
+    part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1000}
+    body = {"MaxWaitMs": 0, "MinBytes": 1, "Topics": [{"TopicId": UUID(int=5), "Partitions": [part]}]}
+    answer = desk.ask("Fetch", 13, body)
+    assert answer["Responses"][0]["Partitions"][0]["ErrorCode"] == 100

@@ -1,0 +1,82 @@
+"""Configurations: defaults, what was set, and what may not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.broker.codes import Code, Refused
+from kwire.broker.configs import APPEND, BROKER, DELETE, GROUP, SET, SUBTRACT, TOPIC, Configs, known
+
+
+def values(configs: Configs, *names: str) -> list[tuple[str, int]]:
+    return [(value.value, value.source) for value in configs.describe(TOPIC, "t", list(names))]
+
+
+def test_defaults_and_what_was_set() -> None:
+    configs = Configs()
+    configs.change(TOPIC, "t", [("retention.ms", SET, "5")])
+    assert values(configs, "retention.ms", "segment.ms") == [("5", 1), ("604800000", 5)]
+    assert configs.topic("t", "retention.ms") == "5"
+    assert configs.topic("other", "retention.ms") == "604800000"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([("cleanup.policy", APPEND, "compact")], "delete,compact"),
+        ([("cleanup.policy", SET, "compact"), ("cleanup.policy", APPEND, "delete,compact")], "compact,delete"),
+        ([("cleanup.policy", SUBTRACT, "delete")], ""),
+        ([("cleanup.policy", SET, "compact"), ("cleanup.policy", DELETE, None)], "delete"),
+    ],
+)
+def test_changes_of_a_list(changes: list[tuple[str, int, str | None]], expected: str) -> None:
+    configs = Configs()
+    configs.change(TOPIC, "t", changes)
+    assert values(configs, "cleanup.policy")[0][0] == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "why"),
+    [
+        (("no.such", SET, "1"), Code.INVALID_CONFIG, "Unknown topic config name: no.such"),
+        (("retention.ms", SET, "soon"), Code.INVALID_CONFIG, "Invalid value soon for configuration retention.ms"),
+        (("preallocate", SET, "yes"), Code.INVALID_CONFIG, "Invalid value yes for configuration preallocate"),
+        (("min.cleanable.dirty.ratio", SET, "x"), Code.INVALID_CONFIG,
+         "Invalid value x for configuration min.cleanable.dirty.ratio"),
+        (("retention.ms", APPEND, "1"), Code.INVALID_CONFIG,
+         "Config value append is not allowed for config key: retention.ms"),
+        (("retention.ms", 9, "1"), Code.INVALID_REQUEST, "Unknown operation 9 for retention.ms."),
+    ],
+)  # fmt: skip
+def test_changes_that_cannot_be(change: tuple[str, int, str | None], code: Code, why: str) -> None:
+    configs = Configs()
+    with pytest.raises(Refused) as refused:
+        configs.change(TOPIC, "t", [("segment.ms", SET, "1"), change])
+    assert (refused.value.code, refused.value.why, configs.given) == (code, why, {})
+
+
+def test_all_at_once_replaces_all() -> None:
+    configs = Configs()
+    configs.change(TOPIC, "t", [("retention.ms", SET, "5")])
+    configs.replace(TOPIC, "t", {"segment.ms": "7"})
+    assert values(configs, "retention.ms", "segment.ms") == [("604800000", 5), ("7", 1)]
+    configs.replace(TOPIC, "t", {"segment.ms": "9"}, dry=True)
+    configs.forget_topic("t")
+    assert configs.given == {}
+
+
+def test_groups_take_any_name_and_brokers_have_their_own() -> None:
+    configs = Configs()
+    configs.change(GROUP, "g", [("share.auto.offset.reset", SET, "earliest")])
+    assert configs.given == {(GROUP, "g"): {"share.auto.offset.reset": "earliest"}}
+    configs.static["num.partitions"] = "4"
+    (value,) = configs.describe(BROKER, "1", ["num.partitions"])
+    assert (value.value, value.source) == ("4", 4)
+
+
+def test_every_known_default_is_of_its_type() -> None:
+    configs = Configs()
+    for kind, word in ((TOPIC, "topic"), (BROKER, "broker")):
+        for entry in known(word).values():
+            configs.change(kind, "x", [(entry.name, SET, entry.default)])
+    assert len(configs.given[TOPIC, "x"]) == 33

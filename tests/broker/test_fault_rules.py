@@ -1,0 +1,88 @@
+"""The grammar of fault rules: what a text means, and what is said of one that means nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire.broker.fault_rules import GROUP_APIS, LEADER_APIS, Rule, address, duration
+from kwire.errors import KwireError
+from kwire.schema.model import Versions
+
+Parsed = tuple[frozenset[str] | None, dict[str, str], list[tuple[str, Any]], int, int | None, float]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Heartbeat:error=UNKNOWN_MEMBER_ID,times=3", ({"Heartbeat"}, {}, [("error", 25)], 0, 3, 1)),
+        ("Fetch:error=6", ({"Fetch"}, {}, [("error", 6)], 0, None, 1)),
+        ("Fetch:delay=2s", ({"Fetch"}, {}, [("delay", 2_000_000_000)], 0, None, 1)),
+        ("Produce:drop", ({"Produce"}, {}, [("drop", "before")], 0, None, 1)),
+        ("Produce:drop=after,after=2", ({"Produce"}, {}, [("drop", "after")], 2, None, 1)),
+        ("metadata:cut", ({"Metadata"}, {}, [("cut", "before")], 0, None, 1)),
+        ("Fetch:short=20", ({"Fetch"}, {}, [("short", 20)], 0, None, 1)),
+        ("Fetch:flip=3,chance=0.25", ({"Fetch"}, {}, [("flip", 3)], 0, None, 0.25)),
+        ("group=g:forget", (None, {"group": "g"}, [("forget", True)], 0, 1, 1)),
+        ("coordinator:move", (GROUP_APIS, {}, [("move", True)], 0, 1, 1)),
+        ("leader,topic=t*:move,times=2", (LEADER_APIS, {"topic": "t*"}, [("move", True)], 0, 2, 1)),
+        ("Heartbeat,client=c1:expire", ({"Heartbeat"}, {"client": "c1"}, [("expire", True)], 0, 1, 1)),
+        ("advertise=10.1.2.3:9092", (None, {}, [("advertise", ("10.1.2.3", 9092))], 0, None, 1)),
+        ("node=2:advertise=[::1]:9", (None, {"node": "2"}, [("advertise", ("::1", 9))], 0, None, 1)),
+        ("ApiVersions:unsupported", ({"ApiVersions"}, {}, [("unsupported", True)], 0, None, 1)),
+        ("Fetch:versions=0-11", ({"Fetch"}, {}, [("versions", Versions(0, 11))], 0, None, 1)),
+        (
+            "JoinGroup+SyncGroup,version=5:cut",
+            ({"JoinGroup", "SyncGroup"}, {"version": "5"}, [("cut", "before")], 0, None, 1),
+        ),
+        ("any:throttle=1s,delay=300ms", (None, {}, [("throttle", 10**9), ("delay", 3 * 10**8)], 0, None, 1)),
+        ("cut", (None, {}, [("cut", "before")], 0, None, 1)),
+    ],
+)
+def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
+    rule = Rule.parse(text)
+    assert (rule.apis, rule.where, rule.actions, rule.after, rule.times, rule.chance) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Heartbet:cut", "no message Heartbet; did you mean Heartbeat?"),
+        ("RequestHeader:cut", "fault RequestHeader:cut: RequestHeader is no API"),
+        ("Fetch:delya=2s", "fault Fetch:delya=2s: no action delya; did you mean delay?"),
+        ("Fetch:", "fault Fetch:: no action at all; there are error, delay, drop, cut, short, flip, throttle, "
+         "unsupported, versions, advertise, forget, move, expire, after, times, chance"),
+        ("Fetch:times=2", "fault Fetch:times=2: no action; there are error, delay, drop, cut, short, flip, throttle, "
+         "unsupported, versions, advertise, forget, move, expire"),
+        ("Fetch:error=UNKNOWN_MEMBERID", "fault Fetch:error=UNKNOWN_MEMBERID: no error UNKNOWN_MEMBERID; did you mean "
+         "UNKNOWN_MEMBER_ID or UNKNOWN_PRODUCER_ID?"),
+        ("Fetch:delay=soon", "fault Fetch:delay=soon: soon is no time; write 300ms, 2s or 1m"),
+        ("Fetch:drop=never", "fault Fetch:drop=never: drop=never; there are drop and drop=after"),
+        ("Fetch:short=x", "fault Fetch:short=x: short=x is no number"),
+        ("Fetch:cut,times=x", "fault Fetch:cut,times=x: times=x is no number"),
+        ("Fetch:cut,chance=x", "fault Fetch:cut,chance=x: chance=x is no number"),
+        ("Fetch,clinet=c:cut", "fault Fetch,clinet=c:cut: no selector clinet; did you mean client?"),
+        ("Fetch,node=x:cut", "fault Fetch,node=x:cut: node=x is no number"),
+        ("Fetch:versions=a", "fault Fetch:versions=a: versions=a; write 0-3, 2+, 5 or none"),
+        ("advertise=nowhere", "fault advertise=nowhere: nowhere is no address; write HOST:PORT"),
+        ("group=g:forget=1", "fault group=g:forget=1: forget takes no value"),
+    ],
+)  # fmt: skip
+def test_what_means_nothing_is_explained(text: str, message: str) -> None:
+    with pytest.raises(KwireError) as error:
+        Rule.parse(text)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("2s", 2 * 10**9), ("300ms", 3 * 10**8), ("1m", 6 * 10**10), ("0.5", 5 * 10**8)]
+)
+def test_durations(text: str, ns: int) -> None:
+    assert duration(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:70000", ":9092"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ValueError, match="is no address; write HOST:PORT"):
+        address(text)

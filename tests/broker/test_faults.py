@@ -1,0 +1,191 @@
+"""What faults make of requests: answers, silence, closed connections, damaged frames, and hooks in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire.broker.service import Reply
+from kwire.broker.words import Body, Request, Settings
+
+METADATA: Body = {"Topics": None}
+HEARTBEAT: Body = {"GroupId": "g", "GenerationId": 1, "MemberId": "m"}
+
+
+def test_an_error_so_often_and_after_so_many(desk: Any) -> None:
+    desk.faults.add("Heartbeat:error=REBALANCE_IN_PROGRESS,after=1,times=2")
+    codes = [desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] for _ in range(5)]
+    assert codes == [25, 27, 27, 25, 25]
+
+
+@pytest.mark.parametrize(
+    ("rule", "client", "hit"),
+    [
+        ("Heartbeat,client=c1:error=27", "c1", True),
+        ("Heartbeat,client=c?:error=27", "c2", True),
+        ("Heartbeat,client=c1:error=27", "c2", False),
+        ("group=g:error=27", "c1", True),
+        ("group=other:error=27", "c1", False),
+        ("any,version=4:error=27", "c1", True),
+        ("any,version=3:error=27", "c1", False),
+        ("Fetch:error=27", "c1", False),
+        ("any,node=2:error=27", "c1", False),
+        ("any,chance=0:error=27", "c1", None),
+        ("any:error=27,chance=0", "c1", False),
+    ],
+)
+def test_only_who_is_meant_is_hit(desk: Any, rule: str, client: str, hit: bool | None) -> None:
+    if hit is None:
+        with pytest.raises(Exception, match="no selector chance"):
+            desk.faults.add(rule)
+        return
+    desk.faults.add(rule)
+    assert (desk.ask("Heartbeat", 4, HEARTBEAT, client=client)["ErrorCode"] == 27) is hit
+
+
+@pytest.mark.parametrize(
+    ("rule", "reply", "written"),
+    [
+        ("Produce:drop", Reply(None), 0),
+        ("Produce:drop=after", Reply(None), 1),
+        ("Produce:cut", Reply(None, "cut on purpose"), 0),
+        ("Produce:cut=after", Reply(None, "cut on purpose"), 1),
+        ("Produce:error=NOT_LEADER_OR_FOLLOWER,cut=after", Reply(None, "cut on purpose"), 0),
+    ],
+)
+def test_answers_that_never_come(desk: Any, rule: str, reply: Reply, written: int) -> None:
+    from kwire.records import build
+
+    desk.faults.add(rule)
+    part = {"Index": 0, "Records": build([(None, b"v")])}
+    body = {"Acks": -1, "TimeoutMs": 9, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
+    assert desk.send("Produce", 9, body) == [reply]
+    assert desk.state.cluster.topics["t"].partitions[0].log.end == written
+
+
+def test_a_delay_comes_after_the_deed(desk: Any) -> None:
+    desk.faults.add("Metadata:delay=2s")
+    replies = desk.send("Metadata", 12, {"Topics": [{"Name": "new"}]})
+    desk.clock.run(1_999)
+    assert (replies, "new" in desk.state.cluster.topics) == ([], True)
+    desk.clock.run(1)
+    assert desk.body("Metadata", 12, replies[0])["Topics"][0]["Name"] == "new"
+
+
+def test_a_delayed_answer_to_a_closed_connection_is_none(desk: Any) -> None:
+    desk.faults.add("Metadata:delay=2s")
+    replies = desk.raw(desk.frame("Metadata", 12, METADATA))
+    desk.peer.close()
+    desk.clock.run(3_000)
+    assert replies == []
+
+
+def test_a_frame_cut_short(desk: Any) -> None:
+    whole = desk.send("Metadata", 12, METADATA)[0].data
+    desk.faults.add("Metadata:short=20")
+    assert desk.send("Metadata", 12, METADATA) == [Reply(whole[:20], "cut short on purpose, after 20 bytes")]
+
+
+def test_flipped_bytes_spare_size_and_correlation_id(desk: Any) -> None:
+    whole = desk.send("Metadata", 12, METADATA)[0].data
+    desk.faults.add("Metadata:flip=3")
+    bad = desk.send("Metadata", 12, METADATA)[0].data
+    assert (bad[:8], len(bad)) == (whole[:8], len(whole))
+    assert sum(a != b for a, b in zip(whole, bad, strict=True)) == 3
+
+
+def test_throttling_is_said(desk: Any) -> None:
+    desk.faults.add("Metadata:throttle=1500ms")
+    assert desk.ask("Metadata", 12, METADATA)["ThrottleTimeMs"] == 1500
+
+
+def test_versions_are_announced_and_kept_to(desk: Any) -> None:
+    desk.faults.add("Metadata:versions=0-4")
+    rows = desk.ask("ApiVersions", 0, {})["ApiKeys"]
+    assert [(row["MinVersion"], row["MaxVersion"]) for row in rows if row["ApiKey"] == 3] == [(0, 4)]
+    assert desk.ask("Metadata", 4, {**METADATA, "AllowAutoTopicCreation": False})["ControllerId"] == 1
+    assert desk.send("Metadata", 5, METADATA) == [Reply(None, "Metadata v5 is not served, 0-4 are")]
+
+
+@pytest.mark.parametrize(("version", "rows"), [(0, 1), (3, 1), (4, 1)])
+def test_api_versions_unsupported_has_the_form_of_v0(desk: Any, version: int, rows: int) -> None:
+    desk.faults.add("ApiVersions:unsupported")
+    body = {"ClientSoftwareName": "n", "ClientSoftwareVersion": "1"} if version > 2 else {}
+    (reply,) = desk.send("ApiVersions", version, body)
+    answer = desk.body("ApiVersions", 0, reply)
+    assert (answer["ErrorCode"], len(answer["ApiKeys"])) == (35, rows)
+
+
+def test_other_apis_unsupported_say_so(desk: Any) -> None:
+    desk.faults.add("Heartbeat:unsupported")
+    assert desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] == 35
+
+
+def test_another_address_is_advertised(make_desk: Any) -> None:
+    desk = make_desk(Settings(nodes=2))
+    desk.faults.add("node=2:advertise=10.1.2.3:9999")
+    brokers = desk.ask("Metadata", 12, METADATA)["Brokers"]
+    assert [(row["Host"], row["Port"]) for row in brokers] == [("127.0.0.1", 0), ("10.1.2.3", 9999)]
+    desk.faults.add("advertise=kafka.example:1")
+    assert desk.ask("DescribeCluster", 1, {})["Brokers"][0]["Host"] == "kafka.example"
+
+
+def test_the_leaders_of_a_topic_move_on(make_desk: Any) -> None:
+    desk = make_desk(Settings(nodes=2, topics=(("t", 1),)))
+    partition = desk.state.cluster.topics["t"].partitions[0]
+    leader = partition.leader
+    desk.faults.add("leader:move")
+    rows = desk.ask("Fetch", 12, desk.fetch_body("t"), node=leader)["Responses"][0]["Partitions"]
+    other = 3 - leader
+    assert (rows[0]["ErrorCode"], rows[0]["CurrentLeader"]) == (6, {"LeaderId": other, "LeaderEpoch": 1})
+    assert desk.ask("Fetch", 12, desk.fetch_body("t"), node=other)["Responses"][0]["Partitions"][0]["ErrorCode"] == 0
+
+
+def test_what_was_done_is_told(desk: Any) -> None:
+    desk.faults.add("Metadata:throttle=1s")
+    desk.ask("Metadata", 12, METADATA)
+    assert [(h.kind, h.text) for h in desk.state.happenings][-1] == ("fault", "Metadata: Metadata:throttle=1s")
+
+
+# ---------------------------------------------------------------- hooks
+
+
+def test_a_hook_answers_goes_on_or_gives_actions(desk: Any) -> None:
+    said: list[Any] = [None, {"ErrorCode": 14}, "error=NOT_COORDINATOR", "cut", "nonsense"]
+    seen: list[Request] = []
+
+    def hook(request: Request) -> Body | str | None:
+        seen.append(request)
+        answer: Body | str | None = said.pop(0)
+        return answer
+
+    control = desk.faults.control("heartbeat", hook)
+    assert [desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] for _ in range(3)] == [25, 14, 16]
+    assert desk.send("Heartbeat", 4, HEARTBEAT) == [Reply(None, "cut on purpose")]
+    assert desk.send("Heartbeat", 4, HEARTBEAT)[0].close.startswith("a hook on Heartbeat: fault nonsense: no action")
+    control.remove()
+    assert desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] == 25
+    assert (seen[0].api, seen[0].version, seen[0].client_id, seen[0].body["GroupId"]) == ("Heartbeat", 4, "test", "g")
+
+
+def test_a_hook_lives_as_long_as_its_block(desk: Any) -> None:
+    with desk.faults.control("any", lambda request: "error=1" if request.api == "Heartbeat" else None):
+        assert desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] == 1
+    assert desk.faults.controls == []
+
+
+def test_an_answer_of_a_hook_that_cannot_be_written_ends_the_connection(desk: Any) -> None:
+    desk.faults.control("Heartbeat", lambda _: {"ErrorCode": "x"})
+    (reply,) = desk.send("Heartbeat", 4, HEARTBEAT)
+    assert reply.data is None
+    assert reply.close is not None
+    assert reply.close.startswith("Heartbeat v4: the answer cannot be written: HeartbeatResponse v4: ErrorCode: ")
+
+
+def test_rules_and_hooks_can_be_taken_away(desk: Any) -> None:
+    rule = desk.faults.add("Heartbeat:error=27")
+    desk.faults.remove(rule)
+    desk.faults.add("Heartbeat:error=14")
+    desk.faults.clear()
+    assert desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] == 25

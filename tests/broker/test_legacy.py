@@ -1,0 +1,63 @@
+"""Message sets into batches and back: keys, values, timestamps, offsets and compression stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.broker.codes import Code, Refused
+from kwire.broker.legacy import from_batches, magic_for_fetch, to_batch
+from kwire.records import Record, build, read_records
+
+PAIRS: list[tuple[bytes | None, bytes | None]] = [(b"k", b"one"), (None, b"two"), (b"k", None)]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4"])
+def test_there_and_back(magic: int, compression: str) -> None:
+    old = build(PAIRS, magic=magic, compression=compression, timestamp=5)
+    (batch,) = read_records(to_batch(old))
+    time = -1 if magic == 0 else 5
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in batch.records] == [
+        (n, time, key, value) for n, (key, value) in enumerate(PAIRS)
+    ]
+    assert (batch.magic, batch.compression, batch.crc_ok) == (2, compression, True)
+    (again,) = from_batches([build(batch.records, compression=compression)], magic)
+    records = [record for found in read_records(again) for record in found.records]
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in records] == [
+        (n, None if magic == 0 else time, key, value) for n, (key, value) in enumerate(PAIRS)
+    ]
+
+
+def test_what_old_clients_cannot_know_is_left_out() -> None:
+    headers = build([Record(0, 5, b"k", b"v", [("h", b"x")])], compression="zstd")
+    control = build([(b"k", b"v")], is_control=True)
+    (only,) = from_batches([control, headers], 1)
+    (batch,) = read_records(only)
+    assert (batch.compression, batch.records) == ("none", [Record(0, 5, b"k", b"v", [])])
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "why"),
+    [
+        (build([]), Code.INVALID_RECORD, "no message set"),
+        (b"x" * 40, Code.CORRUPT_MESSAGE, "records: [0].Magic: magic 120, there are 0, 1 and 2"),
+        (build(PAIRS, magic=1)[:-1] + b"\1", Code.CORRUPT_MESSAGE, "the checksum is wrong"),
+        (b"", Code.INVALID_RECORD, "no message set"),
+    ],
+)
+def test_what_is_no_message_set(data: bytes, code: Code, why: str) -> None:
+    with pytest.raises(Refused) as refused:
+        to_batch(data)
+    assert (refused.value.code, refused.value.why) == (code, why)
+
+
+def test_what_cannot_be_opened_is_refused() -> None:
+    data = bytearray(build(PAIRS, compression="gzip"))
+    data[61:] = bytes(len(data) - 61)
+    with pytest.raises(Refused) as refused:
+        from_batches([bytes(data)], 1)
+    assert refused.value.code == Code.CORRUPT_MESSAGE
+
+
+def test_formats_by_fetch_version() -> None:
+    assert [magic_for_fetch(version) for version in (0, 1, 2, 3, 4, 18)] == [0, 0, 1, 1, 2, 2]

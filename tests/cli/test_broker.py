@@ -1,0 +1,91 @@
+"""kwire broker as a command: what it prints, what it refuses, and that it ends cleanly."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+MAIN = [sys.executable, "-c", "from kwire.cli.main import main; main()", "broker"]
+METADATA = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", 0)
+
+
+def refused(*options: str) -> tuple[int, str]:
+    done = subprocess.run([*MAIN, *options], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--fault", "Heartbet:cut"], "kwire: no message Heartbet; did you mean Heartbeat?"),
+        (["--fault", "Fetch:delya=1s"], "kwire: fault Fetch:delya=1s: no action delya; did you mean delay?"),
+        (["--topic", "t:0"], "Error: Invalid value for '--topic': 0 is no number of partitions"),
+        (["--topic", "a b"], "kwire: topic a b: Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."),
+        (["--sasl", "ann"], "Error: Invalid value for '--sasl': write USER:PASSWORD"),
+        (["--era", "new"], "Error: Invalid value for '--era': new is no release; write 4.3, 3.9 or 0.11"),
+    ],
+)
+def test_what_cannot_be_is_one_line(options: list[str], said: str) -> None:
+    assert refused("--port", "0", *options) == (2, said)
+
+
+def test_a_taken_port_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, said = refused("--port", str(taken.getsockname()[1]))
+    assert status == 2
+    assert "address already in use" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_listens_tells_and_ends(tmp_path: Path, number: signal.Signals) -> None:
+    capture = tmp_path / "c.pcapng"
+    options = ["--port", "0", "--nodes", "2", "--topic", "t:2", "--capture", str(capture)]
+    process = subprocess.Popen([*MAIN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        found = [re.fullmatch(rf"node {n} listens on 127\.0\.0\.1:(\d+)\n", lines[n - 1]) for n in (1, 2)]
+        assert all(found)
+        assert lines[2] == f"capture in {capture}\n"
+        assert found[0] is not None
+        with socket.create_connection(("127.0.0.1", int(found[0][1])), 10) as sock:
+            sock.sendall(METADATA)
+            assert len(sock.recv(4)) == 4
+        with socket.create_connection(("127.0.0.1", int(found[0][1])), 10) as sock:
+            sock.sendall(b"GET / HTTP/1.1\r\n")
+            assert sock.recv(1) == b""
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (0, "")
+    assert "closed" in err
+    assert "this is HTTP (GET), not Kafka" in err
+    assert err.splitlines()[-1] == "kwire: 1 request"
+    assert capture.stat().st_size > 200
+
+
+def test_text_from_the_wire_is_shown_not_obeyed() -> None:
+    process = subprocess.Popen([*MAIN, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rpartition(":")[2])
+        group = b"\x1b[31mred\x1b[0m"
+        body = pack(">h", len(group)) + group + pack(">ih8shI", 10_000, 0, b"", 0, 0)[:6]
+        frame = pack(">hhih", 11, 0, 7, -1) + body + pack(">h", 8) + b"consumer" + pack(">ih1si", 1, 1, b"r", 0)
+        with socket.create_connection(("127.0.0.1", port), 10) as sock:
+            sock.sendall(pack(">i", len(frame)) + frame)
+            assert len(sock.recv(4)) == 4
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=30)[1]
+    finally:
+        process.kill()
+    assert "\x1b" not in err
+    assert "\\x1b[31mred\\x1b[0m" in err
