@@ -155,7 +155,7 @@ class Broker:
         return [event for event in found if kind is None or event.kind == kind]
 
     def requests(self, api: str | None = None) -> list[Seen]:
-        """The requests that came, the newest 10,000."""
+        """The requests that came, the newest 5,000."""
         found = self._call(lambda: list(self.server.state.requests))
         return [seen for seen in found if api is None or seen.api == api]
 

@@ -16,7 +16,7 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from kwire.broker.groups import Groups
 
-KEPT = 10_000  # happenings, and requests
+KEPT = 5_000  # happenings, and requests
 LONGEST = 500  # characters of a text that is kept
 
 

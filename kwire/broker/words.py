@@ -34,7 +34,7 @@ class Limits:
     topics: int = 10_000
     partitions: int = 100_000
     groups: int = 10_000
-    producers: int = 10_000  # remembered by a partition
+    producers: int = 1_000  # remembered by a partition
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
     python tests/bench/broker.py                  throughput: produce and fetch, MB/s, and the ratio
     python tests/bench/broker.py --minutes 10     producers and a group under faults; the broker's memory as it goes
 
+In a soak the first minutes fill the log and what is kept of requests and events; after that memory must stand still.
+
 Records of 1,000 bytes, not compressed, on four partitions; the best of some rounds counts. The mock keeps 5 MB of a
 partition, so a round is 16 MB. Needs confluent-kafka. The broker is a process of its own, as the mock is threads of C.
 """
