@@ -27,6 +27,7 @@ class Epochs:
         self.history = history
         self.causes: list[Cause] = []  # since the current epoch was first heard of
         self.before: Generation | None = None
+        self.early: dict[str, Assignment] = {}  # parts on the way to the next epoch, told with the current one
 
     def asked(self, call: Call) -> None:
         """A heartbeat is there."""
@@ -87,6 +88,9 @@ class Epochs:
             current = self._raise(epoch, call)
         member.generation = epoch
         given = _given(call)
+        if epoch == current.number and self._is_early(current, member, given, call):
+            self.early[ident] = member.assignment = given or {}
+            return
         if given is not None:
             member.assignment = given
             current.assignment[ident] = given
@@ -143,11 +147,23 @@ class Epochs:
             current.members = {ident: one for ident, one in previous.members.items() if one.gone is None}
             current.assignment = {ident: given for ident, given in previous.assignment.items()
                                   if ident in current.members}  # fmt: skip
+            alive = {ident for ident, one in history.members.items() if one.gone is None} if self.early else set()
+            current.assignment.update({ident: given for ident, given in self.early.items() if ident in alive})
             if not current.members and previous.members:
                 previous.emptied = max((cause.time for cause in previous.endings), default=None)
-        self.before, history.current = previous, current
+        self.before, history.current, self.early = previous, current, {}
         history.add_generation(current)
         return current
+
+    def _is_early(self, current: Generation, member: Member, given: Assignment | None, call: Call) -> bool:
+        """Whether an answer with the current epoch already prepares the next: a member that comes in while others
+        still hold its part, or one that gives up a part before it may go on. What raised the epoch is known by then."""
+        if not any(cause.member is member or member.id in current.members for cause in self.causes):
+            return False
+        if call.generation == JOINS:
+            return member.id not in current.members and call.instance is None
+        held = _partitions(current.assignment.get(member.id))
+        return given is not None and _partitions(given) < held
 
     def _silent(self, call: Call) -> Cause:
         """Nobody came or went, as far as the capture shows: whoever is silent longest was evicted."""
@@ -188,6 +204,10 @@ class Epochs:
 def _is_over(current: Generation, joining: Member) -> bool:
     """Whether nobody is left of an epoch, or it was a generation of another kind of group."""
     return not current.by_epochs or all(one.gone is not None or one is joining for one in current.members.values())
+
+
+def _partitions(given: Assignment | None) -> set[tuple[str, int]]:
+    return {(topic, part) for topic, parts in (given or {}).items() for part in parts}
 
 
 def _given(call: Call) -> Assignment | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kwire.analyze.findings import Reference
+from kwire.analyze.intervals import Intervals
 
 MOST_TICKS = 600  # buckets of a seat's heartbeats; when they do not suffice, each becomes twice as long
 MOST_SPELLS = 64
@@ -50,8 +51,7 @@ class Heartbeats:
     """How many, and how far apart, ns. longest: the widest interval, with the heartbeat that ended it."""
 
     count: int = 0
-    intervals: int = 0
-    total: int = 0
+    intervals: Intervals = field(default_factory=Intervals)
     longest: int = 0
     longest_end: Reference | None = None
 
@@ -59,15 +59,14 @@ class Heartbeats:
         """A heartbeat; interval: since the one before it."""
         self.count += 1
         if interval is not None:
-            self.intervals += 1
-            self.total += interval
+            self.intervals.add(interval)
             if interval > self.longest:
                 self.longest, self.longest_end = interval, ref
 
     @property
     def usual(self) -> int | None:
-        """The mean interval, ns."""
-        return self.total // self.intervals if self.intervals else None
+        """The median interval, ns."""
+        return self.intervals.usual
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from kwire.analyze.activity import Activity
 from kwire.analyze.calls import COMMITS, EPOCH_HEARTBEATS, FIND_COORDINATOR, HEARTBEAT, Call
+from kwire.analyze.causes import SLACK
 from kwire.analyze.findings import Clock, Finding, Reference, lasted
 from kwire.analyze.history import Cause, Generation, History, Problem
 from kwire.analyze.members import Departure, Member
@@ -23,6 +24,7 @@ FENCED_EPOCH, STALE_EPOCH = 110, 113
 EPOCH_SESSION = 45_000_000_000  # ns: group.consumer.session.timeout.ms unless configured
 NO_REASON = "need to re-join with the given member-id"  # what Java clients say after MEMBER_ID_REQUIRED
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
+LOG = "Look in the coordinator's log for the member id."
 AGAIN = "What was processed since the commit before is read again."
 
 
@@ -153,7 +155,7 @@ class Teller:
             why = f"the capture does not show this member before; it knows the group from {first} on"
             if call.key in COMMITS and not call.member:
                 why = "a commit without a member id, while the group has members"
-            return why, (), advice or "Look in the coordinator's log for the member id.", "error"
+            return why, (), advice or LOG, "error"
         if call.error == FENCED:
             taker = problem.taker
             why = f"instance id {call.instance} belongs to another process now"
@@ -173,6 +175,9 @@ class Teller:
 
     def _out(self, problem: Problem, member: Member, advice: str) -> tuple[str, tuple[Reference, ...], str, str]:
         call, gone, contact = problem.call, problem.gone or member.gone, problem.contact
+        if gone is not None and gone.time > problem.time + (0 if gone.kind == "gone" else SLACK):
+            self.told.add(id(gone))  # it went since, for it had learned that it was out
+            gone = None
         if gone is not None and gone.kind != "silent":
             short = id(gone) in self.told
             self.told.add(id(gone))
@@ -199,6 +204,8 @@ class Teller:
                 why += self._asks(member)
             else:
                 why = f"{since}, within its {session_of(member)}: the coordinator lost the group, or it was deleted"
+                if silence < member.session * 1_000_000:
+                    return why, (contact.ref,), advice or LOG, "error"
             return why, (contact.ref,), self._quiet(member, contact.time + silence // 2) or advice, "error"
         if silence >= EPOCH_SESSION:
             why = f"{since}: longer than the session timeout (45,000 ms unless configured), so it was evicted"
@@ -211,7 +218,8 @@ class Teller:
         severity = "error" if call.key in COMMITS else "warning"
         if current is None:
             return f"it says {noun} {call.generation}", (), advice, severity
-        why = f"it says {noun} {call.generation}; the group is at {current.number}"
+        why = f"it says {noun} {call.generation}"
+        why += ", as the group does" if call.generation == current.number else f"; the group is at {current.number}"
         if current.formed is not None:
             why += f" since {self.clock(current.formed)}"
         why += f" ({frame(current.formed_by)})" if current.formed_by else ""
@@ -280,6 +288,9 @@ class Teller:
             what += f": {COORDINATOR[call.error]}; {call.api} went well at {self.clock(problem.solved_at)}"
             return Finding("note", what, _unique(call.proof, problem.solved), "", self.subject, problem.time)
         what += f": {COORDINATOR[call.error]}, and no {call.api} went well after it"
+        if self.activity.last_time - problem.time < SOON:
+            what += f"; the capture ends {lasted(self.activity.last_time - problem.time)} later"
+            return Finding("note", what, _unique(call.proof, problem.last), "", self.subject, problem.time)
         advice = "See that __consumer_offsets has leaders and replicas enough (offsets.topic.replication.factor)."
         last = problem.last or call.proof
         grave = last.time - problem.time > SOON

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.analyze.calls import EPOCH_HEARTBEATS, HEARTBEAT, JOIN, SYNC, calls_of
 from kwire.analyze.details import DETAILS, has_records
 from kwire.analyze.findings import Clock, Finding, Reference, lasted
+from kwire.analyze.intervals import Intervals
 from kwire.analyze.teller import name
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Step:
     pending_api: str = ""
     detail: str = ""
     looked: int = 0
+    intervals: Intervals = field(default_factory=Intervals)  # from one request to the next
 
     @property
     def name(self) -> str:
@@ -82,6 +84,7 @@ class Consumer:
                  "first": step.first.row() if step.first else None,
                  "reached": step.reached.row() if step.reached else None,
                  "last": step.last.row() if step.last else None,
+                 "usual_interval_ns": step.intervals.usual, "longest_interval_ns": step.intervals.longest or None,
                  "waits": step.pending.row() if step.pending else None}
                 for step in self.steps
             ],
@@ -158,6 +161,8 @@ class Trace:
         asked = Reference.of(request)
         step.tries += 1
         step.first = step.first or asked
+        if step.last is not None:
+            step.intervals.add(asked.time - step.last.time)
         step.last = asked
         if response is None:
             if exchange.ending == "the capture ended":
@@ -202,6 +207,11 @@ def verdict(consumer: Consumer, end: int, clock: Clock) -> Finding:
         return Finding("note", what, (consumer.left,), "", subject, consumer.left.time)
     fetch = consumer.steps[6]
     if consumer.fetches and fetch.last is not None:
+        final = max((step.last for step in consumer.steps if step.last), key=lambda ref: ref.time)
+        if consumer.groups and end - final.time > LONG:
+            what = f"says nothing since {clock(final.time)} (frame {final.packet}), for {lasted(end - final.time)}"
+            advice = "It is stopped, paused or cut off, or ended without leaving: kwire groups says what became of it."
+            return Finding("warning", what, (final,), advice, subject, final.time)
         quiet = end - fetch.last.time
         if quiet > SLOW_POLL:
             what = f"has not fetched for {lasted(quiet)}, since {clock(fetch.last.time)} (frame {fetch.last.packet})"

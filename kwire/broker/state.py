@@ -16,7 +16,8 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from kwire.broker.groups import Groups
 
-KEPT = 5_000  # happenings, and requests
+KEPT = 5_000  # requests
+TOLD = 2_000  # happenings
 LONGEST = 500  # characters of a text that is kept
 
 
@@ -28,7 +29,7 @@ class State:
         self.cluster = Cluster(settings.nodes, settings.limits)
         self.cluster.advertised = faults.advertised
         self.users = Users(dict(settings.users))
-        self.happenings: deque[Happening] = deque(maxlen=KEPT)
+        self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)
         self.watching: list[Callable[[Happening], None]] = []
         self.groups: Groups

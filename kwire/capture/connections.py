@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -81,8 +82,13 @@ class Connections:
         self.now = 0
         self.given_up = 0  # connections that ended since there were too many
 
-    def feed(self, segments: Segments) -> Iterator[Connection]:
-        """Adds a block of segments."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open = {id(connection): connection for connection in self._open.values()}
+        self._waiting = {id(connection): connection for connection in self._waiting.values()}
+
+    def feed(self, segments: Segments, sweep: bool = True) -> Iterator[Connection]:
+        """Adds a block of segments. sweep: what is closed or idle is ended too."""
         if not len(segments):
             return
         block = _Block(segments)
@@ -115,21 +121,34 @@ class Connections:
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over
-        for connection in self._patience():
+        for connection in self.patience():
             touched[id(connection)] = connection
         yield from touched.values()
-        yield from self._sweep()
+        if sweep:
+            yield from self.sweep()
 
     def tick(self, now: int) -> Iterator[Connection]:
         """Time goes on though no segment came: holes are given up, closed and idle connections ended."""
         self.now = max(self.now, now)
-        yield from self._patience()
-        yield from self._sweep()
+        yield from self.patience()
+        yield from self.sweep()
 
     def finish(self) -> Iterator[Connection]:
         """The capture is over: all connections that are still open."""
         for connection in list(self._open.values()):
             yield self._end(connection)
+
+    def known(self, key: Key) -> tuple[Connection, int] | None:
+        """The open connection between the key's endpoints, and the side that sends from the first to the second."""
+        return self._sides.get(key)
+
+    def begin(self, key: Key) -> tuple[list[Connection], Connection]:
+        """A new connection between these endpoints, and the one that it takes the place of, which is over."""
+        known = self._sides.get(key)
+        if known is None:
+            return [], self._begin(key)[0]
+        before = self._end(known[0])
+        return [before], self._register(Connection(before.key, before.ends, before.epoch + 1))
 
     def _begin(self, key: Key) -> tuple[Connection, int]:
         ends = (address_text(key[0], key[1]), key[2]), (address_text(key[3], key[4]), key[5])
@@ -216,7 +235,7 @@ class Connections:
         for at, side in controls:
             _control(connection, side, block, at)
 
-    def _patience(self) -> Iterator[Connection]:
+    def patience(self) -> Iterator[Connection]:
         """Gives up holes that stay too long, or that too much waits behind."""
         together = sum(stream.held_bytes for connection in self._waiting.values() for stream in connection.streams)
         for connection in list(self._waiting.values()):
@@ -237,7 +256,7 @@ class Connections:
             if not any(stream.held for stream in connection.streams):
                 del self._waiting[id(connection)]
 
-    def _sweep(self) -> Iterator[Connection]:
+    def sweep(self) -> Iterator[Connection]:
         """Ends what is closed or idle, and the idlest when there are too many."""
         if self.now - self._swept < SWEEP and len(self._open) <= MOST_OPEN:
             return

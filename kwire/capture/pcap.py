@@ -48,6 +48,10 @@ class PcapReader:
         self._header = True
         self._seconds = 0  # about when the last packets were captured
 
+    def go_to(self, pos: int) -> None:
+        """What is read next begins there, behind the header."""
+        self._header, self._pos = False, pos
+
     def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
         """The packets of the window. final: no more bytes will come, so that a cut record is the last one."""
         begin = HEADER if self._header else 0

@@ -38,9 +38,12 @@ class Interface(NamedTuple):
 
 
 class PcapngReader:
-    """read(view, final) gives the packets of a window and how many bytes of it its blocks took."""
+    """read(view, final) gives the packets of a window and how many bytes of it its blocks took.
+
+    plain: all packets could be read by whoever knows what stands before the first one."""
 
     def __init__(self, name: str) -> None:
+        self.plain = True
         self.name = name
         self.notes: list[str] = []
         self.secrets: list[bytes] = []
@@ -52,6 +55,21 @@ class PcapngReader:
         self._number = 1
         self._pos = 0
         self._time = 0
+        self._begun = False  # with packets
+
+    @property
+    def order(self) -> str:
+        """The byte order of the section."""
+        return self._order
+
+    @property
+    def drops(self) -> dict[int, int]:
+        """Packets dropped, by interface, as the section's statistics say."""
+        return self._drops
+
+    def go_to(self, pos: int) -> None:
+        """What is read next begins there, behind the first packet; sections and interfaces are known."""
+        self._pos, self._begun = pos, True
 
     def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
         """The packets of the window. final: no more bytes will come."""
@@ -84,6 +102,7 @@ class PcapngReader:
             if kind in (PACKET, SIMPLE, OLD_PACKET):
                 blocks.append((pos, kind))
             elif kind in (SECTION, INTERFACE):
+                self.plain &= not (self._begun or blocks)
                 self._flush(view, blocks, found)
                 self._describe(view, pos, kind, length)
             else:
@@ -154,6 +173,8 @@ class PcapngReader:
             half = np.ndarray((len(view) - 1,), self._order + "u2", view, strides=(1,))
             interface = np.where(kind == OLD_PACKET, half[at + 8], interface)
         simple = kind == SIMPLE
+        self._begun = True
+        self.plain &= bool((kind == PACKET).all())
         if simple.any():
             interface, length = np.where(simple, 0, interface), np.where(simple, word(8), length)
             start = np.where(simple, at + 12, start)

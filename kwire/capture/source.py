@@ -1,7 +1,8 @@
 """A capture's bytes, a window at a time: a file, gzip or zstd of one, stdin, a file that still grows.
 
 The reader says how many bytes it used up; the next window begins behind them and holds more. A plain file is mapped, so
-that a window costs nothing; everything else is read in pieces. What a compressed file expands to is never held as a
+that a window costs nothing, and its windows end at multiples of their size, so that whoever reads a part of the file
+can know them; everything else is read in pieces. What a compressed file expands to is never held as a
 whole.
 """
 
@@ -45,6 +46,7 @@ class Source:
         self._mapped: memoryview | None = None
         self._file: io.BufferedReader[Any] | None = None
         self._pos = 0
+        self._windows = 0
         if str(path) == "-":
             self._open_stream(sys.stdin.buffer)
             return
@@ -84,9 +86,9 @@ class Source:
     def window(self, skip: int) -> memoryview:
         """The bytes behind the skip ones that the window before began with."""
         if self._mapped is not None:
-            self._grown = self._window if skip else 2 * getattr(self, "_grown", self._window)
             self._pos += skip
-            end = min(len(self._mapped), self._pos + self._grown)
+            self._windows += 1
+            end = min(len(self._mapped), self._windows * self._window)
             self.ended = end == len(self._mapped)
             self.done = self._pos
             return self._mapped[self._pos : end]

@@ -64,7 +64,7 @@ def command(
     from kwire.client.effects import changes
 
     chosen = library(schema)
-    definition = chosen.registry.find(name).definition
+    definition = chosen.registry.api(int(name)) if name.isdecimal() else chosen.registry.find(name).definition
     if not definition.is_api or definition.key is None:
         raise UnknownName("API", name)
     if version is not None:

@@ -14,8 +14,10 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.analyze.findings import Clock
     from kwire.cli.captures import Pass
+    from kwire.session.conversation import Conversation
 
 FORMATS = ("text", "json", "svg", "html")
+MOST_OTHERS = 1000  # names that are kept, of groups that were not asked for
 
 
 @click.command()
@@ -33,15 +35,25 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     which kwire decode CAPTURE --frame N shows. Exit status 1 when one of them is an error.
     """
     from kwire.analyze.groups import Groups
-    from kwire.analyze.verdicts import judge
+    from kwire.analyze.verdicts import judge, some
     from kwire.cli.output import show, width
     from kwire.render.groups import document, groups_lines
     from kwire.render.jsonform import dumps
+    from kwire.render.lines import clean
 
     patterns = captures.wanted.groups
-    groups = Groups((lambda name: any(fnmatchcase(name, one) for one in patterns)) if patterns else None)
+    others: dict[str, None] = {}
+
+    def wanted(name: str) -> bool:
+        fits = any(fnmatchcase(name, one) for one in patterns)
+        if not fits and len(others) < MOST_OTHERS:
+            others[name] = None
+        return fits
+
+    groups = Groups(wanted if patterns else None)
     chosen = captures._replace(wanted=captures.wanted._replace(groups=()))
-    done = chosen.each(groups.add, lambda _: None, tracking=True)
+    sealed = Sealed()
+    done = chosen.each(groups.add, sealed.add, tracking=True)
     groups.finish()
     judged = judge(groups, clock_of(done))
     if output == "json":
@@ -53,9 +65,30 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
 
         make = picture if output == "svg" else page
         print(make(judged.groups, judged.clock, everything))
+    if not judged.groups:
+        sealed.tell()
+    if others and not judged.groups:
+        print(f"kwire: none matches; there is {clean(some(sorted(others), 6))}", file=sys.stderr)
     if groups.unkept:
         print(f"kwire: {groups.unkept:,} requests of more groups than can be kept are left out", file=sys.stderr)
     return done.conclude(judged.grave)
+
+
+class Sealed:
+    """Counts connections in TLS as they end: a group may be in there."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, conversation: Conversation) -> None:
+        found = conversation.verdict
+        self.count += found is not None and found.verdict.what.startswith("TLS")
+
+    def tell(self) -> None:
+        """On stderr, where there are any."""
+        if self.count:
+            said = f"{self.count:,} connections speak" if self.count > 1 else "1 connection speaks"
+            print(f"kwire: {said} TLS and cannot be read; kwire clients tells of them", file=sys.stderr)
 
 
 def clock_of(done: Pass) -> Clock:

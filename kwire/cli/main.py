@@ -29,6 +29,7 @@ COMMANDS = {  # name: (module, what it does)
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
     "sql": ("sql", "Captures, asked in SQL."),
+    "pipeline": ("pipeline", "Captures to tables on Spark; reports on them."),
     "call": ("call", "One request to a broker, and both frames."),
     "walk": ("walk", "A consumer's start against a broker, step by step."),
     "broker": ("broker", "A Kafka in this process, to test clients against; fails on purpose."),

@@ -17,9 +17,9 @@ from typing import Self
 from kwire.client.address import Address
 from kwire.client.exchange import Body, Exchange, request_frame
 from kwire.client.failure import Failure
-from kwire.client.inbox import Inbox
+from kwire.client.inbox import WANTS_TLS, Inbox
 from kwire.client.login import log_in
-from kwire.client.security import Security, tls_failure, wrap
+from kwire.client.security import Security, speaks_tls, tls_failure, wrap
 from kwire.client.software import SAID
 from kwire.codec.headers import API_VERSIONS
 from kwire.codec.library import Library, builtin_library
@@ -28,8 +28,10 @@ from kwire.schema.model import Versions
 
 UNSUPPORTED_VERSION = 35
 CHUNK = 1 << 18
+PROBE = 1.0  # seconds for a TLS handshake that only finds out
 KEPT = 10_000  # exchanges that nobody fetched; older ones are dropped
 CLIENT_ID = "kwire"
+BEFORE_VERSIONS = "brokers before 0.10 do that (walk --era 0.9 and call -v 0 suit them), and what is no broker"
 
 
 class Connection:
@@ -66,8 +68,10 @@ class Connection:
                 connection.negotiate()
             if security.mechanism:
                 log_in(connection, security)
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, Failure) and error.kind == "closed" and not security.tls and _wants_tls(address):
+                raise Failure("closed", address, error.reason, WANTS_TLS) from error
             raise
         return connection
 
@@ -205,7 +209,7 @@ class Connection:
                 return self._inbox.not_kafka()
             return Failure("closed", self.address, f"closed in the answer to {name}: {self._inbox.short()} came")
         how = "reset" if isinstance(error, ConnectionResetError) else "closed"
-        hint = "brokers before 0.10 do that, and what is no broker" if name.startswith("ApiVersions") else ""
+        hint = BEFORE_VERSIONS if name.startswith("ApiVersions") else ""
         return Failure("closed", self.address, f"{how} the connection instead of an answer to {name}", hint)
 
 
@@ -228,6 +232,15 @@ def dial(address: Address, timeout: float) -> socket.socket:
     except OSError as error:
         raise Failure("unreachable", address, f"cannot be reached: {error.strerror or error}") from error
     return sock
+
+
+def _wants_tls(address: Address) -> bool:
+    """Asked on a connection of its own."""
+    try:
+        with dial(address, PROBE) as plain:
+            return speaks_tls(plain)
+    except Failure:
+        return False
 
 
 def _left(deadline: float) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from kwire.client.address import Address
 from kwire.client.connection import Connection
 from kwire.client.failure import Failure
+from kwire.client.inbox import WANTS_TLS
 from kwire.client.login import UNSUPPORTED_MECHANISM
 from kwire.client.security import Security
 from kwire.codec.library import Library
@@ -31,6 +32,8 @@ def why_closed(
                 if answer["ErrorCode"] == UNSUPPORTED_MECHANISM:
                     return f"this listener wants a login: --sasl {' or '.join(answer['Mechanisms'])}"
     except Failure as failure:
+        if failure.hint == WANTS_TLS:
+            return WANTS_TLS
         if failure.kind == "closed" and "ApiVersions" in failure.reason:
             return "it closes on ApiVersions too: a broker before 0.10, or no broker"
         return "nothing listens there any more" if failure.kind == "refused" else None

@@ -9,6 +9,7 @@ from kwire.client.failure import Failure
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.verdict import judge
 
+WANTS_TLS = "this listener wants TLS: --tls"
 TLS = ("TLS alert", "TLS handshake", "TLS ServerHello")
 
 
@@ -51,5 +52,5 @@ class Inbox:
         if verdict is None:
             return Failure("not kafka", self._where, f"answers what is not Kafka: {self._held[:16].hex(' ')}")
         detail = f" ({verdict.detail})" if verdict.detail else ""
-        hint = "this listener wants TLS: --tls" if verdict.what in TLS else ""
+        hint = WANTS_TLS if verdict.what in TLS else ""
         return Failure("not kafka", self._where, f"not Kafka: {verdict.what}{detail}", hint)

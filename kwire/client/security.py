@@ -81,6 +81,19 @@ def tls_failure(address: object, error: ssl.SSLError) -> Failure:
     return Failure("tls", address, f"TLS failed: {said}")
 
 
+def speaks_tls(plain: socket.socket) -> bool:
+    """Whether the peer takes part in a TLS handshake, whatever its certificate and whomever it lets in."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        context.wrap_socket(plain).close()
+    except ssl.SSLError as error:
+        return "ALERT" in _said(error)
+    except OSError:
+        return False
+    return True
+
+
 def _gave_up(address: object) -> Failure:
     hint = "a plaintext listener does that: leave out --tls"
     return Failure("tls", address, "closed in the TLS handshake", hint)

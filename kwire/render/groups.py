@@ -96,7 +96,7 @@ def _group(
 
 def _members(rows: list[list[Piece]], width: int) -> list[Line]:
     """A table; where names leave no room for it, each member in lines of its own."""
-    heads = ["member", "host", "timeouts", "heartbeats"]
+    heads = ["member", "host", "session / rebalance", "heartbeats"]
     wide = sum(max([len(heads[at]), *(len(row[at][0]) for row in rows)]) + 2 for at in range(3))
     if wide + 22 <= width:
         return table(heads, rows, width)

@@ -33,7 +33,8 @@ def picture(judged: Judged, clock: Clock, everything: bool) -> str:
     for chart in charts:
         parts += _chart(chart, top)
         top += _height(chart)
-    parts.append(_legend(top + 14))
+    if charts:
+        parts.append(_legend(top + 14))
     return "\n".join([*parts, "</svg>"])
 
 
@@ -44,7 +45,8 @@ def page(judged: Judged, clock: Clock, everything: bool) -> str:
         + (f"<br>→ {_text(one.advice)}" if one.advice else "") + _frames([ref.packet for ref in one.evidence]) + "</li>"
         for history, _, found in judged for one in found if everything or one.severity != "note"
     ]  # fmt: skip
-    said = f"<ul>\n{chr(10).join(items)}\n</ul>" if items else '<p class="good">nothing wrong</p>'
+    well = '<p class="good">nothing wrong</p>' if judged else "<p>no groups</p>"
+    said = f"<ul>\n{chr(10).join(items)}\n</ul>" if items else well
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>kwire groups</title>\n'
         f"<style>\nbody {{ margin: 1.5em; max-width: {WIDTH}px; font: 14px/1.5 {FONT} }}\nli {{ margin: .7em 0 }}\n"

@@ -59,10 +59,9 @@ def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
         said.append(", ".join(f"{name(code)} {count:,}×" for code, count in step.errors.most_common(3)))
     if step.number == 3 and consumer.rounds > 1:
         said.append(f"joined {consumer.rounds:,} times")
-    if step.number in (5, 7) and step.tries > 1 and step.first and step.last:
-        said.append(
-            f"every {lasted((step.last.time - step.first.time) // (step.tries - 1))}, last at {clock(step.last.time)}"
-        )
+    usual = step.intervals.usual
+    if step.number in (5, 7) and usual is not None and step.last:
+        said.append(f"every {lasted(usual)}, at most {lasted(step.intervals.longest)}, last at {clock(step.last.time)}")
     if step.number == 7 and consumer.records:
         said.append(f"first records at {clock(consumer.records.time)} (frame {consumer.records.packet})")
     if step.pending:

@@ -40,6 +40,7 @@ class Conversation:
 
     done(exchange) is called for every exchange that is complete, in the order in which they become so. client is the
     index of the client's side, None as long as nobody knows. verdict: what the connection is when it is not Kafka.
+    token_after: the client id of a SaslHandshake v0, while bare tokens travel; clients: the client ids, as text.
     """
 
     def __init__(
@@ -59,12 +60,12 @@ class Conversation:
         self.pairing = Pairing(self)
         self.exchanges = 0
         self.lost = 0  # bytes of which no frames could be made
-        self._token_after: bytes | None = None  # the client id of a SaslHandshake v0, while tokens travel
-        self._clients: dict[bytes, str] = {}
+        self.token_after: bytes | None = None
+        self.clients: dict[bytes, str] = {}
         self._max_size = max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
         midstream = connection.opener is None
-        self.requests = Framer(lambda data, starts: find_request(data, starts, kinds), midstream, max_size)
+        self.requests = Framer(self._find_request, midstream, max_size)
         self.responses = Framer(self._find_response, midstream, max_size)
         self.indexes = [0, 0]
         self._coming: list[Raw] = []  # requests of which the answers may be among those that are searched for
@@ -79,7 +80,7 @@ class Conversation:
     @property
     def client_id(self) -> str | None:
         """The first that a request named."""
-        return next(iter(self._clients.values()), None)
+        return next(iter(self.clients.values()), None)
 
     @property
     def is_kafka(self) -> bool:
@@ -101,6 +102,11 @@ class Conversation:
         """Bytes that are kept for frames that are not whole."""
         pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)
         return self.requests.waiting + self.responses.waiting + pending
+
+    def known_from(self, client: int, name: str = "") -> None:
+        """Which side is the client's, when it is known before any byte is read."""
+        self.client = client
+        self.name = name or f"{'>'.join(self.ends)}#{self.connection.epoch}"
 
     def pump(self, bulk: Bulk | None = None) -> None:
         """Reads what is new in both streams; the regular part only when bulk is run, if there is one."""
@@ -146,7 +152,7 @@ class Conversation:
         are not whole, the first requests, in which a client says who it is, and answers to what is open."""
         if (
             any(piece.missing for piece in (*requests, *responses))
-            or self._token_after is not None
+            or self.token_after is not None
             or self.pairing.early
         ):
             return False
@@ -165,7 +171,7 @@ class Conversation:
             self._read([asked], [pieces[1]])
             return True
         self._read([], [before])
-        if self.pairing.idle and self._token_after is None:
+        if self.pairing.idle and self.token_after is None:
             clean = self.requests.clean and self.responses.clean
             if clean and bulk.offer(self, asked, answered, self._max_size):
                 return True
@@ -200,7 +206,7 @@ class Conversation:
         if pairing.idle:
             count = len(responses)
             for raw in requests:
-                request = self._request(raw)
+                request = self.request(raw)
                 taken += 1
                 exchange = Exchange(self, request)
                 if paired < count and not request.token:
@@ -250,36 +256,37 @@ class Conversation:
 
     def _requests(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self.pairing.asked(Exchange(self, self._request(raw)))
+            self.pairing.asked(Exchange(self, self.request(raw)))
 
     def _responses(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self.pairing.answered(self._response(raw), self._token_after is not None)
+            self.pairing.answered(self._response(raw), self.token_after is not None)
 
-    def _request(self, raw: Raw) -> Message:
+    def request(self, raw: Raw) -> Message:
+        """The next frame of the client."""
         index = self.indexes[0]
         self.indexes[0] = index + 1
         message = Message(self, "request", index, *raw)
         data = message.data
-        if self._token_after is not None and self._is_token(data):
+        if self.token_after is not None and self._is_token(data):
             message.token, message.quality = True, "opaque"
             message.note = f"a bare SASL token{self.identity.of_mechanism} after SaslHandshake v0"
             self.identity.token(data[4:])
             return message
-        read_request(message, self.kinds, self._clients)
+        read_request(message, self.kinds, self.clients)
         kind = message.api
         if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
             self.identity.request(message)
             if kind.key == SASL_HANDSHAKE and kind.version == 0:
-                self._token_after = data[12 : message.body_at]
+                self.token_after = data[12 : message.body_at]
         return message
 
     def _is_token(self, data: bytes) -> bool:
         """After SaslHandshake v0 frames are tokens until one is a request of the same client."""
-        client = self._token_after
+        client = self.token_after
         assert client is not None
         if looks_like_request(data, 0, self.kinds) and data[12 : 12 + len(client)] == client:
-            self._token_after = None
+            self.token_after = None
             return False
         return True
 
@@ -290,6 +297,9 @@ class Conversation:
         if len(message.data) >= 8:
             message.correlation_id = id_at(message.data, 4)[0]
         return message
+
+    def _find_request(self, data: bytes, starts: list[int]) -> int | None:
+        return find_request(data, starts, self.kinds)
 
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
         coming = {id_at(raw.data, 8)[0] for raw in self._coming if len(raw.data) >= 12}

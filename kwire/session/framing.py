@@ -52,6 +52,18 @@ class Skipped(NamedTuple):
     reason: str
 
 
+class Partial(NamedTuple):
+    """Where a framer stands that knows its place: the frame that is not whole begins at position; parts is what there
+    is of it, need its length (0: not known yet), first the time and packet of its first byte."""
+
+    position: int
+    frames: int
+    parts: bytes
+    need: int
+    first: tuple[int, int]
+    marks: list[tuple[int, int]]
+
+
 Search = Callable[[bytes, list[int]], int | None]  # bytes, offsets where packets begin → where a frame begins
 
 
@@ -59,23 +71,9 @@ class Framer:
     """feed(pieces) gives what whole frames there are. search finds a boundary when the place is lost."""
 
     __slots__ = (
-        *(
-            "_first",
-            "_have",
-            "_holed",
-            "_marks",
-            "_need",
-            "_parts",
-            "_searched",
-            "collected",
-            "foreign",
-            "frames",
-            "lost",
-            "max_size",
-            "position",
-        ),
-        *("reason", "search", "skipped"),
-    )
+        "_first", "_have", "_holed", "_marks", "_need", "_parts", "_searched", "collected", "foreign", "frames", "lost",
+        "max_size", "position", "reason", "search", "skipped",
+    )  # fmt: skip
 
     def __init__(self, search: Search, lost: bool, max_size: int = MAX_SIZE) -> None:
         self.search = search
@@ -111,6 +109,19 @@ class Framer:
     def clean(self) -> bool:
         """Whether the next byte is a frame's first."""
         return not (self.lost or self._have or self._holed)
+
+    def partial(self) -> Partial | None:
+        """Where it stands; None when the place is lost or a hole hit the frame."""
+        if self.lost or self._holed:
+            return None
+        return Partial(self.position, self.frames, b"".join(self._parts), self._need, self._first, list(self._marks))
+
+    def resume(self, partial: Partial) -> None:
+        """Goes on from there."""
+        self._clear()
+        self.lost, self.position, self.frames = False, partial.position, partial.frames
+        self._parts, self._have = [partial.parts] * bool(partial.parts), len(partial.parts)
+        self._need, self._first, self._marks = partial.need, partial.first, list(partial.marks)
 
     def lacking(self) -> int | None:
         """How many bytes the frame that is not whole still needs; None when that is not known."""

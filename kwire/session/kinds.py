@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
@@ -31,6 +32,9 @@ class Kind:
         self.supported = self.request is not None and self.version in self.request.versions
         self.request_header = request_header_version(self.key, self.version, self.request)
         self.response_header = response_header_version(self.key, self.version, self.response)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kind, (self.key, self.version, self.asked)
 
     @cached_property
     def codecs(self) -> tuple[Codec, Codec]:
@@ -67,6 +71,13 @@ class Kind:
         return self.request if kind == "request" else self.response
 
 
+def _kind(key: int, version: int, asked: bool) -> Kind:
+    """A Kind of Kafka's own definitions, as pickle brings it back."""
+    made = Kinds().of(key, version)
+    made.asked = asked
+    return made
+
+
 def _tells_names(struct: StructPlan) -> bool:
     entities = {slot.field.entity for slot in struct.slots}
     deeper = [slot.struct for slot in (*struct.slots, *struct.tagged.values()) if slot.struct]
@@ -80,6 +91,13 @@ class Kinds:
         self.library = library or builtin_library()
         self._known: dict[tuple[int, int], Kind] = {}
         self._highest: dict[int, int] = {}
+
+    def __getstate__(self) -> dict[tuple[int, int], Kind]:
+        return self._known
+
+    def __setstate__(self, known: dict[tuple[int, int], Kind]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._known.update(known)
 
     def of(self, key: int, version: int) -> Kind:
         known = self._known.get((key, version))

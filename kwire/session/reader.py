@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
 from kwire.capture.files import unread_links
@@ -29,6 +29,7 @@ from kwire.session.sides import Brokers
 from kwire.session.topics import Topics
 
 Item = Exchange | str
+Join = Callable[[], Conversation]
 
 
 class Sink(Protocol):
@@ -79,8 +80,8 @@ class Reader:
         self.kinds = Kinds(self.settings.library)
         self._tracking, self._ordered, self._ended = tracking, ordered, ended
         self._chosen = Chosen(self.settings.ports, self.settings.hosts, self.settings.share)
-        self._brokers = Brokers(self.settings.ports)
-        self._network, self._connections = Network(), Connections(self.settings.held, self.settings.memory // 4)
+        self.brokers = Brokers(self.settings.ports)
+        self._network, self.connections = Network(), Connections(self.settings.held, self.settings.memory // 4)
         self._conversations: dict[int, Conversation] = {}
         self._sink = sink
         self._bulk = Bulk(self.kinds, sink.accepts) if sink is not None else None
@@ -93,23 +94,32 @@ class Reader:
         self.skipped: list[tuple[Conversation, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
         self.unsaid = 0  # skips beyond those
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._conversations = {id(known.connection): known for known in self._conversations.values()}
+        self._open = {id(known.connection): known for known in self._open.values()}
+
     @property
     def notes(self) -> list[str]:
         """What could not be read."""
         given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
         ended = (
-            f"{self._connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
+            f"{self.connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
         )
         unsaid = f"{self.unsaid:,} more places where bytes were skipped"
         return [
             *unread_links(self._network.unread), *([given_up] if self._given_up else []),
-            *([unsaid] if self.unsaid else []), *([ended] if self._connections.given_up else []),
+            *([unsaid] if self.unsaid else []), *([ended] if self.connections.given_up else []),
         ]  # fmt: skip
 
     @property
     def conversations(self) -> list[Conversation]:
         """Those that are not over."""
         return list(self._conversations.values())
+
+    def known(self, connection: Connection) -> Conversation | None:
+        """The connection's conversation, when anything was read of it."""
+        return self._conversations.get(id(connection))
 
     def feed(self, packets: Packets) -> Iterator[Item]:
         """Adds packets; gives what is complete: exchanges, or where there is a sink also what it made."""
@@ -122,36 +132,39 @@ class Reader:
         whole = self._network.take_whole()
         if whole is not None:
             self._block(whole)
-        return self._release()
+        return self.release()
 
     def tick(self, now: int) -> Iterator[Item]:
         """Time goes on, ns since the epoch, though no packet came."""
-        self._take(self._connections.tick(now))
-        return self._release()
+        self.take(self.connections.tick(now))
+        return self.release()
 
     def finish(self, why: str = "the capture ended") -> Iterator[Item]:
         """Gives what is left."""
-        for connection in self._connections.finish():
-            self._end(connection, why)
+        for connection in self.connections.finish():
+            self.end(connection, why)
         self._name_orphans()
         self._open.clear()
-        return self._release()
+        return self.release()
 
     def _block(self, packets: Packets) -> None:
         data = Columns(packets.buffer)
         segments = read_segments(packets, self._network.read(packets, data), data, self._chosen)
-        self._take(self._connections.feed(segments))
+        self.take(self.connections.feed(segments))
         self._bound()
 
-    def _take(self, touched: Iterator[Connection]) -> None:
-        """Reads on in connections that got something new, and ends those that are over."""
+    def take(self, touched: Iterable[Connection | Join]) -> None:
+        """Reads on in connections that got something new, and ends those that are over. A join gives a conversation
+        that got on by other means."""
         conversations = []
         for connection in touched:
-            if connection.finished:
+            if not isinstance(connection, Connection):
+                conversations.append(connection())
+            elif connection.finished:
                 self._run_bulk()
-                self._end(connection, "the connection fell silent")
+                self.end(connection, "the connection fell silent")
             elif connection.streams[0].pieces or connection.streams[1].pieces:
-                conversation = self._conversation(connection)
+                conversation = self.conversation(connection)
                 conversation.pump(self._bulk)
                 conversations.append(conversation)
         self._run_bulk()
@@ -171,18 +184,20 @@ class Reader:
             self._bytes += len(text)
             self._ready.append((time, packet, self._count, text))
 
-    def _conversation(self, connection: Connection, keep: bool = True) -> Conversation:
+    def conversation(self, connection: Connection, keep: bool = True) -> Conversation:
+        """The conversation of a connection. keep: it goes on."""
         known = self._conversations.get(id(connection))
         if known is None:
             known = Conversation(
-                self.name, connection, self.kinds, self._brokers, self._done, self.settings.max_size, self.topics
+                self.name, connection, self.kinds, self.brokers, self._done, self.settings.max_size, self.topics
             )
             if keep:
                 self._conversations[id(connection)] = known
         return known
 
-    def _end(self, connection: Connection, why: str) -> None:
-        conversation = self._conversation(connection, keep=False)
+    def end(self, connection: Connection, why: str) -> None:
+        """A connection is over."""
+        conversation = self.conversation(connection, keep=False)
         conversation.finish(why)
         self._skips(conversation)
         self._conversations.pop(id(connection), None)
@@ -234,7 +249,8 @@ class Reader:
         first = exchange.first
         self._ready.append((first.time, first.packet, self._count, exchange))
 
-    def _release(self) -> Iterator[Item]:
+    def release(self) -> Iterator[Item]:
+        """What is complete and has not been given yet."""
         ready = self._ready
         if not self._ordered:
             self._ready = []

@@ -142,7 +142,18 @@ class Builder:
                 "note": skipped.reason,
             })  # fmt: skip
         for capture, what, note in reading.remarks if self._whole else ():
-            self._put("quality", {"capture": capture, "what": what, "note": note})
+            self.remark(capture, what, note)
+
+    def given_up(self, conversation: Conversation, note: str) -> None:
+        """A connection to the rest of which nobody waits any more."""
+        self._put("quality", {
+            "capture": conversation.capture, "connection": conversation.name,
+            "time": conversation.connection.last_time, "what": "given up", "note": note,
+        })  # fmt: skip
+
+    def remark(self, capture: str, what: str, note: str) -> None:
+        """Something to say of a capture as a whole."""
+        self._put("quality", {"capture": capture, "what": what, "note": note})
 
     def _put_bodies(self, exchange: Exchange) -> None:
         assert self._bodies is not None

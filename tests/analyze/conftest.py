@@ -41,9 +41,26 @@ class Life:
         ending = "the capture ended" if answer is None else None
         self.groups.take(
             Call(
-                key, api, VERSIONS.get(api, 0), self.group, member, instance, generation, error, asked, answered,
-                request, None if answered is None else response, client, host, "10.0.0.2:9092", f"{client}@{host}",
-                {"GroupId": self.group, **body}, answer, ending, str,
+                key,
+                api,
+                VERSIONS.get(api, 0),
+                self.group,
+                member,
+                instance,
+                generation,
+                error,
+                asked,
+                answered,
+                request,
+                None if answered is None else response,
+                client,
+                host,
+                "10.0.0.2:9092",
+                f"{client}@{host}",
+                {"GroupId": self.group, **body},
+                answer,
+                ending,
+                str,
             )  # fmt: skip
         )
         self.end = max(self.end, answered or asked)
@@ -69,7 +86,9 @@ class Life:
         self.call("JoinGroup", at, body, answer, client=client, error=error, took=took, member=asks, instance=instance,
                   host=host)  # fmt: skip
 
-    def sync(self, client: str, at: float, generation: int, *, given: tuple[str, ...] = (), took: float = 0.001) -> None:
+    def sync(
+        self, client: str, at: float, generation: int, *, given: tuple[str, ...] = (), took: float = 0.001
+    ) -> None:
         assignments = [{"MemberId": one, "Assignment": b""} for one in given]
         body = {"GenerationId": generation, "MemberId": f"{client}-id", "Assignments": assignments}
         answer = {"ErrorCode": 0, "Assignment": b""}
@@ -92,7 +111,9 @@ class Life:
     def commit(self, client: str, at: float, generation: int, error: int = 0) -> None:
         topics = [{"Name": "orders", "Partitions": [{"PartitionIndex": 0, "CommittedOffset": 7}]}]
         body = {"GenerationIdOrMemberEpoch": generation, "MemberId": f"{client}-id", "Topics": topics}
-        self.call("OffsetCommit", at, body, {}, client=client, error=error, member=f"{client}-id", generation=generation)
+        self.call(
+            "OffsetCommit", at, body, {}, client=client, error=error, member=f"{client}-id", generation=generation
+        )
 
     def pair(self, session: int = 6000) -> None:
         """c1, the leader, and c2 form generation 1 in the fourth second: frames 1 to 8."""

@@ -231,6 +231,32 @@ def test_a_refusal_that_nothing_explains(life: Life) -> None:
     ]
 
 
+def test_what_came_after_a_refusal_is_not_its_cause(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1)
+    life.beat("c2", 6.0, 1, 25)
+    life.join("c2", 6.1, 2, member="c2-new", took=5.9, leader="c1-id")
+    life.beat("c1", 6.2, 1, 27)
+    life.join("c1", 6.3, 2, members=("c1-id", "c2-new"), asks="c1-id", took=5.7)
+    found = life.findings()
+    assert [(one.what, one.advice) for one in found if one.severity == "error"] == [
+        (
+            "c2: UNKNOWN_MEMBER_ID at 6.001 (Heartbeat): its last heartbeat was 1.0 s before (frame 9), within its "
+            "session timeout 6,000 ms (JoinGroup, frame 3): the coordinator lost the group, or it was deleted",
+            "Look in the coordinator's log for the member id.",
+        )
+    ]
+
+
+def test_a_refused_generation_that_is_the_right_one(life: Life) -> None:
+    life.pair()
+    life.beat("c2", 5.0, 1, 22)
+    assert life.said() == [
+        "warning: c2: ILLEGAL_GENERATION at 5.001 (Heartbeat): it says generation 1, as the group does since 4.000 "
+        "(JoinGroup answer, frame 2)"
+    ]
+
+
 @pytest.mark.parametrize(
     ("error", "joined", "said"),
     [
@@ -267,6 +293,14 @@ def test_a_coordinator_that_starts_is_a_note_one_that_never_comes_an_error(life:
     ]
     life.call("FindCoordinator", 8.0, {"Key": "billing"}, {}, client="c1")
     assert [one.severity for one in life.findings()] == ["note"]
+
+
+def test_a_capture_that_ends_while_the_coordinator_starts_proves_nothing(life: Life) -> None:
+    life.call("FindCoordinator", 1.0, {"Key": "billing"}, {}, client="c1", error=15)
+    assert life.said(until=3.001, notes=True) == [
+        "note: c1: COORDINATOR_NOT_AVAILABLE at 1.001 (FindCoordinator): there was no coordinator yet, and no "
+        "FindCoordinator went well after it; the capture ends 2.0 s later"
+    ]
 
 
 def test_heartbeats_that_come_just_in_time(life: Life) -> None:

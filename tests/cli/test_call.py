@@ -40,6 +40,12 @@ def test_json_holds_both_and_quiet_the_answer_alone(kwire: Kwire) -> None:
     assert alone["body"] == both["response"]["body"]
 
 
+def test_an_api_by_its_key(kwire: Kwire) -> None:
+    with Broker(topics={"orders": 1}) as broker:
+        assert kwire("call", broker.address, "3", "-q").text.startswith("MetadataResponse v13")
+        assert kwire("call", broker.address, "999").err == "kwire: no API key 999\n"
+
+
 def test_the_newest_version_with_the_fields_given(kwire: Kwire) -> None:
     body = '{"Topics":[{"Topic":"orders","Partitions":[{"Partition":0}]}]}'
     with Broker(topics={"orders": 1}) as broker:

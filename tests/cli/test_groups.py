@@ -46,6 +46,23 @@ def test_one_group_of_several(pattern: str, kwire: Any) -> None:
     assert len(group["findings"]) == 1
 
 
+def test_a_name_that_no_group_has_is_answered_with_those_there_are(kwire: Any) -> None:
+    ran = kwire("groups", FOLDER + "evict-refused-commits.pcap.gz", "--group", "ship")
+    assert (ran.text, ran.err) == ("no groups\n", "kwire: none matches; there is billing, ledger and shipping\n")
+
+
+@pytest.mark.parametrize("command", ["groups", "trace"])
+def test_what_is_encrypted_is_told_where_nothing_else_is_there(command: str, kwire: Any) -> None:
+    said = "kwire: 8 connections speak TLS and cannot be read; kwire clients tells of them\n"
+    assert kwire(command, FOLDER + "tls.pcap").err == said
+
+
+def test_a_page_without_groups_says_so(kwire: Any) -> None:
+    text = kwire("groups", FOLDER + "admin.pcap.gz", "--format", "html").text
+    assert "<p>no groups</p>" in text
+    assert "heartbeat" not in text
+
+
 def test_the_most_troubled_group_comes_first(kwire: Any) -> None:
     names = FOLDER + "consumer848.pcap", FOLDER + "evict-stopped.pcap.gz"
     ran = kwire("groups", *names, "--format", "json")

@@ -11,6 +11,7 @@ import pytest
 
 from kwire.client.address import Address
 from kwire.client.connection import Connection
+from kwire.client.diagnose import why_closed
 from kwire.client.failure import Failure
 from kwire.client.security import Security
 from kwire.errors import EncodeError, Exit, KwireError, UnknownName
@@ -70,7 +71,7 @@ def test_a_broker_that_names_no_versions_is_asked_in_v0(fake: Callable[..., Any]
 
 CASES = [
     ("close", "closed", "closed the connection instead of an answer to ApiVersions v5; brokers before 0.10 do "
-     "that, and what is no broker"),
+     "that (walk --era 0.9 and call -v 0 suit them), and what is no broker"),
     ("silent", "timeout", "timed out: no answer to ApiVersions v5; Kafka answers this at once: a broker that hangs, or "
      "no broker"),
     (b"\0\0\1\0abcd", "closed", "closed in the answer to ApiVersions v5: 8 of 260 bytes came"),
@@ -91,6 +92,16 @@ def test_what_comes_instead_of_an_answer(
     assert caught.value.kind == kind
     assert str(caught.value) == f"{server.address}: {said}"
     assert caught.value.status == (Exit.NOT_KAFKA if kind == "not kafka" else Exit.MALFORMED)
+
+
+@pytest.mark.parametrize("negotiate", [True, False])
+def test_a_listener_with_tls_that_closes_without_a_word(negotiate: bool) -> None:
+    with Broker(tls=True) as broker:
+        address = Address.parse(broker.address)
+        with pytest.raises(Failure) as caught, Connection.open(address, negotiate=negotiate) as connection:
+            connection.request("Metadata", 9, {})
+        said = caught.value.hint or why_closed(address, Security(), "Metadata", 9, 5.0)
+    assert (caught.value.kind, said) == ("closed", "this listener wants TLS: --tls")
 
 
 def test_an_answer_that_stops_in_the_middle(fake: Callable[..., Any], replies: Any) -> None:

@@ -78,9 +78,9 @@ def test_json_has_all_that_text_has(path: Path, kwire: Any) -> None:
 def test_the_text_of_a_group(kwire: Any) -> None:
     text = kwire("groups", "fixtures/captures/evict-stopped.pcap.gz", "--no-timeline", columns=90).text
     assert text[text.index("  member") :].splitlines() == [
-        "  member  host       timeouts            heartbeats",
-        "  paused  127.0.0.1  6,000 / 300,000 ms  7, every 1.0 s, at most 1.0 s · 2 member ids",
-        "  steady  127.0.0.1  6,000 / 300,000 ms  20, every 1.0 s, at most 1.0 s",
+        "  member  host       session / rebalance  heartbeats",
+        "  paused  127.0.0.1  6,000 / 300,000 ms   7, every 1.0 s, at most 1.0 s · 2 member ids",
+        "  steady  127.0.0.1  6,000 / 300,000 ms   20, every 1.0 s, at most 1.0 s",
         "",
         "   began    took  gen  what",
         "   0.655   79 ms    1  paused joined; 4 partitions",

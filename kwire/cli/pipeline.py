@@ -1,0 +1,205 @@
+"""kwire pipeline: captures to tables on Spark, and what those tables say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.captures import Bounds, connection_options
+from kwire.cli.quantities import Duration, Size
+from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.pipeline.report import Report
+    from kwire.pipeline.run import Outcome
+    from kwire.render.lines import Line, Piece
+
+CELL = 40  # columns of a text in a table
+
+
+@click.group(name="pipeline")
+def command() -> None:
+    """Captures to tables on Spark, on this machine or on a cluster. Needs kwire[spark] and Java 17 or newer."""
+
+
+@command.command(name="run", short_help="Captures to a folder of tables and rollups.")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option("-o", "--out", "folder", required=True, metavar="DIR", help="Where they go: DIR/messages/date=…/api=…")
+@click.option("--master", metavar="URL", help="Spark's master, as local[4]; as spark-submit says otherwise.")
+@click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
+@click.option(
+    "--split-size",
+    type=Size(),
+    default="128MiB",
+    show_default=True,
+    metavar="SIZE",
+    help="How much of a capture a task reads.",
+)
+@click.option(
+    "--bodies",
+    type=click.Choice(["none", "json", "variant"]),
+    default="none",
+    show_default=True,
+    help="The table bodies too, as JSON text or as Spark's variant.",
+)
+@click.option(
+    "--format",
+    "form",
+    default="parquet",
+    show_default=True,
+    metavar="NAME",
+    help="parquet, or what the session can write: orc, delta, iceberg.",
+)
+@click.option("--no-rollups", is_flag=True, help="Only the tables.")
+@click.option("--stream", is_flag=True, help="Files as they arrive in the one SOURCE, a folder; Ctrl-C ends it.")
+@click.option("--available-now", is_flag=True, help="With --stream: those that are there, then end.")
+@click.option("--max-files", type=click.IntRange(1), metavar="N", help="With --stream: files of a batch.")
+@click.option(
+    "--lateness",
+    type=Duration(),
+    default="1m",
+    show_default=True,
+    metavar="TIME",
+    help="With --stream: how long a file waits for one from before it, in the captures' time.",
+)
+@connection_options
+def run_command(
+    sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
+    form: str, no_rollups: bool, stream: bool, available_now: bool, max_files: int | None, lateness: int,
+    bounds: Bounds,
+) -> int:  # fmt: skip
+    """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
+
+    The tables are those of kwire table, row for row, however the files are cut into splits.
+    """
+    from kwire.pipeline import need_spark
+
+    need_spark()
+    from kwire.cli.table import _names
+    from kwire.pipeline.job import Job
+    from kwire.pipeline.run import run, session
+    from kwire.pipeline.stream import run_stream
+    from kwire.render.bodies import Bodies
+
+    names = _names(chosen, bodies != "none")
+    if split_size < 1:
+        raise click.UsageError("--split-size must be at least a byte")
+    if stream and (len(sources) > 1 or not Path(sources[0]).is_dir()):
+        raise click.UsageError("--stream reads the files of one folder")
+    if stream and (form != "parquet" or bodies == "variant"):
+        raise click.UsageError("--stream writes Parquet, and bodies as JSON")
+    spark = session(master)
+    try:
+        job = Job(tuple(names), bounds.settings(), Bodies(False) if "bodies" in names else None)
+        if stream:
+            done = run_stream(
+                spark, sources[0], folder, job, split_size=split_size, lateness=lateness, most=max_files,
+                once=available_now, rollups=not no_rollups,
+            )  # fmt: skip
+            return _conclude(done, folder)
+        done = run(
+            spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
+            variant=bodies == "variant",
+        )  # fmt: skip
+    finally:
+        spark.stop()
+    return _conclude(done, folder)
+
+
+@command.command(name="report", short_help="What the rollups of a run say.")
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Tables to read, or a line of JSON for each row.",
+)
+@click.option("--rows", type=click.IntRange(1), default=15, show_default=True, metavar="N", help="Of each table.")
+def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -> int:
+    """Prints what a run summed up: latency, errors, topics, clients, rebalances, quality. Without Spark."""
+    import importlib.util
+
+    if importlib.util.find_spec("pyarrow") is None:
+        from kwire.cli.table import Missing
+
+        raise Missing("kwire pipeline report needs pyarrow: pip install 'kwire[spark]'")
+    from kwire.cli.output import show, width
+    from kwire.pipeline.report import reports
+
+    first = True
+    for found in reports(folder, names, rows):
+        if form == "json":
+            for row in found.rows:
+                click.echo(json.dumps({"report": found.name} | dict(zip(found.columns, row, strict=True))))
+            continue
+        show([*([] if first else [[]]), *_lines(found, width())])
+        first = False
+    return Exit.OK
+
+
+def _lines(found: Report, columns: int) -> list[Line]:
+    from kwire.render.lines import table
+
+    title: Line = [(found.about, "title")]
+    if not found.rows:
+        return [title, [("nothing", "dim")]]
+    units = [_unit(name) for name in found.columns]
+    heads = [name.removesuffix("_ns").replace("_", " ") + (" ms" if unit == "ms" else "")
+             for name, unit in zip(found.columns, units, strict=True)]  # fmt: skip
+    rows = [[_piece(value, unit) for value, unit in zip(row, units, strict=True)] for row in found.rows]
+    right = frozenset(at for at, value in enumerate(found.rows[0]) if isinstance(value, int) and units[at] != "time")
+    lines = [title, *table(heads, rows, columns, right)]
+    if found.total > len(found.rows):
+        lines.append([(f"and {found.total - len(found.rows):,} more", "dim")])
+    return lines
+
+
+def _unit(name: str) -> str:
+    if name == "minute" or name.endswith("_time"):
+        return "time"
+    return "ms" if name.endswith("_ns") else ""
+
+
+def _piece(value: Any, unit: str) -> Piece:
+    from datetime import UTC, datetime
+
+    from kwire.render.lines import clean
+
+    if value is None:
+        return "·", "dim"
+    if unit == "time":
+        return datetime.fromtimestamp(value // 1_000_000_000, UTC).strftime("%m-%d %H:%M:%S"), ""
+    if unit == "ms":
+        return f"{value / 1e6:,.1f}", ""
+    if isinstance(value, list):
+        return clean(", ".join(map(str, value))), ""
+    if isinstance(value, bool):
+        return "yes" if value else "no", ""
+    if isinstance(value, int):
+        return f"{value:,}", ""
+    text = clean(str(value))
+    return (text if len(text) <= CELL else text[: CELL - 1] + "…"), "name"
+
+
+def _conclude(done: Outcome, folder: str) -> int:
+    """The last words, on stderr."""
+    from kwire.render.lines import clean
+
+    for path, why in list(done.failed.items())[:20]:
+        print(f"kwire: {clean(path)} could not be read: {clean(why)}", file=sys.stderr)
+    said = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
+    print(f"kwire: {said} to {folder}", file=sys.stderr)
+    print(
+        f"kwire: {done.packets:,} packets in {done.splits:,} splits; seams {done.seams:,} of {done.size:,} bytes",
+        file=sys.stderr,
+    )
+    if done.failed:
+        return Exit.MALFORMED
+    return Exit.OK if any(done.rows.values()) else Exit.NOT_KAFKA

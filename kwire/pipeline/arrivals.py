@@ -1,0 +1,101 @@
+"""spark.readStream.format("kwire"): files of a folder as they arrive.
+
+An offset is how many files were taken so far; which ones, in which order, stands in a log beside the states that lie
+between two offsets. Both are written before Spark gets to know of an offset, and a state follows from the one before
+and the files between them alone: a batch that is planned again comes to the same. What the end of the captures would
+make final stays in the state; kwire pipeline run --stream writes it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
+
+from kwire.pipeline.increments import Advance, State, load
+from kwire.pipeline.options import OptionError, Options
+from kwire.pipeline.plan import Plan, survey_all, wanted
+from kwire.pipeline.splits import expand, plan
+from kwire.pipeline.workers import surveyor
+
+Planned = Callable[[Plan], Sequence[InputPartition]]
+Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
+
+
+class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Of one table. planned makes partitions of a plan, read their rows: as the batch reader does."""
+
+    def __init__(self, options: Options, planned: Planned, read: Read) -> None:
+        if not options.state:
+            raise OptionError('readStream needs option("stateLocation", DIR): what is kept between batches lies there')
+        self._options, self._planned, self._read = options, planned, read
+        self._until: int | None = None  # how many files count, when those that come later do not
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"files": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most = self._options.max_files
+        return ReadMaxFiles(most) if most else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._until = len(self._log())
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        there = len(self._log()) if self._until is None else self._until
+        if isinstance(limit, ReadMaxFiles):
+            there = min(there, start["files"] + limit.max_files)
+        return {"files": max(there, start["files"])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        first, last = start["files"], end["files"]
+        options, settings = self._options, self._options.settings()
+        paths, want = self._known()[first:last], wanted([self._options.table])
+        state = self._state(first)
+        splits = plan(paths, options.split_size)
+        files = survey_all(splits, surveyor(settings, want), settings, want)
+        made = Advance([options.table], settings, lateness=options.lateness).by(state, files)
+        self._write(f"state-{last:010}", state.saved())
+        return self._planned(made)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._read(partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        for path in Path(self._options.state).glob("state-??????????"):
+            if int(path.name.removeprefix("state-")) < end["files"]:
+                path.unlink()
+
+    def _known(self) -> list[str]:
+        path = Path(self._options.state, "files.json")
+        return list(json.loads(path.read_bytes())) if path.exists() else []
+
+    def _log(self) -> list[str]:
+        """All files so far, new ones behind the others, the oldest first."""
+        known = self._known()
+        there = set(known)
+        new = sorted((os.stat(path).st_mtime_ns, path) for path in expand(self._options.paths) if path not in there)
+        if new:
+            known += [path for _, path in new]
+            self._write("files.json", json.dumps(known).encode())
+        return known
+
+    def _state(self, files: int) -> State:
+        return load(Path(self._options.state, f"state-{files:010}").read_bytes()) if files else State()
+
+    def _write(self, name: str, data: bytes) -> None:
+        folder = Path(self._options.state)
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f".{name}.{os.getpid()}"
+        part.write_bytes(data)
+        os.replace(part, folder / name)

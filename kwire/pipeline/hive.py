@@ -1,0 +1,156 @@
+"""Tables as Parquet files in hive partitions: TABLE/date=2026-11-21/api=Fetch/…parquet.
+
+What a task writes lies in a folder of the run's own until the driver gives it its place: a task that dies, or runs
+twice, leaves nothing that counts. Rows of a partition wait for each other, so that files are few.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.tables.columns import COLUMNS
+from kwire.tables.schemas import SCHEMAS
+from kwire.tables.writer import OPENERS
+
+DAY = 86_400_000_000_000  # ns
+NONE = "__HIVE_DEFAULT_PARTITION__"  # where a partition's column is null
+ROWS = 1 << 17  # of a partition that wait
+IN_ALL = 1 << 20  # rows that wait in all partitions together
+TIMES = {"connections": "first_time", "clients": "first_time"}  # by what tables are dated; others by time
+
+
+class Written(NamedTuple):
+    """A file: the table's name, the partition's path in it, the file's name, how many rows."""
+
+    table: str
+    partition: str
+    file: str
+    rows: int
+
+
+class Hive:
+    """write(table, batch) as rows come; close() gives what was written. tag: what the names of its files begin with."""
+
+    def __init__(self, folder: str, tag: str) -> None:
+        self._folder, self._tag = folder, tag
+        self._waiting: dict[tuple[str, str], list[pa.RecordBatch]] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._writers: dict[tuple[str, str], Any] = {}
+        self._rows: dict[tuple[str, str], int] = {}
+        self._all = 0
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Adds rows."""
+        for partition, rows in _partitions(table, batch):
+            place = table, partition
+            self._waiting.setdefault(place, []).append(rows)
+            self._counts[place] = self._counts.get(place, 0) + rows.num_rows
+            self._rows[place] = self._rows.get(place, 0) + rows.num_rows
+            self._all += rows.num_rows
+            if self._counts[place] >= ROWS:
+                self._flush(place)
+        if self._all > IN_ALL:
+            for place in list(self._waiting):
+                self._flush(place)
+
+    def close(self) -> list[Written]:
+        """All that there is, on disk."""
+        out = []
+        for place in list(self._rows):
+            self._flush(place)
+            self._writers[place].close()
+            out.append(Written(*place, self._file(place[0]), self._rows[place]))
+        return out
+
+    def _file(self, table: str) -> str:
+        return f"{self._tag}-{table}.parquet"
+
+    def _flush(self, place: tuple[str, str]) -> None:
+        batches, self._counts[place] = self._waiting.pop(place, []), 0
+        if not batches:
+            return
+        self._all -= sum(batch.num_rows for batch in batches)
+        writer = self._writers.get(place)
+        if writer is None:
+            folder = os.path.join(self._folder, *place)
+            os.makedirs(folder, exist_ok=True)
+            path = os.path.join(folder, self._file(place[0]))
+            writer = self._writers[place] = OPENERS["parquet"](path, file_schema(place[0]))
+        writer.write_table(pa.Table.from_batches(batches))
+
+
+def file_schema(table: str) -> pa.Schema:
+    """The columns in a table's files: those that the partitions' names say are not."""
+    schema = SCHEMAS[table]
+    return schema.remove(schema.get_field_index("api")) if has_api(table) else schema
+
+
+def has_api(table: str) -> bool:
+    """Whether the table is partitioned by API."""
+    return any(name == "api" for name, _, _ in COLUMNS[table])
+
+
+def place(
+    folder: str, staged: str, written: Iterable[Written], replaced: Iterable[str] = (), keep: bool = False
+) -> None:  # fmt: skip
+    """Moves files to where they belong. replaced: tables that are written anew as a whole; keep: there is more."""
+    for table in replaced:
+        shutil.rmtree(os.path.join(folder, table), ignore_errors=True)
+        Path(folder, table).mkdir(parents=True, exist_ok=True)
+    for found in written:
+        target = Path(folder, found.table, found.partition)
+        target.mkdir(parents=True, exist_ok=True)
+        os.replace(Path(staged, found.table, found.partition, found.file), target / found.file)
+    if not keep:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def remove(folder: str, tables: Iterable[str], tag: str) -> None:
+    """Removes all files of tables whose names begin so: what an earlier attempt at the same rows left."""
+    for table in tables:
+        for path in Path(folder, table).rglob(f"{tag}*.parquet"):
+            path.unlink()
+
+
+def _days(table: str, batch: pa.RecordBatch) -> tuple[np.ndarray, dict[int, str | None]]:
+    times = batch.column(TIMES.get(table, "time")) if table != "bodies" else pa.nulls(batch.num_rows, pa.int64())
+    days = times.fill_null(-DAY).to_numpy() // DAY
+    return days, {day: None if day < 0 else str(np.datetime64(day, "D")) for day in np.unique(days).tolist()}
+
+
+def _partitions(table: str, batch: pa.RecordBatch) -> Iterable[tuple[str, pa.RecordBatch]]:
+    """The rows by partition, without the columns that it says."""
+    if not batch.num_rows:
+        return
+    days, texts = _days(table, batch)
+    schema = file_schema(table)
+    if has_api(table):
+        coded = batch.column("api").dictionary_encode()
+        names = [*coded.dictionary.to_pylist(), None]
+        codes = coded.indices.fill_null(len(names) - 1).to_numpy()
+    else:
+        names, codes = [""], np.zeros(batch.num_rows, np.int64)
+    rest = batch.select(schema.names)
+    order = np.lexsort((codes, days))
+    cuts = np.flatnonzero((np.diff(days[order]) != 0) | (np.diff(codes[order]) != 0)) + 1
+    ends = [0, *cuts.tolist(), batch.num_rows]
+    sorted_rows = rest if len(ends) == 2 else rest.take(pa.array(order))
+    for low, high in pairwise(ends):
+        row = order[low]
+        parts = [f"date={texts[int(days[row])] or NONE}"]
+        if has_api(table):
+            parts.append(f"api={_escaped(names[int(codes[row])])}")
+        yield "/".join(parts), sorted_rows.slice(low, high - low)
+
+
+def _escaped(name: str | None) -> str:
+    return NONE if not name else quote(name, safe=" ")

@@ -1,0 +1,154 @@
+"""Captures that come one after the other: what waits between two batches, and what a batch makes final.
+
+Files are stitched in the order of their times, each when it is old enough that none before it can still come. What is
+between them is kept: surveys of files that wait, and the stitch of each chain of files with its open connections.
+A file that comes later than that is read by itself, and the table quality says so.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from kwire.analyze.clients import Clients
+from kwire.capture.tcp import Key
+from kwire.pipeline.plan import Plan, placed, span, task_of
+from kwire.pipeline.remarks import of_chain, of_file
+from kwire.pipeline.residue import Residue, residue
+from kwire.pipeline.stitch import Stitch
+from kwire.pipeline.survey import Survey
+from kwire.session.reader import Settings
+from kwire.session.reading import JOIN, Reading
+from kwire.session.record import BodyTexts
+from kwire.tables.build import Builder
+
+LATENESS = 60_000_000_000  # ns of the captures' own time
+
+
+@dataclass(slots=True)
+class Chain:
+    """Files that follow each other. last: when the last one's last packet came."""
+
+    last: int
+    stitch: Stitch
+    unread: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class State:
+    """What is kept between batches. latest: the latest packet seen; released: when the latest file began that was
+    stitched; names: topics' names."""
+
+    waiting: list[list[Survey]] = field(default_factory=list)
+    chains: list[Chain] = field(default_factory=list)
+    clients: Clients = field(default_factory=Clients)
+    latest: int = 0
+    released: int = 0
+    names: dict[UUID, str] = field(default_factory=dict)
+
+    def saved(self) -> bytes:
+        """As load takes it."""
+        return pickle.dumps(self)
+
+
+def load(data: bytes) -> State:
+    """What saved gave: only what kwire wrote itself."""
+    state = pickle.loads(data)
+    assert isinstance(state, State)
+    return state
+
+
+@dataclass(slots=True)
+class Advance:
+    """A batch. final: nothing more will come, so that all is stitched and all connections end."""
+
+    names: Sequence[str]
+    settings: Settings
+    bodies: BodyTexts | None = None
+    lateness: int = LATENESS
+    window: int | None = None
+
+    def by(self, state: State, files: Iterable[list[Survey]], final: bool = False) -> Plan:
+        """Takes files that came, and changes the state; what became final."""
+        plan = Plan()
+        builder = Builder(self.names, lambda name, batch: plan.rows.append((name, batch)), self.bodies, whole=False)
+        builder.clients = state.clients
+        for chain in state.chains:
+            chain.stitch.go_on(builder, self._again)
+        for surveys in files:
+            if surveys[0].error is not None:
+                plan.failed[surveys[0].split.path] = surveys[0].error
+                builder.remark(Path(surveys[0].split.path).name, "damaged", surveys[0].error)
+                continue
+            state.waiting.append(surveys)
+            state.latest = max(state.latest, span(surveys)[1])
+            for part in (part for made in surveys for part in made.parts):
+                state.names.update(part.names)
+        readers = []
+        for surveys in self._released(state, final):
+            chain = self._stitch(state, surveys, builder, plan)
+            readers.append(chain.stitch.reader)
+        over = [chain for chain in state.chains if final or self._over(state, chain)]
+        for chain in over:
+            self._finish(chain, builder, final)
+            state.chains.remove(chain)
+            if chain.stitch.reader not in readers:
+                readers.append(chain.stitch.reader)
+        for surveys in state.waiting:
+            for made in surveys:
+                made.rows = False  # they are made when its turn comes
+        reading = Reading([], self.settings)
+        reading.readers = readers
+        builder.finish(reading)
+        plan.names, plan.exchanges = dict(state.names), builder.exchanges
+        return plan
+
+    def _again(self, made: Survey, keys: set[Key]) -> Iterator[Residue]:
+        return residue(placed(made), self.settings, keys, self.window)
+
+    def _released(self, state: State, final: bool) -> list[list[Survey]]:
+        """The files whose turn it is, in the order of time."""
+        ready = [made for made in state.waiting if final or state.latest - span(made)[1] >= self.lateness]
+        state.waiting = [made for made in state.waiting if not any(made is other for other in ready)]
+        return sorted(ready, key=lambda made: (*span(made), made[0].split.path))
+
+    def _stitch(self, state: State, surveys: list[Survey], builder: Builder, plan: Plan) -> Chain:
+        first, last = span(surveys)
+        late = first < state.released
+        known = next((chain for chain in state.chains if 0 <= first - chain.last <= JOIN), None)
+        if late or known is None:
+            stitch = Stitch(self.settings, builder, self._again, state.names, tracking=not builder.fast)
+            known = Chain(last, stitch)
+            state.chains.append(known)
+        if late:
+            builder.remark(Path(surveys[0].split.path).name, "late", "came after what followed it was read")
+        state.released = max(state.released, first)
+        known.last = last
+        known.stitch.topics.names.update(state.names)
+        before = len(known.stitch.out.fixes)
+        known.stitch.add(surveys)
+        fixes = known.stitch.out.fixes[before:]
+        plan.tasks += [task_of(made, found) for made, found in zip(surveys, fixes, strict=True) if found]
+        plan.packets += sum(made.packets for made in surveys)
+        plan.parts += sum(len(made.parts) for made in surveys)
+        of_file(builder, surveys, known.unread)
+        state.names.update(known.stitch.topics.names)
+        return known
+
+    def _over(self, state: State, chain: Chain) -> bool:
+        """Whether no file can follow the chain any more."""
+        return state.latest - chain.last > JOIN + self.lateness and all(
+            not 0 <= span(made)[0] - chain.last <= JOIN for made in state.waiting
+        )
+
+    def _finish(self, chain: Chain, builder: Builder, final: bool) -> None:
+        reader = chain.stitch.reader
+        if not final:
+            for conversation in reader.conversations:
+                if conversation.is_kafka and not conversation.connection.closed:
+                    builder.given_up(conversation, "its rest did not come")
+        chain.stitch.finish()
+        of_chain(builder, reader, chain.unread)

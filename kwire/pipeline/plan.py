@@ -1,0 +1,200 @@
+"""From splits to tables: survey, stitch, read. What each step needs of the others, and nothing of who runs them.
+
+The surveys of all splits may be made anywhere, in any order; stitching them tells how each split is to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from uuid import UUID
+
+import pyarrow as pa
+
+from kwire.capture.tcp import Key
+from kwire.pipeline.reading import read, survey
+from kwire.pipeline.remarks import of_chain, of_file
+from kwire.pipeline.residue import Residue, pair, residue
+from kwire.pipeline.splits import Split, whole
+from kwire.pipeline.stitch import Stitch
+from kwire.pipeline.survey import Fix, Survey, Wanted
+from kwire.session.reader import Reader, Settings
+from kwire.session.reading import JOIN, Reading
+from kwire.session.record import BodyTexts
+from kwire.tables.build import Builder, Emit
+
+SUMS = frozenset({"clients", "connections", "quality"})  # tables that the stitch makes alone
+NAMED = frozenset({"partitions", "batches"})  # that need topics' names
+
+Surveyor = Callable[[Sequence[Split]], Iterable[Survey]]
+Fixes = dict[tuple[Key, int], Fix]
+
+
+@dataclass(slots=True)
+class Task:
+    """A split with the names of its parts, by their first packets and by their ordinals. made: there are rows of it,
+    which only have to be named; otherwise it is to be read."""
+
+    split: Split
+    fixes: Fixes
+    ordinals: dict[int, Fix]
+    made: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """tasks: what is still to be read; rows: what the stitch made, by table. parts, again: how many there were, and how
+    many were read again; packets: in all; notes: on captures; failed: files that could not be read, with why."""
+
+    tasks: list[Task] = field(default_factory=list)
+    rows: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
+    names: dict[UUID, str] = field(default_factory=dict)
+    parts: int = 0
+    again: int = 0
+    packets: int = 0
+    exchanges: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def wanted(names: Iterable[str]) -> Wanted:
+    """What a survey for these tables must collect."""
+    there = set(names)
+    return Wanted(bool(NAMED & there), "clients" in there)
+
+
+def survey_all(
+    splits: Sequence[Split], surveyor: Surveyor, settings: Settings, want: Wanted, window: int | None = None
+) -> list[list[Survey]]:
+    """The surveys of each file, checked: each split begins where the one before ended, else it is read again here."""
+    found = {(made.split.path, made.split.number): made for made in surveyor(splits)}
+    files: dict[str, list[Survey]] = {}
+    for split in splits:
+        files.setdefault(split.path, []).append(found[split.path, split.number])
+    return [checked(surveys, settings, want, window) for surveys in files.values()]
+
+
+def checked(surveys: list[Survey], settings: Settings, want: Wanted, window: int | None = None) -> list[Survey]:
+    """The surveys of a file, those that guessed wrong made anew; of a file that cannot be cut, one of all of it."""
+    out: list[Survey] = []
+    for made in surveys:
+        if out and not made.error and made.begin != out[-1].reached:
+            made = survey(replace(made.split, at=out[-1].reached), settings, want, window)
+        if made.error and len(surveys) == 1:
+            return [made]
+        if made.error or made.odd:
+            return [survey(whole(made.split, made.odd or "it is damaged"), settings, want, window)]
+        out.append(made)
+    return out
+
+
+def chains(files: Sequence[list[Survey]]) -> list[list[list[Survey]]]:
+    """The files that follow each other in time together, as session.reading does."""
+    if len(files) == 1:
+        return [list(files)]
+    out: list[tuple[int, list[list[Survey]]]] = []
+    for first, last, _, surveys in sorted((*span(made), made[0].split.path, made) for made in files):
+        known = next((chain for chain in out if 0 <= first - chain[0] <= JOIN), None)
+        if known is None:
+            out.append((last, [surveys]))
+        else:
+            out[out.index(known)] = (last, [*known[1], surveys])
+    return [chain for _, chain in out]
+
+
+def stitch(
+    files: Sequence[list[Survey]], names: Iterable[str], settings: Settings, *, bodies: BodyTexts | None = None,
+    window: int | None = None,
+) -> Plan:  # fmt: skip
+    """Joins the surveys of all files."""
+    tables, plan = list(dict.fromkeys(names)), Plan()
+    good = []
+    for surveys in files:
+        if surveys[0].error is None:
+            good.append(surveys)
+        else:
+            plan.failed[surveys[0].split.path] = surveys[0].error
+    known: dict[UUID, str] = {}
+    while True:
+        made, unknown, learned = _stitched(plan, chains(good) if good else [], tables, settings, bodies, window, known)
+        if not unknown or learned.keys() <= known.keys():
+            made.names = learned
+            return made
+        known = learned
+
+
+def _stitched(
+    plan: Plan, joined: list[list[list[Survey]]], tables: list[str], settings: Settings, bodies: BodyTexts | None,
+    window: int | None, known: dict[UUID, str],
+) -> tuple[Plan, bool, dict[UUID, str]]:  # fmt: skip
+    def again(made: Survey, keys: set[Key]) -> Iterator[Residue]:
+        return residue(placed(made), settings, keys, window)
+
+    out = Plan(failed=plan.failed)
+    builder = Builder(tables, lambda name, batch: out.rows.append((name, batch)), bodies, whole=False)
+    names, unknown = dict(known), False
+    readers: list[Reader] = []
+    for chain in joined:
+        stitching = Stitch(settings, builder, again, names, tracking=not builder.fast)
+        for surveys in chain:
+            stitching.add(surveys)
+        stitching.finish()
+        readers.append(stitching.reader)
+        names.update(stitching.topics.names)
+        unknown |= stitching.unknown
+        out.parts += stitching.out.parts
+        out.again += stitching.out.again
+        flat = [made for surveys in chain for made in surveys]
+        out.packets += sum(made.packets for made in flat)
+        out.tasks += [task_of(made, fixes) for made, fixes in zip(flat, stitching.out.fixes, strict=True) if fixes]
+        unread: dict[int, int] = {}
+        for surveys in chain:
+            of_file(builder, surveys, unread)
+        of_chain(builder, stitching.reader, unread)
+    for path, why in plan.failed.items():
+        builder.remark(Path(path).name, "damaged", why)
+    reading = Reading([], settings)
+    reading.readers = readers
+    builder.finish(reading)
+    out.exchanges = builder.exchanges
+    return out, unknown, names
+
+
+def placed(made: Survey) -> Split:
+    """The split, with the place where its first packet begins."""
+    return made.split if made.split.whole else replace(made.split, at=made.begin)
+
+
+def task_of(made: Survey, fixes: Fixes) -> Task:
+    """What is to be done with a split."""
+    ordinals = {part.ordinal: fixes[fix] for part in made.parts if (fix := (pair(part.key), part.number)) in fixes}
+    return Task(placed(made), fixes, ordinals, made.rows)
+
+
+def survey_with_rows(
+    split: Split, names: Iterable[str], emit: Emit, settings: Settings, want: Wanted, *,
+    bodies: BodyTexts | None = None, window: int | None = None,
+) -> Survey:  # fmt: skip
+    """The survey of a split, and the rows of what it can read, with names that are not final (provisional.py)."""
+    builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False)
+    made = survey(split, settings, want, window, builder if builder.names else None)
+    if made.error is None:
+        builder.finish(Reading([], settings))
+    return made
+
+
+def read_task(
+    task: Task, names: Iterable[str], emit: Emit, settings: Settings, topics: dict[UUID, str], *,
+    bodies: BodyTexts | None = None, window: int | None = None,
+) -> int:  # fmt: skip
+    """The rows of a split's parts; how many exchanges."""
+    builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False)
+    read(task.split, settings, task.fixes, builder, topics, window)
+    builder.finish(Reading([], settings))
+    return builder.exchanges
+
+
+def span(surveys: list[Survey]) -> tuple[int, int]:
+    """The times of a file's first and last packet, 0 of an empty one."""
+    times = [(made.first_time, made.last_time) for made in surveys if made.last_time]
+    return min((first for first, _ in times), default=0), max((last for _, last in times), default=0)

@@ -1,0 +1,77 @@
+"""Rows made before the stitch, and their final names and numbers.
+
+A split does not know how its connections are called, how many frames and bytes came before, nor all topics' names. Its
+rows carry a number in the connection's place, count from where the split began to read, and name topics by marked ids;
+fixed() puts the right ones there, column by column, and leaves out what the stitch did not believe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.pipeline.survey import Fix
+from kwire.tables.schemas import SCHEMAS
+from kwire.wire import uuids
+
+MARK = "\0"  # no topic's name holds it
+PLACED = {"messages": ("index", "position"), "bodies": ("index",)}
+
+
+class Later(dict[UUID, str]):
+    """Topic names that are not known yet: marked ids."""
+
+    def get(self, ident: UUID, default: Any = None) -> Any:  # noqa: ARG002
+        return MARK + uuids.to_text(ident)
+
+
+def provisional_name(ordinal: int) -> str:
+    """What a connection is called until its name is known."""
+    return str(ordinal)
+
+
+def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: dict[UUID, str]) -> pa.RecordBatch:
+    """The rows of believed parts as they are. fixes: by the number that stands for the connection."""
+    coded = batch.column("connection").dictionary_encode()
+    ordinals = [int(text) for text in coded.dictionary.to_pylist()]
+    found = [fixes.get(ordinal) for ordinal in ordinals]
+    which = coded.indices.to_numpy()
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    nobody = Fix("", "", 0, (0, 0), (0, 0), ())
+    known = [fix or nobody for fix in found]
+    for name, texts in (("capture", [fix.capture for fix in known]), ("connection", [fix.connection for fix in known])):
+        columns[name] = pa.array(texts, pa.string()).take(coded.indices)
+    indexes = np.array([fix.indexes for fix in known], np.int64).reshape(-1, 2)
+    if table in PLACED:
+        side = pc.equal(columns["kind"], "response").to_numpy(zero_copy_only=False).astype(np.intp)
+        columns["index"] = _plus(columns["index"], indexes[which, side])
+        if table == "messages":
+            bases = np.array([fix.bases for fix in known], np.int64).reshape(-1, 2)
+            columns["position"] = _plus(columns["position"], bases[which, side])
+    elif table == "exchanges":
+        columns["request_index"] = _plus(columns["request_index"], indexes[which, 0])
+        columns["response_index"] = _plus(columns["response_index"], indexes[which, 1])
+    if "topic" in columns:
+        columns["topic"] = _named(columns["topic"], names)
+    out = pa.RecordBatch.from_arrays([columns[name] for name in batch.schema.names], schema=SCHEMAS[table])
+    if all(found):
+        return out
+    good = np.array([fix is not None for fix in found], bool)
+    return out.filter(pa.array(good[which]))
+
+
+def _plus(column: pa.Array, more: np.ndarray) -> pa.Array:
+    return pc.add(column, pa.array(more))
+
+
+def _named(column: pa.Array, names: dict[UUID, str]) -> pa.Array:
+    coded = column.dictionary_encode()
+    texts = {uuids.to_text(ident): name for ident, name in names.items()} | {
+        uuids.to_text(UUID(int=1)): names.get(UUID(int=1), "__cluster_metadata")
+    }
+    found = [texts.get(text[1:], text[1:]) if text.startswith(MARK) else text for text in coded.dictionary.to_pylist()]
+    return pa.array(found, pa.string()).take(coded.indices)

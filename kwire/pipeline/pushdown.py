@@ -1,0 +1,78 @@
+"""Filters that Spark hands down, as tests of Arrow batches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)  # fmt: skip
+
+from kwire.tables.columns import COLUMNS
+
+COMPARED: dict[type[Filter], str] = {
+    EqualTo: "equal", GreaterThan: "greater", GreaterThanOrEqual: "greater_equal", LessThan: "less",
+    LessThanOrEqual: "less_equal", StringStartsWith: "starts_with", StringEndsWith: "ends_with",
+    StringContains: "match_substring",
+}  # fmt: skip
+
+
+class Test(NamedTuple):
+    """How a column is tested: the name of Arrow's function and what it is given; negated."""
+
+    column: str
+    function: str
+    value: Any
+    negated: bool = False
+
+    def mask(self, batch: pa.RecordBatch) -> pa.Array:
+        """True where rows stay; what is null does not."""
+        column = batch.column(self.column)
+        if self.function == "is_null":
+            found = pc.is_null(column)
+        elif self.function == "is_in":
+            found = pc.is_in(column, value_set=pa.array(self.value, column.type))
+        elif self.function in ("starts_with", "ends_with", "match_substring"):
+            found = getattr(pc, self.function)(column, pattern=self.value)
+        else:
+            found = getattr(pc, self.function)(column, pa.scalar(self.value, column.type))
+        if self.function != "is_null":
+            found = pc.and_kleene(found, pc.is_valid(column))
+        if self.negated:
+            found = pc.invert(found)
+            if self.function != "is_null":
+                found = pc.and_kleene(found, pc.is_valid(column))
+        return found
+
+
+def test_of(filter: Filter, table: str) -> Test | None:
+    """The test that says the same; None when there is none."""
+    if isinstance(filter, Not):
+        inner = test_of(filter.child, table)
+        return None if inner is None else inner._replace(negated=not inner.negated)
+    attribute: tuple[str, ...] = getattr(filter, "attribute", ())
+    kinds = {name: kind for name, kind, _ in COLUMNS[table]}
+    if len(attribute) != 1 or not kinds.get(attribute[0], "list").startswith(("string", "int", "bool")):
+        return None
+    column = attribute[0]
+    if isinstance(filter, IsNull | IsNotNull):
+        return Test(column, "is_null", None, isinstance(filter, IsNotNull))
+    if isinstance(filter, In):
+        return None if any(value is None for value in filter.value) else Test(column, "is_in", list(filter.value))
+    function = COMPARED.get(type(filter))
+    value = getattr(filter, "value", None)
+    return None if function is None or value is None else Test(column, function, value)

@@ -1,0 +1,397 @@
+"""Reads a split.
+
+The survey says what of each connection the split can read by itself, and in which state it leaves it; whatever is not
+regular (bytes that are missing, an answer without its request, a place that cannot be found) it leaves to the stitch,
+with the segments when they are few. Rows of the exchanges that lie in the split as a whole are made on the way, with
+names that are not final (rows.py), or by reading the split again when the stitch has said how its parts are called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from kwire.analyze.clients import Clients
+from kwire.capture.connections import Connection, Connections
+from kwire.capture.ip import Network
+from kwire.capture.packets import Columns, Packets
+from kwire.capture.streams import WRAP, Stream
+from kwire.capture.tcp import Chosen, Key, Segments, read_segments
+from kwire.errors import KwireError
+from kwire.pipeline import need_files
+from kwire.pipeline.far import Finder, leave, long
+from kwire.pipeline.halves import Half
+from kwire.pipeline.parts import IDENTIFYING, Part, exit_of, nothing
+from kwire.pipeline.provisional import Later, provisional_name
+from kwire.pipeline.residue import Residue, chosen, pair, weigh
+from kwire.pipeline.splits import Cut, Split
+from kwire.pipeline.survey import Block, Fix, Survey, Wanted
+from kwire.session.bulk import Batch, Bulk
+from kwire.session.conversation import Conversation
+from kwire.session.exchange import Exchange
+from kwire.session.kinds import Kind, Kinds
+from kwire.session.reader import Settings
+from kwire.session.sides import Brokers
+from kwire.session.topics import Topics
+from kwire.tables.build import Builder
+
+QUIET = 14 * 60 * 1_000_000_000  # ns; a connection that was silent for longer may have been taken for over
+LONGEST = 400 * 1_000_000_000  # ns that a request may wait in a part
+OPEN_MOST = 2000
+SHIPPED = 1 << 16  # bytes of a connection's segments that travel; more are read again
+
+
+def survey(
+    split: Split, settings: Settings, wanted: Wanted, window: int | None = None, builder: Builder | None = None
+) -> Survey:  # fmt: skip
+    """The split's seams. What goes wrong is said in its error. builder: gets rows with names that are not final."""
+    need_files()
+    try:
+        return _Reading(split, settings, window, wanted=wanted, builder=builder).survey()
+    except (KwireError, OSError) as error:
+        return Survey(split, error=str(getattr(error, "problem", None) or error))
+
+
+def read(
+    split: Split, settings: Settings, fixes: dict[tuple[Key, int], Fix], builder: Builder, names: dict[UUID, str],
+    window: int | None = None,
+) -> None:  # fmt: skip
+    """Hands the rows of the split's parts to the builder. fixes: by the part's key and its first packet's number."""
+    topics = Topics()
+    topics.names.update(names)
+    _Reading(split, settings, window, fixes=fixes, builder=builder, topics=topics).run()
+
+
+@dataclass(slots=True, eq=False)
+class _Track:
+    """A connection, from the first that the split has of it. conversation: once it is read; half: before."""
+
+    connection: Connection
+    block: int
+    number: int
+    ordinal: int
+    conversation: Conversation | None = None
+    half: Half | None = None
+    part: Part | None = None
+    fix: Fix | None = None
+    turn: int = 0
+    waited: bool = False
+    spoiled: bool = False
+    closed: bool = False
+    last_time: int = 0
+    clients: Clients | None = None
+    done: list[Exchange] = field(default_factory=list)
+    kinds: dict[tuple[int, int], int] = field(default_factory=dict)
+    names: dict[UUID, str] = field(default_factory=dict)
+
+    def spoil(self) -> None:
+        """It is left to the stitch."""
+        self.spoiled, self.conversation, self.half = True, None, None
+        nothing(self.connection)
+
+
+class _Reading:
+    """The one code for both."""
+
+    def __init__(
+        self, split: Split, settings: Settings, window: int | None, wanted: Wanted | None = None,
+        fixes: dict[tuple[Key, int], Fix] | None = None, builder: Builder | None = None, topics: Topics | None = None,
+    ) -> None:  # fmt: skip
+        self._cut = Cut(split) if window is None else Cut(split, window)
+        self._settings, self._wanted, self._fixes, self._builder = settings, wanted, fixes, builder
+        self._kinds, self._brokers = Kinds(settings.library), Brokers(settings.ports)
+        self._network, self._connections = Network(), Connections(settings.held, settings.memory // 4)
+        self._chosen = Chosen(settings.ports, settings.hosts)
+        self._topics = topics or Topics()
+        if fixes is None:
+            self._topics.names = Later()
+        self._aligned = self._cut.aligned
+        self._tracks: dict[int, _Track] = {}
+        self._pairs: dict[Key, list[_Track]] = {}
+        self._spoiled: set[Key] = set()
+        self._of: dict[int, _Track] = {}  # by conversation
+        self._survey = Survey(split)
+        self._kept: list[tuple[int, bool, Segments, int | None]] = []
+        fast = (builder is None or builder.fast) and not (wanted is not None and wanted.clients)
+        self._bulk = Bulk(self._kinds, self._accepts) if fast else None
+
+    def survey(self) -> Survey:
+        """All but the rows."""
+        out = self._survey
+        self.run()
+        cut = self._cut
+        out.begin, out.reached, out.odd, out.packets = cut.begin, cut.reached, cut.odd, cut.packets
+        out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._network.unread
+        if self._network.pending and not cut.split.whole:
+            out.odd = out.odd or "a datagram is cut by its splits"
+        for key, tracks in self._pairs.items():
+            parts = [] if key in self._spoiled else [self._part(track) for track in tracks]
+            good = [part for part in parts if part is not None]
+            if good and len(good) == len(tracks):
+                out.parts += good
+            else:
+                self._spoiled.add(key)
+        out.rows = self._builder is not None
+        if any(long(part) for part in out.parts):
+            finder = Finder((segments, base) for _, _, segments, base in self._kept if base is not None)
+            out.parts = [leave(part, finder) for part in out.parts]
+        out.parts.sort(key=lambda part: part.number)
+        self._leave()
+        return out
+
+    def run(self) -> None:
+        """Reads all packets."""
+        out = self._survey
+        for window, packets in self._cut.blocks():
+            at = len(out.blocks)
+            out.blocks.append(Block(window))
+            if len(packets):
+                first = int(packets.time.min())
+                out.first_time = first if not out.last_time else min(first, out.first_time)
+                out.last_time = max(out.last_time, int(packets.time.max()))
+            self._block(at, packets, False)
+            joined = self._network.take_whole()
+            if joined is not None:
+                self._block(at, joined, True)
+
+    def _block(self, at: int, packets: Packets, joined: bool) -> None:
+        data = Columns(packets.buffer)
+        segments = read_segments(packets, self._network.read(packets, data), data, self._chosen)
+        if not len(segments):
+            return
+        block = self._survey.blocks[at]
+        now = int(segments.time.max())
+        block.now = now if block.now is None else max(block.now, now)
+        if self._fixes is None and not joined and self._survey.split.why is None:
+            self._kept.append((at, joined, segments, self._cut.base))
+        elif self._fixes is None:
+            self._kept.append((at, joined, weigh(segments), None))
+        firsts: dict[Key, int] = {}
+        flows, where = np.unique(segments.flow, return_index=True)
+        for flow, row in zip(flows.tolist(), where.tolist(), strict=True):
+            key, number = segments.keys[flow], int(segments.number[row])
+            firsts[pair(key)] = min(number, firsts.get(pair(key), number))
+            if self._fixes is None and joined:
+                self._spoiled.add(pair(key))
+        for connection in self._connections.feed(segments, sweep=False):
+            key = pair(connection.key)
+            track = self._tracks.get(id(connection))
+            if track is None:
+                track = self._tracks[id(connection)] = _Track(connection, at, firsts[key], len(self._tracks))
+                if connection.opening:
+                    track.number = connection.opening[0]
+                track.turn = firsts[key]
+                self._pairs.setdefault(key, []).append(track)
+                self._first(track)
+            if connection.finished and self._connections.known(key) is None:  # there are too many
+                self._spoiled.add(key)
+            if key in self._spoiled:
+                track.spoil()
+                continue
+            self._go_on(track)
+        for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of what is not known
+            self._spoiled.add(key)
+        batch = self._bulk.run() if self._bulk is not None else None
+        if batch is not None:
+            self._batch(batch, at)
+        for track in self._of.values():
+            self._look(track)
+            if track.clients is not None:
+                for exchange in track.done:  # with all that the block says of the connection's client
+                    track.clients.add(exchange)
+            track.done.clear()
+        self._of.clear()
+
+    def _first(self, track: _Track) -> None:
+        """A connection that the split did not know."""
+        connection = track.connection
+        track.last_time = connection.last_time
+        fix = None
+        if self._fixes is not None:
+            fix = self._fixes.get((pair(connection.key), track.number))
+            if fix is None:
+                self._spoiled.add(pair(connection.key))
+                return
+        track.fix = fix
+        if connection.opener is None:
+            track.half = Half()
+            return
+        fine = connection.streams[connection.opener].syn is not None and all(
+            stream.first is None if stream.syn is None else stream.first == (stream.syn + 1) % WRAP
+            for stream in connection.streams
+        )
+        if not fine:
+            self._spoiled.add(pair(connection.key))
+            return
+        track.conversation = self._conversation(track)
+        if fix is not None:
+            track.conversation.capture, connection.epoch = fix.capture, fix.epoch
+
+    def _go_on(self, track: _Track) -> None:
+        """More of a connection."""
+        connection = track.connection
+        streams = connection.streams
+        odd = any(stream.missing for stream in streams)
+        odd |= bool(connection.opening) and (track.half is not None or track.part is not None)  # a SYN that came late
+        if not self._aligned:  # then what is late or comes again is taken otherwise than in a whole block
+            odd = odd or any(stream.held or stream.repeated for stream in streams)
+        track.waited |= bool(streams[0].held or streams[1].held)
+        late = track.closed or connection.last_time - track.last_time > QUIET
+        track.closed, track.last_time = connection.closed, connection.last_time
+        if odd or late:
+            self._spoil(track)
+            return
+        if track.half is not None:
+            self._halfway(track)
+        elif track.conversation is not None and (streams[0].pieces or streams[1].pieces):
+            self._of[id(track.conversation)] = track
+            track.conversation.pump(self._bulk)
+            if track.conversation.verdict is not None:
+                self._spoil(track)
+
+    def _halfway(self, track: _Track) -> None:
+        half, connection = track.half, track.connection
+        assert half is not None
+        half.add(connection)
+        begun = half.begin(connection, self._brokers, self._kinds)
+        if begun is None:
+            if half.hopeless:
+                self._spoil(track)
+            return
+        client = begun.client
+        key = connection.key if client == 0 else (*connection.key[3:], *connection.key[:3])
+        fix = track.fix
+        if fix is not None:
+            connection.epoch = fix.epoch
+        track.half, conversation = None, self._conversation(track)
+        track.conversation = conversation
+        conversation.known_from(client, conversation.name)
+        left = list(begun.left)
+        track.part = Part(key, False, track.block, track.number, begun.heads, _NOWHERE, ordinal=track.ordinal)
+        if fix is not None:
+            conversation.capture = fix.capture
+            conversation.indexes[:] = fix.indexes
+            identity = conversation.identity
+            identity.software, identity.software_version, identity.mechanism, identity.principal = fix.identity
+            for turn, base in enumerate(fix.bases):
+                _shift(connection.streams[client ^ turn], base)
+                left[turn] = left[turn]._replace(
+                    position=left[turn].position + base, starts=[start + base for start in left[turn].starts]
+                )
+        for framer, piece in zip((conversation.requests, conversation.responses), left, strict=True):
+            framer.lost, framer.position = False, piece.position
+        for turn in (0, 1):
+            connection.streams[client ^ turn].pieces = [left[turn]]
+        self._of[id(conversation)] = track
+        conversation.pump(self._bulk)
+
+    def _conversation(self, track: _Track) -> Conversation:
+        made = Conversation(
+            Path(self._survey.split.path).name, track.connection, self._kinds, self._brokers,
+            lambda exchange: self._done(track, exchange), self._settings.max_size, self._topics,
+        )  # fmt: skip
+        if self._fixes is None:
+            made.name = provisional_name(track.ordinal)
+        if self._wanted is not None and self._wanted.clients:
+            track.clients = Clients()
+        return made
+
+    def _done(self, track: _Track, exchange: Exchange) -> None:
+        """An exchange that lies in the split as a whole, or that tells that its connection is not regular."""
+        request, response = exchange.request, exchange.response
+        if request is None or (response is None and not exchange.silent):
+            self._spoiled.add(pair(track.connection.key))
+            return
+        kind = request.api
+        if kind is not None:
+            if track.part is not None and kind.key in IDENTIFYING:
+                self._spoiled.add(pair(track.connection.key))
+            track.kinds.setdefault((kind.key, kind.version), len(self._survey.blocks) - 1)
+        if any(message and message.correlation_id is None and not message.token for message in (request, response)):
+            self._spoiled.add(pair(track.connection.key))
+        if self._builder is not None:
+            self._builder.add(exchange)
+        if track.clients is not None:
+            track.done.append(exchange)
+        if self._wanted is not None and self._wanted.names and kind is not None and kind.tells_names:
+            learned = Topics()
+            learned.learn(exchange)
+            track.names |= learned.names
+
+    def _accepts(self, kind: Kind) -> bool:
+        return self._wanted is None or not (self._wanted.names and kind.tells_names)
+
+    def _batch(self, batch: Batch, at: int) -> None:
+        if self._builder is not None:
+            self._builder.batch(batch)
+        if self._fixes is not None:
+            return
+        count = len(batch.kinds)
+        for both in np.unique(batch.conversation * count + batch.kind).tolist():
+            kind, track = batch.kinds[both % count], self._of[id(batch.conversations[both // count])]
+            track.kinds.setdefault((kind.key, kind.version), at)
+
+    def _look(self, track: _Track) -> None:
+        """Whether the connection is still regular."""
+        conversation = track.conversation
+        if conversation is None:
+            return
+        framers, pairing = (conversation.requests, conversation.responses), conversation.pairing
+        waits = pairing.open and pairing.open[0].time < track.connection.last_time - LONGEST
+        odd = any(framer.skipped or framer.foreign for framer in framers)
+        lost = conversation.client is not None and any(framer.lost for framer in framers)
+        if odd or lost or waits or pairing.early or len(pairing.open) > OPEN_MOST:
+            self._spoil(track)
+
+    def _spoil(self, track: _Track) -> None:
+        self._spoiled.add(pair(track.connection.key))
+        track.spoil()
+
+    def _part(self, track: _Track) -> Part | None:
+        """What the track came to; None when the stitch must read it."""
+        conversation = track.conversation
+        if conversation is None or track.spoiled:
+            return None
+        exit = exit_of(conversation)
+        if exit is None:
+            return None
+        client, key = conversation.client, track.connection.key
+        part = track.part or Part(
+            key if client == 0 else (*key[3:], *key[:3]), True, track.block, track.number, (None, None), exit,
+            ordinal=track.ordinal,
+        )  # fmt: skip
+        return replace(
+            part, exit=exit, turn=track.turn, waited=track.waited, kinds=track.kinds, names=track.names,
+            clients=track.clients.all if track.clients else [],
+        )  # fmt: skip
+
+    def _leave(self) -> None:
+        """The segments of what is left to the stitch."""
+        out = self._survey
+        sizes: dict[Key, int] = {}
+        for _, _, segments, _ in self._kept:
+            mask = np.array([pair(key) in self._spoiled for key in segments.keys], bool)[segments.flow]
+            totals = np.bincount(segments.flow[mask], segments.have[mask], len(segments.keys))
+            for key, total in zip(segments.keys, totals.tolist(), strict=True):
+                if pair(key) in self._spoiled:
+                    sizes[pair(key)] = sizes.get(pair(key), 0) + int(total)
+        out.again = {key for key, size in sizes.items() if size > SHIPPED}
+        for at, joined, segments, _ in self._kept:
+            left = chosen(segments, self._spoiled - out.again)
+            if len(left):
+                out.residue.append(Residue(at, joined, left))
+        self._kept = []
+
+
+def _shift(stream: Stream, base: int) -> None:
+    stream.position += base
+    stream.held = [(at + base, run) for at, run in stream.held]
+    if stream.end is not None:
+        stream.end += base
+
+
+_NOWHERE: Any = None  # until the split is read

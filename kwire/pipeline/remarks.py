@@ -1,0 +1,32 @@
+"""What the table quality says of whole files: what was damaged, dropped while capturing, or not read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kwire.capture.files import unread_links
+from kwire.pipeline.survey import Survey
+from kwire.session.reader import Reader
+from kwire.tables.build import Builder
+
+
+def of_file(builder: Builder, surveys: Sequence[Survey], unread: dict[int, int]) -> None:
+    """Of a file's splits. unread gets the packets of links that are not read, by link."""
+    name = Path(surveys[0].split.path).name
+    drops: dict[int, int] = {}
+    for made in surveys:
+        for note in made.notes:
+            builder.remark(name, "damaged", note)
+        drops |= made.drops
+        for link, count in made.unread.items():
+            unread[link] = unread.get(link, 0) + count
+    dropped = sum(drops.values()) + sum(made.dropped for made in surveys)
+    if dropped:
+        builder.remark(name, "dropped", f"{dropped:,} packets were dropped while capturing")
+
+
+def of_chain(builder: Builder, reader: Reader, unread: dict[int, int]) -> None:
+    """Of files that follow each other, at their end."""
+    for note in [*unread_links(unread), *reader.notes]:
+        builder.remark(reader.name, "not read", note)

@@ -1,0 +1,107 @@
+"""Segments of single connections, taken out of a block with their bytes: what a split leaves to the stitch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.capture.ip import Network
+from kwire.capture.packets import Columns, Ints
+from kwire.capture.tcp import Chosen, Key, Segments, read_segments
+from kwire.pipeline.splits import Cut, Split
+from kwire.session.reader import Settings
+
+COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
+
+
+class Residue(NamedTuple):
+    """Segments of a block of a split. joined: they were made of fragments, and come behind the others."""
+
+    block: int
+    joined: bool
+    segments: Segments
+
+    def __reduce__(self) -> tuple[type[Residue], tuple[int, bool, Segments]]:
+        return Residue, (self.block, self.joined, replace(self.segments, buffer=bytes(self.segments.buffer)))  # type: ignore[arg-type]
+
+
+def pair(key: Key) -> Key:
+    """The same for both directions."""
+    return min(key, (*key[3:], *key[:3]))
+
+
+def chosen(segments: Segments, keys: Collection[Key]) -> Segments:
+    """Only those of these connections, with a buffer of their own."""
+    flows = np.array([pair(key) in keys for key in segments.keys], bool)
+    return _taken(segments, np.flatnonzero(flows[segments.flow]))
+
+
+def weigh(segments: Segments) -> Segments:
+    """The same with a buffer of their own, so that the window's can go."""
+    return _taken(segments, np.arange(len(segments)))
+
+
+def residue(split: Split, settings: Settings, keys: set[Key], window: int | None = None) -> Iterator[Residue]:
+    """The segments of these connections in the split, block by block."""
+    cut, network = Cut(split) if window is None else Cut(split, window), Network()
+    for at, (_, packets) in enumerate(cut.blocks()):
+        for joined, block in ((False, packets), (True, None)):
+            there = network.take_whole() if block is None else block
+            if there is None:
+                continue
+            data = Columns(there.buffer)
+            left = chosen(
+                read_segments(there, network.read(there, data), data, Chosen(settings.ports, settings.hosts)), keys
+            )
+            if len(left):
+                yield Residue(at, joined, left)
+
+
+def together(parts: Sequence[tuple[Segments, int]]) -> Segments:
+    """Segments of several blocks in a row as of one, each with what to add to its packets' numbers."""
+    index: dict[Key, int] = {}
+    flows: list[NDArray[np.intp]] = []
+    columns: dict[str, list[Ints]] = {name: [] for name in COLUMNS}
+    base, buffers = 0, []
+    for segments, before in parts:
+        for name in COLUMNS:
+            columns[name].append(getattr(segments, name) + {"number": before, "start": base}.get(name, 0))
+        which = np.array([index.setdefault(key, len(index)) for key in segments.keys], np.intp)
+        flows.append(which[segments.flow] if len(which) else segments.flow)
+        buffers.append(segments.buffer)
+        base += len(segments.buffer)
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return Segments(memoryview(b""), none, none, none, none, none, none, none, none.astype(np.intp), [])
+    order = np.argsort(np.concatenate(columns["number"]), kind="stable")
+    number, time, seq, flags, start, have, length = (np.concatenate(columns[name])[order] for name in COLUMNS)
+    return _in_order(Segments(
+        memoryview(b"".join(buffers)), number, time, seq, flags, start, have, length, np.concatenate(flows)[order],
+        list(index),
+    ))  # fmt: skip
+
+
+def _in_order(segments: Segments) -> Segments:
+    """Flows numbered as they are first seen."""
+    used, first = np.unique(segments.flow, return_index=True)
+    order = used[np.argsort(first)]
+    place = np.zeros(len(segments.keys), np.intp)
+    place[order] = np.arange(len(order))
+    return replace(segments, flow=place[segments.flow], keys=[segments.keys[flow] for flow in order.tolist()])
+
+
+def _taken(segments: Segments, rows: NDArray[np.intp]) -> Segments:
+    starts, have = segments.start[rows], segments.have[rows]
+    view = segments.buffer
+    data = b"".join(
+        view[start : start + size] for start, size in zip(starts.tolist(), have.tolist(), strict=True) if size > 0
+    )
+    sizes = np.maximum(have, 0)
+    return _in_order(Segments(
+        memoryview(data), segments.number[rows], segments.time[rows], segments.seq[rows], segments.flags[rows],
+        np.cumsum(sizes) - sizes, have, segments.length[rows], segments.flow[rows], segments.keys,
+    ))  # fmt: skip

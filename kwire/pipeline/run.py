@@ -1,0 +1,109 @@
+"""kwire pipeline run: captures to a folder of tables and rollups."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.pipeline import hive
+from kwire.pipeline.job import Job, staging, survey_splits, write_rows
+from kwire.pipeline.plan import stitch, survey_all, wanted
+from kwire.pipeline.rollups import table_of, write_rollups
+from kwire.pipeline.splits import SIZE, expand, plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TAG = "batch"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run did. rows: by table; seams: bytes that travelled; parts, again: of connections, and how many had to be
+    read a second time; failed: files that could not be read, with why."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    packets: int = 0
+    splits: int = 0
+    size: int = 0
+    seams: int = 0
+    parts: int = 0
+    again: int = 0
+    stitched: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def session(master: str | None = None, name: str = "kwire") -> SparkSession:
+    """The session that there is, or a new one. Raises NoSpark when Spark cannot be."""
+    from kwire.pipeline import need_spark
+
+    need_spark()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
+    return (
+        builder.config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+
+
+def run(
+    spark: SparkSession, paths: Sequence[str], folder: str, job: Job, *, split_size: int = SIZE, form: str = "parquet",
+    rollups: bool = True, variant: bool = False,
+) -> Outcome:  # fmt: skip
+    """Reads captures into folder/TABLE/, which it writes anew. variant: bodies as Spark's type of that name. Raises
+    OSError."""
+    splits = plan(expand(paths), split_size)
+    surveyed = survey_splits(spark, splits, job)
+    try:
+        want = wanted(job.names)
+        files = survey_all(splits, lambda _: surveyed.surveys, job.settings, want)
+        planned = stitch(files, job.names, job.settings, bodies=job.bodies)
+        staged = staging(folder)
+        os.makedirs(staged, exist_ok=True)
+        written = write_rows(surveyed, planned, job, staged, TAG)
+        if form == "parquet":
+            bodies = [found for found in written if variant and found.table == "bodies"]
+            hive.place(
+                folder, staged, [found for found in written if found not in bodies], job.names, keep=bool(bodies)
+            )
+            if bodies:
+                convert(spark, staged, folder, ["bodies"], form, variant)
+        else:
+            convert(spark, staged, folder, job.names, form, variant)
+    finally:
+        surveyed.release()
+    out = Outcome(
+        dict.fromkeys(job.names, 0), planned.packets, len(splits), sum(split.end - split.start for split in splits),
+        surveyed.seams, planned.parts, planned.again, planned.exchanges, planned.failed,
+    )  # fmt: skip
+    for found in written:
+        out.rows[found.table] += found.rows
+    if rollups:
+        write_rollups(spark, folder, job.names, form)
+    return out
+
+
+def convert(
+    spark: SparkSession, staged: str, folder: str, names: Sequence[str], form: str, variant: bool = False
+) -> None:  # fmt: skip
+    """Tables of the run as the session writes them: in another format, as orc, delta, iceberg; bodies as variants."""
+    for name in names:
+        os.makedirs(os.path.join(staged, name), exist_ok=True)
+        columns = ["date", *(["api"] if hive.has_api(name) else [])]
+        frame = table_of(spark, staged, name)
+        if variant and name == "bodies":
+            frame = frame.selectExpr("* except (body)", "try_parse_json(body) as body")
+        writer = frame.write.format(form).mode("overwrite").partitionBy(*columns)
+        writer.save(os.path.join(folder, name))
+    shutil.rmtree(staged)

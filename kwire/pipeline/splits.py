@@ -1,0 +1,224 @@
+"""Parts of capture files that are read apart, and their packets.
+
+A split is a range of bytes, and a packet belongs to the split in which it ends. Where a split begins in the middle of
+the file, the first packet is searched: a chain of plausible headers must follow. That is a guess; where the split
+before ended tells whether it was right, and if not, plan.py has the split read again from the place that it says.
+What cannot be cut is one split: compressed files, files that are damaged or whose interfaces change.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from struct import Struct, unpack_from
+
+from kwire.capture import pcap, pcapng, source
+from kwire.capture.files import Capture
+from kwire.capture.packets import Packets
+from kwire.capture.source import Source
+from kwire.errors import CaptureError
+
+SIZE = 128 << 20  # bytes of a split
+CHAIN = 12  # packets in a row that make a guess
+SEARCHED = 1 << 24  # bytes in which they are looked for
+HEAD = 1 << 20  # bytes of a pcapng file in which its interfaces are described
+BACK = 1 << 18  # bytes before the split in which the search begins
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Bytes from start to end of a file of so many bytes; number counts the splits of the file. at: where the first
+    packet begins, when that is known. why: what keeps the file from being cut."""
+
+    path: str
+    start: int
+    end: int
+    size: int
+    number: int = 0
+    at: int | None = None
+    why: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of the file."""
+        return self.start == 0 and self.end >= self.size
+
+
+@dataclass(slots=True)
+class Cut:
+    """A split that is read. blocks() gives its packets, numbered from 1, each with the window to which it belongs.
+
+    begin and reached: where its first packet was found, and where the first one behind it begins. odd: why the file
+    cannot be cut after all. base: where in the file the block's buffer begins, None when that is not known.
+    """
+
+    split: Split
+    window: int = field(default_factory=lambda: source.WINDOW)
+    begin: int = 0
+    reached: int = 0
+    odd: str | None = None
+    notes: list[str] = field(default_factory=list)
+    base: int | None = None
+    drops: dict[int, int] = field(default_factory=dict)
+    dropped: int = 0
+    packets: int = 0
+
+    @property
+    def aligned(self) -> bool:
+        """Whether its blocks are whole ones: those of somebody who reads the file from the beginning."""
+        split = self.split
+        return split.whole or (
+            split.start % self.window == 0 and (split.end % self.window == 0 or split.end == split.size)
+        )
+
+    def blocks(self) -> Iterator[tuple[int, Packets]]:
+        """Raises OSError, CaptureError."""
+        yield from self._whole() if self.split.whole else self._part()
+
+    def _whole(self) -> Iterator[tuple[int, Packets]]:
+        """As whoever reads the file by itself: each block of packets by itself."""
+        capture = Capture(Source(self.split.path, window=self.window))
+        for number, packets in enumerate(capture.blocks()):
+            self.packets += len(packets)
+            self.base = capture.source.done if self.split.why is None else None
+            yield number, packets
+        self.notes, self.dropped, self.reached = capture.notes, capture.dropped, self.split.end
+
+    def _part(self) -> Iterator[tuple[int, Packets]]:
+        split = self.split
+        with open(split.path, "rb") as file:
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if len(view) < split.end:
+            raise CaptureError(Path(split.path).name, f"had {split.size:,} bytes, has {len(view):,}")
+        reader, pos = _reader(view, split)
+        self.begin, number = pos, split.start // self.window
+        while pos < split.end:
+            number += 1
+            stop = min(number * self.window, split.end)
+            if stop <= pos:
+                continue
+            self.base = pos
+            found, used = reader.read(view[pos:stop], stop == split.size)
+            for packets in found:
+                self.packets += len(packets)
+                yield number, packets
+            pos += used
+            if stop == split.end:
+                break
+        self.reached = pos
+        self.notes = reader.notes
+        if reader.notes:
+            self.odd = "it is damaged"
+        if isinstance(reader, pcapng.PcapngReader):
+            self.drops = reader.drops
+            self.odd = self.odd or (None if reader.plain else "its interfaces change")
+
+
+def plan(paths: Sequence[str | Path], size: int = SIZE, window: int | None = None) -> list[Split]:
+    """The splits of these files, in their order. Sizes at or above a window's are rounded to windows, below it no split
+    reaches over the end of one. Raises OSError."""
+    return [split for path in paths for split in _of_file(str(path), size, window or source.WINDOW)]
+
+
+def whole(split: Split, why: str) -> Split:
+    """The whole of the split's file."""
+    return replace(split, start=0, end=split.size, number=0, at=None, why=why)
+
+
+def expand(paths: Sequence[str | Path]) -> list[str]:
+    """Files as they are, of folders the files in them that are not hidden, sorted. Raises OSError."""
+    out: list[str] = []
+    for path in paths:
+        if os.path.isdir(path):
+            names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
+            out += [full for name in names if os.path.isfile(full := os.path.join(path, name))]
+        else:
+            os.stat(path)
+            out.append(str(path))
+    return out
+
+
+def _of_file(path: str, size: int, window: int) -> list[Split]:
+    length = os.stat(path).st_size
+    with open(path, "rb") as file:
+        head = file.read(4)
+    if head[:2] == source.GZIP or head == source.ZSTD:
+        return [Split(path, 0, length, length, why="it is compressed")]
+    if head not in pcap.MAGICS and head != pcapng.MAGIC:
+        return [Split(path, 0, length, length, why="it is no capture")]
+    if size >= window:
+        size = (size + window - 1) // window * window
+    ends = sorted({*range(size, length, size), *(range(window, length, window) if size < window else ()), length})
+    return [Split(path, low, high, length, at) for at, (low, high) in enumerate(pairwise([0, *ends]))]
+
+
+def _reader(view: memoryview, split: Split) -> tuple[pcap.PcapReader | pcapng.PcapngReader, int]:
+    """A reader that knows what the head of the file says, and where its first packet in the split may begin."""
+    name = Path(split.path).name
+    reader: pcap.PcapReader | pcapng.PcapngReader
+    if bytes(view[:4]) in pcap.MAGICS:
+        reader, head = pcap.PcapReader(bytes(view[: pcap.HEADER]), name), pcap.HEADER
+    else:
+        reader, head = pcapng.PcapngReader(name), _packets_begin(view)
+        if split.start == 0:
+            return reader, 0
+        reader.read(view[:head], False)
+    begin = split.at
+    if begin is None:
+        begin = _begin(view, max(split.start, head), head, reader)
+    reader.go_to(begin)
+    return reader, begin
+
+
+def _begin(view: memoryview, start: int, head: int, reader: pcap.PcapReader | pcapng.PcapngReader) -> int:
+    """Where the packet begins that is the first to end behind start; the end of what was searched when none is found.
+
+    The search begins before, since that packet may."""
+    low, ahead = max(start - BACK, head), view[: start + SEARCHED]
+    if isinstance(reader, pcap.PcapReader):
+        word, place, extra = Struct(reader.order + "I").unpack_from, 8, pcap.RECORD
+        found = low if low == head else pcap.find_record(ahead, low, reader.order, 0, CHAIN)
+    else:
+        word, place, extra = Struct(reader.order + "I").unpack_from, 4, 0
+        chains = (at for at in range(low + -low % 4, min(start + pcap.AHEAD, len(view)), 4) if _chain(ahead, at, word))
+        found = low if low == head else next(chains, None)
+    if found is None:
+        return len(ahead)
+    while found + 12 <= len(view):
+        following: int = found + extra + word(view, found + place)[0]
+        if following > start or following <= found:
+            break
+        found = following
+    return found
+
+
+def _packets_begin(view: memoryview) -> int:
+    """Where the first packet of a pcapng file begins."""
+    pos, end = 0, min(len(view), HEAD)
+    order = "<" if len(view) > 12 and bytes(view[8:12]) == pcapng.BYTE_ORDER.to_bytes(4, "little") else ">"
+    while pos + 12 <= end:
+        kind, length = unpack_from(order + "II", view, pos)
+        if kind in (pcapng.PACKET, pcapng.SIMPLE, pcapng.OLD_PACKET) or length < 12 or length % 4:
+            break
+        pos += length
+    return min(pos, end)
+
+
+def _chain(view: memoryview, at: int, word: Callable[[memoryview, int], tuple[int]]) -> bool:
+    """Whether blocks follow each other from there, each with its length at both ends."""
+    for _ in range(CHAIN):
+        if at + 12 > len(view):
+            return True
+        (length,) = word(view, at + 4)
+        if length < 12 or length % 4 or length > pcapng.MAX_BLOCK:
+            return False
+        if at + length > len(view):
+            return True
+        if word(view, at + length - 4)[0] != length:
+            return False
+        at += length
+    return True

@@ -1,0 +1,331 @@
+"""Joins what the splits of captures that follow each other left: an ordinary reader over what travelled.
+
+Blocks of packets are gone through as whoever reads the files whole would (capture/source.py says where they end), so
+that everything happens at the same time: holes are given up, connections end, answers without requests are named. In
+each block a connection is either read, segment by segment, or goes on over parts, all of which follow. A part that
+does not follow is read again from its file.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from kwire.capture.connections import Connection
+from kwire.capture.tcp import SYN, Key, Segments
+from kwire.pipeline.far import fetch
+from kwire.pipeline.parts import Edge, Part, edge_behind, edge_of, follows, join, take_over
+from kwire.pipeline.residue import Residue, pair, together
+from kwire.pipeline.survey import Fix, Survey
+from kwire.session.conversation import Conversation
+from kwire.session.exchange import Exchange
+from kwire.session.kinds import Kinds
+from kwire.session.reader import Join, Reader, Settings
+from kwire.session.topics import Topics
+from kwire.tables.build import Builder
+
+Again = Callable[[Survey, set[Key]], Iterator[Residue]]
+Place = tuple[int, int]  # survey, block
+
+
+@dataclass(slots=True)
+class Stitched:
+    """fixes: for each survey, in their order. parts, again: how many parts there were, and how many were read again."""
+
+    fixes: list[dict[tuple[Key, int], Fix]] = field(default_factory=list)
+    parts: int = 0
+    again: int = 0
+
+
+@dataclass(slots=True)
+class _Pair:
+    """Parts of a connection that begin in a group of blocks, in order, with their surveys; first: the first packet."""
+
+    first: int
+    parts: list[tuple[int, Part]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _File:
+    """A file's surveys. starts: packets before each; left: segments to be read; kinds: what parts ask, by block; late:
+    whether it begins at a time that was over, so that what waits in it may have been given up; fit: whether the parts
+    of a connection in a split go on."""
+
+    surveys: Sequence[Survey]
+    name: str
+    starts: list[int] = field(default_factory=list)
+    fixes: list[dict[tuple[Key, int], Fix]] = field(default_factory=list)
+    left: dict[Place, list[tuple[bool, Segments]]] = field(default_factory=lambda: defaultdict(list))
+    kinds: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
+    late: dict[int, bool] = field(default_factory=dict)
+    fit: dict[tuple[int, Key], bool] = field(default_factory=dict)
+    known: dict[int, dict[Key, list[Part]]] = field(default_factory=dict)
+
+    def parts(self, at: int, key: Key) -> list[Part]:
+        """What a split has of the connections between two endpoints, in order."""
+        if at not in self.known:
+            found = self.known[at] = {}
+            for part in self.surveys[at].parts:
+                found.setdefault(pair(part.key), []).append(part)
+        return self.known[at].get(key, [])
+
+
+class Stitch:
+    """add(surveys) takes splits in their order, finish() says that no more come. Rows go to the builder."""
+
+    def __init__(
+        self, settings: Settings, builder: Builder, again: Again, names: dict[UUID, str] | None = None,
+        tracking: bool = False,
+    ) -> None:  # fmt: skip
+        self.topics = Topics(self._unknown)
+        self.topics.names.update(names or {})
+        self.unknown = False
+        self.reader = Reader(
+            "", settings, tracking=tracking, ordered=tracking, topics=self.topics, ended=self._ended,
+        )  # fmt: skip
+        self.out = Stitched()
+        self._builder, self._again, self._probe = builder, again, Kinds(settings.library)
+        self._settings = settings
+        self._before = 0  # packets in the splits before
+
+    def add(self, surveys: Sequence[Survey]) -> None:
+        """The splits of a file."""
+        file = _File(surveys, Path(surveys[0].split.path).name)
+        for survey in surveys:
+            file.starts.append(self._before)
+            self._before += survey.packets
+            for residue in survey.residue:
+                file.left[len(file.starts) - 1, residue.block].append((residue.joined, residue.segments))
+        file.fixes = [{} for _ in surveys]
+        self.out.fixes += file.fixes
+        for group in _groups(surveys):
+            self._group(group, file)
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+        for exchange in self.reader.finish():
+            assert isinstance(exchange, Exchange)
+            self._builder.add(exchange)
+
+    def go_on(self, builder: Builder, again: Again) -> None:
+        """After it was kept for a while: rows go to this builder from now on."""
+        self._builder, self._again, self.out = builder, again, Stitched()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_builder", "_again")}
+
+    def _ended(self, conversation: Conversation) -> None:
+        self._builder.close(conversation)
+
+    def _unknown(self, _: Topics) -> None:
+        self.unknown = True
+
+    def _read_again(self, at: int, keys: set[Key], file: _File) -> None:
+        self.out.again += len(keys)
+        for residue in self._again(file.surveys[at], keys):
+            file.left[at, residue.block].append((residue.joined, residue.segments))
+
+    def _group(self, group: list[Place], file: _File) -> None:
+        """Blocks that whoever reads the file whole reads as one."""
+        reader, there = self.reader, set(group)
+        for at in {at for at, _ in group} - file.late.keys():
+            times = [block.now for block in file.surveys[at].blocks if block.now is not None]
+            file.late[at] = bool(times) and times[0] < reader.connections.now
+            if file.surveys[at].again:
+                self._read_again(at, file.surveys[at].again, file)
+        good = self._good(there, file)
+        for place in group:
+            for kind in file.kinds.pop(place, ()):
+                reader.kinds.of(*kind).asked = True
+        joins = [
+            (found.first, self._join(at, part, file, there)) for found in good.values() for at, part in found.parts
+        ]
+        nows = [now for at, block in group if (now := file.surveys[at].blocks[block].now) is not None]
+        if not nows:
+            return
+        reader.connections.now = max(reader.connections.now, *nows)
+        reader.name = file.name
+        for joined in (False, True):
+            taken = [
+                (segments, file.starts[place[0]])
+                for place in group
+                for late, segments in file.left.get(place, ())
+                if late is joined
+            ]
+            if taken or not joined:
+                self._take(together(taken), [] if joined else joins)
+        for place in group:
+            file.left.pop(place, None)
+
+    def _good(self, there: set[Place], file: _File) -> dict[Key, _Pair]:
+        """The connections that go on over the parts that begin in these blocks; the others' parts are read again."""
+        pairs: dict[Key, _Pair] = {}
+        surveys = sorted({at for at, _ in there})
+        for at in surveys:
+            for part in file.surveys[at].parts:
+                key = pair(part.key)
+                if (at, part.block) in there and file.fit.get((at, key), True):
+                    fetch(part, file.surveys[at].split.path)
+                    turn = file.starts[at] + part.turn
+                    pairs.setdefault(key, _Pair(turn)).parts.append((at, part))
+                    self.out.parts += 1
+        read = {pair(key) for place in there for _, segments in file.left.get(place, ()) for key in segments.keys}
+        again: dict[int, set[Key]] = defaultdict(set)
+        good: dict[Key, _Pair] = {}
+        for key, found in pairs.items():
+            if (surveys[0], key) not in file.fit:  # all that these splits have of it goes on, or nothing
+                every = [(at, part) for at in surveys for part in file.parts(at, key)]
+                late = any(part.waited and file.late[at] for at, part in every)
+                fit = key not in read and not late and self._fit(every)
+                file.fit |= {(at, key): fit for at in surveys}
+            if file.fit[surveys[0], key]:
+                good[key] = found
+            else:
+                for at, _ in found.parts:
+                    again[at].add(key)
+        for at, keys in again.items():
+            self._read_again(at, keys, file)
+        return good
+
+    def _take(self, segments: Segments, joins: list[tuple[int, Join]]) -> None:
+        """A block's segments, and parts, each connection at its turn."""
+        reader, connections = self.reader, self.reader.connections
+        firsts = _turns(segments, lambda key: connections.known(key) is not None)
+        waiting = sorted(joins, key=lambda known: known[0])
+        fed = connections.feed(segments, sweep=False) if len(segments) else connections.patience()
+
+        def turns() -> Iterator[Connection | Join]:
+            for connection in fed:
+                if not connection.finished:
+                    first = firsts.get(pair(connection.key), 1 << 62)
+                    while waiting and waiting[0][0] < first:
+                        yield waiting.pop(0)[1]
+                yield connection
+            for _, joining in waiting:
+                yield joining
+            yield from connections.sweep()
+
+        reader.take(turns())
+        for exchange in reader.release():
+            assert isinstance(exchange, Exchange)
+            self._builder.add(exchange)
+
+    def _fit(self, parts: list[tuple[int, Part]]) -> bool:
+        """Whether all parts follow each other, from where the connection stands."""
+        if len({part.key for _, part in parts}) > 1:
+            return False
+        client = parts[0][1].key
+        known = self.reader.connections.known(client)
+        edge: Edge | None = None
+        syns: tuple[int | None, int | None] | None = None
+        if known is not None:
+            connection, side = known
+            conversation = self.reader.known(connection)
+            if conversation is not None and conversation.client == side:
+                edge = edge_of(conversation)
+            syns = connection.streams[side].syn, connection.streams[1 - side].syn
+        for _, part in parts:
+            if part.opened:
+                mine = part.exit.flows[0].syn, part.exit.flows[1].syn
+                if syns is not None and (syns[0] is None or syns[0] == mine[0]):
+                    return False  # as connections.py decides whether a SYN begins anew
+                syns = mine
+            elif edge is None or not follows(edge, part, self._probe, self._settings.max_size):
+                return False
+            edge = edge_behind(edge, part)
+        return True
+
+    def _join(self, at: int, part: Part, file: _File, there: set[Place]) -> Join:
+        before, fixes = file.starts[at], file.fixes[at]
+
+        def go() -> Conversation:
+            reader, fixed = self.reader, (pair(part.key), part.number)
+            if part.opened:
+                conversation = self._begin(part, before)
+                bases, indexes = (0, 0), (0, 0)
+            else:
+                known = reader.connections.known(part.key)
+                assert known is not None
+                conversation = reader.conversation(known[0])
+                bases, indexes = join(conversation, part, before)
+            said = conversation.identity
+            identity = said.software, said.software_version, said.mechanism, said.principal
+            fixes[fixed] = Fix(
+                conversation.capture, conversation.name, conversation.connection.epoch, bases, indexes, identity
+            )
+            for kind, block in part.kinds.items():
+                if (at, block) in there:
+                    reader.kinds.of(*kind).asked = True
+                else:
+                    file.kinds.setdefault((at, block), []).append(kind)
+            self.topics.names.update(part.names)
+            self._clients(conversation, part)
+            return conversation
+
+        return go
+
+    def _begin(self, part: Part, before: int) -> Conversation:
+        """A connection that a part opens, in place of the one that was there."""
+        reader = self.reader
+        over, connection = reader.connections.begin(part.key)
+        for old in over:
+            reader.end(old, "the connection fell silent")
+        client = 0 if connection.key == part.key else 1
+        connection.opener = client
+        conversation = reader.conversation(connection)
+        conversation.known_from(client)
+        reader.brokers.add(connection.ends[1 - client])
+        take_over(conversation, part, (0, 0), before)
+        return conversation
+
+    def _clients(self, conversation: Conversation, part: Part) -> None:
+        """Takes over what the part says of its clients, under the connection's own name and identity."""
+        said = conversation.identity
+        name = f"{conversation.capture} {conversation.name}"
+        for client in part.clients:
+            whose = replace(client, connections={name})
+            if not part.opened:
+                whose = replace(
+                    whose, software=said.software, software_version=said.software_version,
+                    mechanisms={said.mechanism} if said.mechanism else set(),
+                    principals={said.principal} if said.principal else set(),
+                )  # fmt: skip
+            self._builder.clients.merge([whose])
+
+
+def _turns(segments: Segments, known: Callable[[Key], bool]) -> dict[Key, int]:
+    """When the turn of each connection is in a block: the first packet of its first flow that is not passed over, as
+    Connections.feed does it with a last FIN or RST of what is not known."""
+    out: dict[Key, int] = {}
+    flows, where = np.unique(segments.flow, return_index=True)
+    counts = len(segments.keys)
+    carries = np.bincount(segments.flow, segments.length, counts) > 0
+    opens = np.bincount(segments.flow, segments.flags & SYN, counts) > 0
+    opened = {pair(key) for key, yes in zip(segments.keys, opens.tolist(), strict=True) if yes}
+    for flow, row in zip(flows.tolist(), where.tolist(), strict=True):
+        key, number = segments.keys[flow], int(segments.number[row])
+        if carries[flow] or pair(key) in opened or known(key):
+            out[pair(key)] = min(number, out.get(pair(key), number))
+    return out
+
+
+def _groups(surveys: Sequence[Survey]) -> Iterator[list[Place]]:
+    """Blocks of the same window of a file together."""
+    group: list[Place] = []
+    last = None
+    for at, survey in enumerate(surveys):
+        for number, block in enumerate(survey.blocks):
+            here = survey.split.path, block.window
+            if group and here != last:
+                yield group
+                group = []
+            group.append((at, number))
+            last = here
+    if group:
+        yield group

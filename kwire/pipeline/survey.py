@@ -1,0 +1,61 @@
+"""What is found out about a split, and what it must be told: the shapes that go between survey, stitch and reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kwire.capture.tcp import Key
+from kwire.pipeline.parts import Part
+from kwire.pipeline.residue import Residue
+from kwire.pipeline.splits import Split
+
+
+class Fix(NamedTuple):
+    """What a split must know of a part to name its rows: positions and indexes of the client's and of the broker's
+    stream as parts.join gives them."""
+
+    capture: str
+    connection: str
+    epoch: int
+    bases: tuple[int, int]
+    indexes: tuple[int, int]
+    identity: tuple[str | None, ...]
+
+
+@dataclass(slots=True)
+class Block:
+    """Packets that are read together. now: the time of the latest segment, None when there is none."""
+
+    window: int
+    now: int | None = None
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a split holds. error: why it could not be read; rows: whether rows were made of it on the way."""
+
+    split: Split
+    begin: int = 0
+    reached: int = 0
+    odd: str | None = None
+    packets: int = 0
+    first_time: int = 0
+    last_time: int = 0
+    notes: list[str] = field(default_factory=list)
+    drops: dict[int, int] = field(default_factory=dict)
+    dropped: int = 0
+    unread: dict[int, int] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    residue: list[Residue] = field(default_factory=list)
+    again: set[Key] = field(default_factory=set)
+    error: str | None = None
+    rows: bool = False
+
+
+class Wanted(NamedTuple):
+    """What the survey collects beside the seams: topic names, clients."""
+
+    names: bool = False
+    clients: bool = False

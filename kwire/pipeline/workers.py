@@ -1,0 +1,36 @@
+"""Surveys made on this machine, by several processes when it is worth it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from kwire.pipeline.plan import Surveyor
+from kwire.pipeline.reading import survey
+from kwire.pipeline.splits import Split
+from kwire.pipeline.survey import Survey, Wanted
+from kwire.session.reader import Settings
+
+LEAST = 32 << 20  # bytes from which a second process is worth its start
+
+
+def surveyor(settings: Settings, want: Wanted, jobs: int | None = None) -> Surveyor:
+    """Makes the surveys of splits with so many processes, as many as there are cores otherwise."""
+
+    def make(splits: Sequence[Split]) -> Iterable[Survey]:
+        one = partial(_survey, settings=settings, want=want)
+        many = min(jobs or os.cpu_count() or 1, len(splits))
+        if many == 1 or sum(split.end - split.start for split in splits) < LEAST:
+            return [one(split) for split in splits]
+        context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+        with ProcessPoolExecutor(many, mp_context=context) as pool:
+            return list(pool.map(one, splits))
+
+    return make
+
+
+def _survey(split: Split, settings: Settings, want: Wanted) -> Survey:
+    return survey(split, settings, want)

@@ -1,0 +1,163 @@
+"""Captures of the fixtures unpacked, the way through splits without Spark, and one Spark session for all tests."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.capture.files import open_capture
+from kwire.capture.save import PcapWriter
+from kwire.capture.source import Source
+from kwire.pipeline import plan as planning
+from kwire.pipeline.provisional import fixed
+from kwire.pipeline.reading import survey
+from kwire.pipeline.splits import plan
+from kwire.session.reader import Settings
+from kwire.tables.build import tables_of
+from kwire.tables.schemas import SCHEMAS
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+Packet = tuple[int, bytes, int, int]  # time, bytes, length on the wire, link
+Rows = dict[str, list[str]]
+
+
+def names_of_captures() -> list[str]:
+    return sorted(path.name for path in CAPTURES.glob("*.pcap*"))
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A capture of the fixtures as a file that is not compressed."""
+    folder = tmp_path_factory.mktemp("captures")
+
+    @functools.cache
+    def find(name: str) -> Path:
+        path = CAPTURES / name
+        if path.suffix == ".gz":
+            path = folder / path.stem
+            path.write_bytes(gzip.decompress((CAPTURES / name).read_bytes()))
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def packets_of() -> Callable[[Path], list[Packet]]:
+    def packets(path: Path) -> list[Packet]:
+        return [
+            (time, bytes(block.buffer[start : start + captured]), length, link)
+            for block in open_capture(path).blocks()
+            for time, start, captured, length, link in zip(
+                *(getattr(block, name).tolist() for name in ("time", "start", "captured", "length", "link")),
+                strict=True,
+            )
+        ]
+
+    return packets
+
+
+@pytest.fixture(scope="session")
+def save() -> Callable[[Path, Sequence[Packet]], Path]:
+    def write(path: Path, packets: Sequence[Packet]) -> Path:
+        with open(path, "wb") as file:
+            writer = PcapWriter(file)
+            for packet in packets:
+                writer.write(*packet)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def expected(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rows]:
+    """The rows of kwire table, sorted; window: in how large pieces it reads the files."""
+
+    def rows(paths: Sequence[Path], names: Sequence[str], window: int | None = None) -> Rows:
+        with monkeypatch.context() as patch:
+            if window is not None:
+                patch.setattr("kwire.capture.files.Source", functools.partial(Source, window=window))
+            return sorted_rows(tables_of(paths, names))
+
+    return rows
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rows, planning.Plan]]:
+    """The same rows by way of splits. again: every split is read a second time, for its rows."""
+
+    def rows(
+        paths: Sequence[Path], names: Sequence[str], size: int, window: int | None = None, again: bool = False
+    ) -> tuple[Rows, planning.Plan]:
+        settings, want = Settings(), planning.wanted(names)
+        parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
+        made: dict[tuple[str, int], list[tuple[str, pa.RecordBatch]]] = {}
+
+        def one(split: Any) -> Any:
+            if again:
+                return survey(split, settings, want, window)
+            mine = made[split.path, split.number] = []
+            return planning.survey_with_rows(
+                split, names, lambda name, batch: mine.append((name, batch)), settings, want, window=window
+            )
+
+        with monkeypatch.context() as patch:
+            if window is not None:
+                patch.setattr("kwire.capture.files.Source", functools.partial(Source, window=window))
+            splits = plan(paths, size, window)
+            files = planning.survey_all(splits, lambda some: [one(split) for split in some], settings, want, window)
+            planned = planning.stitch(files, names, settings, window=window)
+            for name, batch in planned.rows:
+                parts[name].append(batch)
+            for task in planned.tasks:
+                if task.made:
+                    for name, batch in made[task.split.path, task.split.number]:
+                        parts[name].append(fixed(name, batch, task.ordinals, planned.names))
+                else:
+                    planning.read_task(
+                        task, names, lambda name, batch: parts[name].append(batch), settings, planned.names,
+                        window=window,
+                    )  # fmt: skip
+        tables = {name: pa.Table.from_batches(found, SCHEMAS[name]) for name, found in parts.items()}
+        return sorted_rows(tables), planned
+
+    return rows
+
+
+def sorted_rows(tables: dict[str, pa.Table]) -> Rows:
+    return {name: sorted(map(repr, table.to_pylist())) for name, table in tables.items()}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """local[2], once for all."""
+    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
+        pytest.skip("Spark needs pyspark and Java")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    from kwire.pipeline import register
+
+    made = (
+        SparkSession.builder.master("local[2,3]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.python.filterPushdown.enabled", "true")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    made.sparkContext.setLogLevel("OFF")
+    register(made)
+    yield made
+    made.stop()

@@ -1,0 +1,36 @@
+"""Ports that are used again within a split: several connections between the same endpoints, each with its epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+NAMES = ("messages", "exchanges", "connections", "quality")
+Packet = tuple[int, bytes, int, int]
+
+
+def shifted(packet: Packet, later: int, more: int) -> Packet:
+    """The packet of Ethernet and IPv4 at a later time, its sequence number so much larger."""
+    time, data, *rest = packet
+    seq = 14 + (data[14] & 15) * 4 + 4
+    number = (int.from_bytes(data[seq : seq + 4], "big") + more) % (1 << 32)
+    return (time + later, data[:seq] + number.to_bytes(4, "big") + data[seq + 4 :], *rest)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("gap", [10**6, 2 * 10**9, 20 * 10**9])
+@pytest.mark.parametrize(("window", "times"), [(1 << 23, 1), (4000, 1), (4000, 6), (20000, 2)])
+def test_each_connection_has_its_epoch(
+    tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable[[str], Path], expected: Callable,
+    cut: Callable, gap: int, window: int, times: int,
+) -> None:  # fmt: skip
+    packets = packets_of(unpacked("kafkajs.pcap"))
+    span = packets[-1][0] - packets[0][0] + gap
+    again = [shifted(packet, turn * span, turn * 77_777) for turn in range(4) for packet in packets]
+    path = save(tmp_path / "again.pcap", again)
+    rows, planned = cut([path], NAMES, window * times, window)
+    assert rows == expected([path], NAMES, window)
+    assert any("#4'" in row for row in rows["connections"])
+    if times == 6:
+        assert sum(batch.num_rows for name, batch in planned.rows if name == "messages") < len(rows["messages"]) / 2

@@ -1,0 +1,181 @@
+"""Jobs that write tables: batches, streams in any order and in several runs, tasks and batches that run twice."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.pipeline import job as jobs
+from kwire.pipeline.job import Job
+from kwire.pipeline.report import NoReport, reports
+from kwire.pipeline.rollups import ROLLUPS, table_of
+from kwire.pipeline.run import run
+from kwire.pipeline.stream import Stream, run_stream
+from kwire.tables.columns import COLUMNS, DEFAULT
+
+FEW = ("messages", "exchanges", "connections", "quality")
+
+
+@pytest.fixture
+def written(spark: Any) -> Callable[..., dict[str, list[str]]]:
+    """The rows of tables that a job wrote."""
+
+    def rows(folder: Path, names: Iterable[str], form: str = "parquet") -> dict[str, list[str]]:
+        out = {}
+        for name in names:
+            columns = [f"`{column}`" for column, _, _ in COLUMNS[name]]
+            found = table_of(spark, str(folder), name, form).select(*columns).collect()
+            out[name] = sorted(repr(row.asDict(True)) for row in found)
+        return out
+
+    return rows
+
+
+@pytest.fixture
+def parts(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable) -> Callable[..., list[Path]]:
+    """A capture in five files of a folder in, put there in this order."""
+    packets = packets_of(unpacked("old39.pcap.gz"))
+    ends = [0, 60, 190, 330, 505, len(packets)]
+    source = tmp_path / "in"
+    source.mkdir()
+
+    def put(order: Iterable[int], when: int = 0) -> list[Path]:
+        paths = []
+        for turn, number in enumerate(order):
+            path = save(tmp_path / f"{number}.pcap", packets[ends[number] : ends[number + 1]])
+            os.utime(path, (1e9 + when + turn, 1e9 + when + turn))
+            paths.append(path.rename(source / path.name))
+        return paths
+
+    return put
+
+
+def test_a_batch_job_writes_the_tables_and_rollups(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+) -> None:
+    paths = [unpacked(name) for name in ("classic.pcap.gz", "notkafka.pcap")]
+    run(spark, [str(paths[1])], str(tmp_path), Job(FEW), rollups=False)  # the next run takes its place
+    done = run(spark, [str(path) for path in paths], str(tmp_path), Job(DEFAULT), split_size=9000)
+    want = expected(paths, DEFAULT)
+    assert written(tmp_path, DEFAULT) == want
+    assert done.rows == {name: len(rows) for name, rows in want.items()}
+    assert (tmp_path / "messages" / "date=2026-11-21" / "api=JoinGroup").is_dir()
+    assert not list(tmp_path.glob(".kwire-*"))
+    found = {report.name: report for report in reports(tmp_path)}
+    assert list(found) == list(ROLLUPS)
+    assert found["topics"].rows[0][:4] == ["classic-orders", 4, 3757, 200]
+    assert ("notkafka.pcap", "not Kafka", "AMQP version 0.9.1", 1) in {tuple(row[:4]) for row in found["quality"].rows}
+
+
+def test_other_formats_are_written_by_the_session(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+) -> None:
+    path = unpacked("kafkajs.pcap")
+    run(spark, [str(path)], str(tmp_path), Job(FEW), form="orc", rollups=False)
+    assert written(tmp_path, FEW, "orc") == expected([path], FEW)
+
+
+def test_a_corrupt_file_fails_alone(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+) -> None:
+    good, bad = unpacked("kafkajs.pcap"), tmp_path / "bad.pcap.gz"
+    bad.write_bytes(b"\x1f\x8bno gzip at all")
+    done = run(spark, [str(good), str(bad)], str(tmp_path / "out"), Job(FEW), rollups=False)
+    assert written(tmp_path / "out", ["messages"]) == expected([good], ["messages"])
+    quality = written(tmp_path / "out", ["quality"])["quality"]
+    assert (list(done.failed), len(quality)) == ([str(bad)], 1)
+    assert "'what': 'damaged'" in quality[0]
+
+
+def test_a_task_that_dies_is_done_again(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path, marks = unpacked("kafkajs.pcap"), tmp_path / "marks"
+    marks.mkdir()
+    surveying, writing = jobs._surveying, jobs._writing
+
+    def once(what: str, inner: Any) -> Any:
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+            given = list(batches)
+            mark = marks / what
+            if given and not mark.exists():
+                list(inner(given))  # the work is done, and then lost
+                mark.touch()
+                os._exit(3)
+            return inner(given)
+
+        return run
+
+    monkeypatch.setattr(jobs, "_surveying", lambda *given: once("survey", surveying(*given)))
+    monkeypatch.setattr(jobs, "_writing", lambda *given: once("write", writing(*given)))
+    run(spark, [str(path)], str(tmp_path / "out"), Job(FEW), split_size=8000, rollups=False)
+    assert sorted(mark.name for mark in marks.iterdir()) == ["survey", "write"]
+    assert written(tmp_path / "out", FEW) == expected([path], FEW)
+
+
+def test_a_stream_in_several_runs_gives_the_tables_of_a_batch(
+    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable
+) -> None:
+    out, paths = tmp_path / "out", []
+    for order, when in (((0, 1), 0), ((2, 3, 4), 50)):
+        paths += parts(order, when)
+        run_stream(
+            spark, str(tmp_path / "in"), str(out), Job(DEFAULT), split_size=9000, lateness=0, most=2, rollups=False
+        )  # fmt: skip
+        assert written(out, DEFAULT) == expected(paths, DEFAULT)
+
+
+def test_a_stream_takes_files_in_any_order(
+    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable
+) -> None:
+    order = random.Random(7).sample(range(5), 5)
+    paths = sorted(parts(order))
+    out = tmp_path / "out"
+    run_stream(spark, str(tmp_path / "in"), str(out), Job(FEW), lateness=1 << 60, most=2, rollups=False)
+    assert written(out, FEW) == expected(paths, FEW)
+
+
+class Killed(BaseException):
+    """The driver is gone."""
+
+
+@pytest.mark.parametrize("before", ["write", "save", "end"])
+def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
+    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable,
+    monkeypatch: pytest.MonkeyPatch, before: str,
+) -> None:  # fmt: skip
+    paths = [str(path) for path in parts(range(5))]
+    out = str(tmp_path / "out")
+    batches = [paths[:2], paths[2:4], paths[4:]]
+
+    def stream() -> Stream:
+        return Stream(spark, out, Job(FEW), 9000, 0)
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    stream().batch(0, batches[0])
+    with monkeypatch.context() as patch:
+        if before == "write":
+            patch.setattr("kwire.pipeline.stream.write_rows", die)
+        elif before == "save":
+            patch.setattr(Stream, "_save", die)
+        with pytest.raises(Killed) if before != "end" else nullcontext():
+            stream().batch(1, batches[1])
+    stream().batch(1, batches[1])  # Spark asks again for what it does not know to be done
+    stream().batch(2, batches[2])
+    stream().finish()
+    assert written(tmp_path / "out", FEW) == expected([Path(path) for path in paths], FEW)
+
+
+def test_there_is_no_report_without_rollups(tmp_path: Path) -> None:
+    with pytest.raises(NoReport, match="no rollups there"):
+        list(reports(tmp_path))
