@@ -47,14 +47,16 @@ def read(
         (
             "classic",
             "classic-billing",
-            "error: classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat, check 7: member): evicted at 11.405, 6.0 s after "
+            "error: classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat, check 7: member): evicted at "
+            "11.405, 6.0 s after "
             "its last heartbeat (frame 272); session timeout 6,000 ms (JoinGroup, frame 149)",
             [376, 272, 149],
         ),
         (
             "evict-stopped",
             "billing",
-            "error: paused: UNKNOWN_MEMBER_ID at 17.234 (Heartbeat, check 7: member): evicted at 12.853, 6.0 s after its "
+            "error: paused: UNKNOWN_MEMBER_ID at 17.234 (Heartbeat, check 7: member): evicted at "
+            "12.853, 6.0 s after its "
             "last heartbeat (frame 306); session timeout 6,000 ms (JoinGroup, frame 185)",
             [465, 306, 185],
         ),
@@ -75,14 +77,16 @@ def read(
         (
             "evict-fenced",
             "billing",
-            "error: billing-1: FENCED_INSTANCE_ID at 6.811 (Heartbeat, check 7: instance): client usurper from 127.0.0.1 "
+            "error: billing-1: FENCED_INSTANCE_ID at 6.811 (Heartbeat, check 7: instance): client "
+            "usurper from 127.0.0.1 "
             "took over its instance id billing-1 at 6.737 (JoinGroup, frame 347)",
             [360, 347],
         ),
         (
             "evict-consumer-protocol",
             "billing",
-            "error: paused: UNKNOWN_MEMBER_ID at 17.214 (ConsumerGroupHeartbeat, check 5: member): evicted at 13.828 or "
+            "error: paused: UNKNOWN_MEMBER_ID at 17.214 (ConsumerGroupHeartbeat, check 5: member): "
+            "evicted at 13.828 or "
             "before, 6.3 s after its last heartbeat (frame 341), when an epoch came without it (frame 410)",
             [447, 341, 410],
         ),
@@ -104,15 +108,18 @@ def read(
             "evict-refused-commits",
             "ledger",
             "error: transactional: ILLEGAL_GENERATION at 7.315 (TxnOffsetCommit, check 8: generation): it says "
-            "generation 1; the group is at 2 since 2.143 (JoinGroup answer, frame 282); offsets of 1 partition of orders "
+            "generation 1; the group is at 2 since 2.143 (JoinGroup answer, frame 282); offsets of 1 "
+            "partition of orders "
             "were not stored",
             [570, 282],
         ),
         (
             "evict-refused-commits",
             "shipping",
-            "error: paused: UNKNOWN_MEMBER_ID at 22.183 (OffsetCommit, check 7: member): evicted at 19.013, 6.0 s after "
-            "its last heartbeat (frame 785); session timeout 6,000 ms (JoinGroup, frame 736); offsets of 1 partition of "
+            "error: paused: UNKNOWN_MEMBER_ID at 22.183 (OffsetCommit, check 7: member): evicted at "
+            "19.013, 6.0 s after "
+            "its last heartbeat (frame 785); session timeout 6,000 ms (JoinGroup, frame 736); offsets "
+            "of 1 partition of "
             "orders were not stored",
             [795, 785, 736],
         ),
@@ -127,7 +134,8 @@ def test_what_happened_when_and_why(capture: str, group: str, said: str, frames:
 def test_a_stopped_process_is_told_from_one_that_went_on() -> None:
     (found,) = [one for one in judged("evict-stopped")["billing"] if one.severity == "error"]
     assert found.advice == (
-        "Nothing at all came from it from 6.922 to 16.227 (9.3 s): the process was stopped or paused (GC, swap, SIGSTOP, "
+        "Nothing at all came from it from 6.922 to 16.227 (9.3 s): the process was stopped or "
+        "paused (GC, swap, SIGSTOP, "
         "a frozen container), or cut off."
     )
 
@@ -160,7 +168,8 @@ def test_what_every_start_shows_is_a_note(capture: str) -> None:
 def test_one_members_traffic_alone() -> None:
     found = judged("classic", client="classic-c2")["classic-billing"]
     assert [f"{one.severity}: {one.what}" for one in found] == [
-        "error: classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat, check 7: member): evicted at 11.405, 6.0 s after its "
+        "error: classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat, check 7: member): evicted at "
+        "11.405, 6.0 s after its "
         "last heartbeat (frame 272); session timeout 6,000 ms (JoinGroup, frame 149)",
         "note: the capture does not hold all of the group: nothing of what classic-c1 sent is in it",
     ]
@@ -169,7 +178,8 @@ def test_one_members_traffic_alone() -> None:
 def test_a_capture_that_begins_after_the_joins() -> None:
     found = judged("classic", start=4.0)["classic-billing"]
     assert [f"{one.severity}: {one.what}" for one in found] == [
-        "error: classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat, check 7: member): its last heartbeat was 9.8 s before "
+        "error: classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat, check 7: member): its last "
+        "heartbeat was 9.8 s before "
         "(frame 272); its session timeout is not known, for its JoinGroup is not in the capture; when it came back it "
         "asked for a session timeout of 6,000 ms (JoinGroup, frame 380)",
         "note: the capture does not hold all of the group: the group was at work before (from 4.404 on it is seen)",
@@ -179,7 +189,8 @@ def test_a_capture_that_begins_after_the_joins() -> None:
 def test_a_capture_that_begins_after_the_eviction() -> None:
     found = judged("classic", start=12.0)["classic-billing"]
     assert found[0].what == (
-        "classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat): the capture does not show this member before; it knows the "
+        "classic-c2: UNKNOWN_MEMBER_ID at 15.245 (Heartbeat): the capture does not show this "
+        "member before; it knows the "
         "group from 12.419 on"
     )
 
@@ -187,7 +198,8 @@ def test_a_capture_that_begins_after_the_eviction() -> None:
 def test_a_capture_that_ends_before_the_member_comes_back() -> None:
     found = judged("classic", start=3.35, end=12.0)["classic-billing"][0]
     assert found.what == (
-        "classic-c2: evicted at 11.405, 6.0 s after its last heartbeat (frame 272); session timeout 6,000 ms (JoinGroup, "
+        "classic-c2: evicted at 11.405, 6.0 s after its last heartbeat (frame 272); session "
+        "timeout 6,000 ms (JoinGroup, "
         "frame 149)"
     )
 
@@ -236,7 +248,8 @@ def test_kinds_of_groups(capture: str, kind: str) -> None:
 def test_what_keeps_a_streams_group_from_running() -> None:
     ((_, found),) = read("streams")
     assert [one.what for one in found] == [
-        "ASSIGNMENT_DELAYED from 0.984: Assignment delayed due to the configured initial rebalance delay; over at 6.074",
+        "ASSIGNMENT_DELAYED from 0.984: Assignment delayed due to the configured initial rebalance "
+        "delay; over at 6.074",
         "MISSING_INTERNAL_TOPICS from 0.984: Internal topics are missing: streams-wordcount-counts-changelog, "
         "streams-wordcount-counts-repartition; over at 1.093",
     ]
@@ -265,7 +278,8 @@ def test_frames_that_the_capture_cut_off_still_tell_who_and_how_long(tmp_path: P
     first = min(reader.first_time or 0 for reader in reading.readers)
     ((history, _, found),) = judge(groups, Clock(first)).groups
     assert found[0].what == (
-        "paused: UNKNOWN_MEMBER_ID at 17.234 (Heartbeat): evicted at 12.853, 6.0 s after its last heartbeat (frame 306); "
+        "paused: UNKNOWN_MEMBER_ID at 17.234 (Heartbeat): evicted at 12.853, 6.0 s after its last "
+        "heartbeat (frame 306); "
         "session timeout 6,000 ms (JoinGroup, frame 185)"
     )
     assert [one.number for one in history.generations] == [1, 2, 3, 4, 5]

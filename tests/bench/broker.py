@@ -151,8 +151,10 @@ def count(tally: dict[str, int], what: str, one: object) -> None:
 
 
 def soak(minutes: float) -> None:
-    """Connections, groups and members come and go; the log turns over; faults throughout. What the broker remembers is
-    bounded (limits in kwire/broker/words.py), and full after a third of ten minutes: from then on memory is compared."""
+    """Connections, groups and members come and go; the log turns over; faults throughout.
+
+    What the broker remembers is bounded (limits in kwire/broker/words.py) and full after a third of ten minutes: from
+    then on memory is compared."""
     end = time.monotonic() + minutes * 60
     tally: dict[str, int] = {}
     options = [part for rule in FAULTS for part in ("--fault", rule)]
