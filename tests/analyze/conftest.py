@@ -67,8 +67,9 @@ class Life:
 
     def join(
         self, client: str, at: float, generation: int | None, *, members: tuple[str, ...] = (),
-        member: str | None = None, took: float = 0.001, error: int = 0, session: int = 6000, rebalance: int = 300_000, leader: str = "",
-        instance: str | None = None, asks: str = "", protocol: str = "range", host: str = "10.0.0.7",
+        member: str | None = None, took: float = 0.001, error: int = 0, session: int = 6000,
+        rebalance: int = 300_000, leader: str = "", instance: str | None = None, asks: str = "",
+        protocol: str = "range", host: str = "10.0.0.7",
     ) -> None:  # fmt: skip
         """A JoinGroup; generation None: it has no answer. members: the leader's list."""
         ident = f"{client}-id" if member is None else member
