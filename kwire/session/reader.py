@@ -103,9 +103,7 @@ class Reader:
     def notes(self) -> list[str]:
         """What could not be read."""
         given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
-        ended = (
-            f"{self.connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
-        )
+        ended = f"{self.connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
         unsaid = f"{self.unsaid:,} more places where bytes were skipped"
         return [
             *unread_links(self._network.unread), *([given_up] if self._given_up else []),
