@@ -126,9 +126,11 @@ def _slow(history: History, clock: Clock) -> Iterator[Finding]:
             what += f": {last.member.label} joined {lasted(last.asked_at - generation.began)} after it began"
             what += f", though told to at {clock(last.told.time)} ({frame(last.told)})" if last.told else ""
             evidence += refs(last.told, last.asked)
-        advice = (
-            "Nobody consumes meanwhile. Poll more often, or lower max.poll.interval.ms: that long is waited at most."
-        )
+        advice = "Nobody consumes meanwhile. "
+        if generation.unmet:
+            advice += "Who does not come back is waited for as long as its rebalance timeout (max.poll.interval.ms)."
+        else:
+            advice += "Poll more often, or lower max.poll.interval.ms: that long is waited at most."
         yield Finding("warning", what, evidence, advice, f"group {history.name}", generation.began)
 
 
