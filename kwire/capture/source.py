@@ -47,6 +47,7 @@ class Source:
         self._file: io.BufferedReader[Any] | None = None
         self._pos = 0
         self._windows = 0
+        self._gone = 0
         if str(path) == "-":
             self._open_stream(sys.stdin.buffer)
             return
@@ -59,7 +60,8 @@ class Source:
             self.size = found.st_size
         head = file.peek(4)[:4]
         if stat.S_ISREG(found.st_mode) and not follow and found.st_size and not _compressed(head):
-            self._mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._mapped = memoryview(self._map)
             file.close()
         else:
             self._open_stream(file)
@@ -91,6 +93,7 @@ class Source:
             end = min(len(self._mapped), self._windows * self._window)
             self.ended = end == len(self._mapped)
             self.done = self._pos
+            self._let_go(self._pos)
             return self._mapped[self._pos : end]
         wanted = self._window if skip else max(self._window, 2 * len(self._held))
         parts = [self._held[skip:]]
@@ -106,6 +109,13 @@ class Source:
                 break
         self._held = b"".join(parts)
         return memoryview(self._held)
+
+    def _let_go(self, pos: int) -> None:
+        """The pages before the position need not stay in memory; whoever still looks at them gets them again."""
+        before = pos // mmap.PAGESIZE * mmap.PAGESIZE
+        if before > self._gone and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED, self._gone, before - self._gone)
+            self._gone = before
 
     @property
     def _live(self) -> bool:
