@@ -1,9 +1,10 @@
-"""kwire pipeline against kwire table: python tests/bench/pipeline.py CAPTURE... [--grow 100,500,2000] [--tables NAMES]
+"""kwire pipeline against kwire table: python tests/bench/pipeline.py [CAPTURE...] [--one] [--grow 100,500,2000]
 
 Of each capture: packets, megabytes and messages a second of kwire table with one process and two, of the pipeline's
 core without Spark, of the pipeline on local[1] and local[2], cold and warm, and of tshark; the CPU time of the core
 over that of kwire table; bytes of seams for each GB of input, how many parts had to be read again, and the largest
-Python worker. --grow repeats the first capture up to so many MB: how cost grows. Only ratios of one run mean something.
+Python worker. --one: of a made capture in which one connection carries everything; --grow: of made ones of so many MB,
+how cost grows. Only ratios of one run mean something.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from traffic import make
 
 from kwire.capture.files import open_capture
 from kwire.pipeline import plan as planning
@@ -35,11 +36,13 @@ from kwire.session.reader import Settings
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TSHARK = 200_000  # packets that tshark reads
+PACKETS = 7_300  # that traffic.py makes of a MB
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("captures", nargs="+")
+    parser.add_argument("captures", nargs="*")
+    parser.add_argument("--one", action="store_true")
     parser.add_argument("--grow", default="", metavar="MB,MB")
     parser.add_argument("--tables", default="messages")
     parser.add_argument("--split-size", type=int, default=64, metavar="MB")
@@ -51,9 +54,13 @@ def main() -> None:
     for capture in given.captures:
         of_capture(Path(capture), given.tables, given.split_size)
     with tempfile.TemporaryDirectory() as folder:
+        if given.one:
+            alone = Path(folder, "one-connection.pcap")
+            make(alone, 600_000, connections=1)
+            of_capture(alone, given.tables, given.split_size)
         for size in (int(text) for text in given.grow.split(",") if text):
             grown = Path(folder, f"{size}MB.pcap")
-            repeat(Path(given.captures[0]), grown, size << 20)
+            make(grown, size * PACKETS)
             of_capture(grown, given.tables, given.split_size, peers=False)
             grown.unlink()
 
@@ -157,32 +164,6 @@ def on_spark(path: str, master: str, tables: str, split_size: int) -> dict[str, 
         "cold": times[0], "warm": times[1], "messages": done.rows.get("messages", 0), "seams": done.seams,
         "parts": done.parts, "again": done.again,
     }  # fmt: skip
-
-
-def repeat(path: Path, target: Path, size: int) -> None:
-    """A capture of Ethernet and IPv4, again and again until it is so large; each time later, between other hosts."""
-    data = path.read_bytes()
-    at, base = [], 24
-    words = np.frombuffer(data, np.uint8)
-    while base + 16 <= len(data):
-        at.append(base)
-        base += 16 + int.from_bytes(data[base + 8 : base + 12], "little")
-    places = np.array(at)
-    order = np.dtype("<u4")
-    seconds = np.ndarray((len(data) - 3,), order, data, strides=(1,))[places].astype(np.int64)
-    span = int(seconds.max() - seconds.min()) + 20
-    with open(target, "wb") as file:
-        file.write(data[:24])
-        turn = 0
-        while file.tell() < size:
-            copy = words.copy()
-            later = (seconds + turn * span).astype(order).view(np.uint8).reshape(-1, 4)
-            for byte in range(4):
-                copy[places + byte] = later[:, byte]
-            for octet in (16 + 14 + 14, 16 + 14 + 18):  # the third ones of source and target
-                copy[places + octet] = turn % 256
-            file.write(copy[24:].tobytes())
-            turn += 1
 
 
 class Peak:

@@ -1,6 +1,6 @@
 """Makes a capture to measure with: many connections, small requests, answers of every size up to some kilobytes.
 
-    python tests/bench/traffic.py OUT.pcap [--packets 600000] [--bulk]
+    python tests/bench/traffic.py OUT.pcap [--packets 600000] [--bulk] [--connections 200]
 
 Frames are encoded by kwire, packets written by hand, with the acknowledgements that a real capture has. The same seed
 gives the same bytes.
@@ -123,22 +123,24 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--packets", type=int, default=600_000)
     parser.add_argument("--bulk", action="store_true")
+    parser.add_argument("--connections", type=int, default=200)
     given = parser.parse_args()
-    make(given.out, given.packets, given.bulk)
+    make(given.out, given.packets, given.bulk, given.connections)
 
 
-def make(path: Path, packets: int, bulk: bool = False) -> None:
+def make(path: Path, packets: int, bulk: bool = False, connections: int = 200) -> None:
     """Writes the capture."""
     random = Random(7)
     wire = Wire(path)
-    talks = [Talk(wire, number) for number in range(200)]
+    talks = [Talk(wire, number) for number in range(connections)]
     for talk in talks:
         hello = kwire.encode("ApiVersionsRequest", 3, SOFTWARE)
         talk.exchange(hello, kwire.encode("ApiVersionsResponse", 3, {}), 18, 3)
     choices = kinds(random, bulk)
     weights = [weight for weight, *_ in choices]
     while wire.packets < packets:
-        for talk, (_, *exchange) in zip(random.sample(talks, 50), random.choices(choices, weights, k=50), strict=True):
+        some = random.sample(talks, min(50, connections))
+        for talk, (_, *exchange) in zip(some, random.choices(choices, weights, k=len(some)), strict=True):
             talk.exchange(*exchange)  # type: ignore[arg-type]
     wire.file.close()
 
