@@ -67,7 +67,9 @@ class Cluster:
         self.configs = Configs()
         self.room = Room(limits.log)
         self.changed: list[Callable[[], None]] = []
-        self.advertised: Callable[[], dict[int | None, tuple[str, int]]] = dict  # by node, None: all
+        self.advertised: Callable[[str], dict[int | None, tuple[str, int]]] = (
+            lambda _: {}
+        )  # for an API: by node, None: all
         self.moved = 0  # coordinators have moved on by so many nodes
         self._limits = limits
         self._new_id = new_id
@@ -76,14 +78,14 @@ class Cluster:
 
     # ------------------------------------------------------------ nodes
 
-    def address(self, node: int) -> Node:
-        """A node as clients are told of it, true or not."""
-        said = self.advertised()
+    def address(self, node: int, api: str = "Metadata") -> Node:
+        """A node as clients are told of it in the answers to an API, true or not."""
+        said = self.advertised(api)
         host, port = said.get(node) or said.get(None) or self.nodes[node][1:]
         return Node(node, host, port)
 
-    def addresses(self) -> list[Node]:
-        return [self.address(node) for node in self.nodes]
+    def addresses(self, api: str = "Metadata") -> list[Node]:
+        return [self.address(node, api) for node in self.nodes]
 
     @property
     def controller(self) -> int:

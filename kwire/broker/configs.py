@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from kwire.broker.codes import Code, Refused
+from kwire.schema.shipped import folder_of
 
-FILE = Path(__file__).parent / "configs.txt"
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 KINDS = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}
 TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
@@ -41,7 +40,7 @@ class Value(NamedTuple):
 def known(kind: str) -> dict[str, Known]:
     """All configurations of topics or of brokers, by name."""
     found: dict[str, Known] = {}
-    for line in FILE.read_text("utf-8").splitlines():
+    for line in (folder_of("kwire.broker") / "configs.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{kind} "):
             _, name, word, default = line.split(" ", 3)
             found[name] = Known(name, TYPES[word], default.strip('"'))

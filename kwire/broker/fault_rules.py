@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from kwire.errors import KwireError
+from kwire.errors import KwireError, UnknownName
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
@@ -21,8 +21,12 @@ GROUP_APIS = frozenset(
     {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat"}
 )
 LEADER_APIS = frozenset({"Produce", "Fetch", "ListOffsets"})
+METADATA_APIS = frozenset({"Metadata", "DescribeCluster"})
+FIND_APIS = frozenset({"FindCoordinator"})
+ADDRESSES = {GROUP_APIS: FIND_APIS, LEADER_APIS: METADATA_APIS}  # what says where those whom a rule names are
 TARGETS = {"any": None, "coordinator": GROUP_APIS, "leader": LEADER_APIS}
 UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "": 1_000_000_000}
+DAY = 86_400_000_000_000
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +54,8 @@ class Rule:
             who, what = _halves(text)
             _who(rule, who)
             _what(rule, what)
+            if rule.standing:
+                _stand(rule, {word.strip().partition("=")[0] for word in what.split(",")})
         except ValueError as error:
             raise KwireError(f"fault {text}: {error}") from None
         if rule.times is None and any(action in ONCE for action, _ in rule.actions):
@@ -84,7 +90,11 @@ def _who(rule: Rule, text: str) -> None:
 
 
 def _api(name: str) -> str:
-    found = builtin().find(name).definition
+    try:
+        found = builtin().find(name).definition
+    except UnknownName as error:
+        known = tuple(one for one in error.nearest if builtin().find(one).definition.is_api)
+        raise ValueError(UnknownName("API", name, known)) from None
     if not found.is_api:
         raise ValueError(f"{name} is no API")
     return found.name
@@ -103,16 +113,50 @@ def _what(rule: Rule, text: str) -> None:
         raise ValueError(f"no action; there are {', '.join(ACTIONS)}")
 
 
+def _stand(rule: Rule, words: set[str]) -> None:
+    """A standing rule's limits: versions are of APIs, addresses of nodes, and both hold all the time for everybody."""
+    name = next(action for action, _ in rule.actions if action in STANDING)
+    for word in LIMITS:
+        if word in words:
+            raise ValueError(f"{word}= does not go with {name}, which holds all the time")
+    for action, _ in rule.actions:
+        if action != name:
+            raise ValueError(f"{name} holds all the time; a rule of its own says {action}")
+    for word in rule.where:
+        if (name, word) != ("advertise", "node"):
+            raise ValueError(f"{word}= does not go with {name}, which holds for all")
+    if name == "advertise":
+        rule.apis = _speakers(rule.apis)
+    elif rule.apis is None:
+        raise ValueError("versions= is about one API or several, as Fetch:versions=0-3")
+
+
+def _speakers(apis: frozenset[str] | None) -> frozenset[str] | None:
+    """The APIs whose answers name brokers, out of those that a rule is about."""
+    if apis is None:
+        return None
+    found = ADDRESSES.get(apis, apis)
+    others = sorted(found - METADATA_APIS - FIND_APIS)
+    if others:
+        names = "coordinator, leader, FindCoordinator, Metadata, DescribeCluster"
+        raise ValueError(f"{others[0]} names no broker; advertise is for {names}")
+    return found
+
+
 def _limit(rule: Rule, name: str, value: str) -> None:
     if name == "chance":
         try:
             rule.chance = float(value)
         except ValueError:
-            raise ValueError(f"chance={value} is no number") from None
+            rule.chance = -1
+        if not 0 <= rule.chance <= 1:
+            raise ValueError(f"chance={value}; write 0 to 1, as chance=0.1")
     elif name == "after":
         rule.after = _number(name, value)
     else:
         rule.times = _number(name, value)
+        if not rule.times:
+            raise ValueError("times=0 would be never")
 
 
 def _value(name: str, value: str, given: bool) -> Any:
@@ -125,6 +169,8 @@ def _value(name: str, value: str, given: bool) -> Any:
             raise ValueError(f"{name} takes no value")
         return True
     if name == "error":
+        if not value:
+            raise ValueError("no error is named")
         found = errors.get(int(value) if re.fullmatch(r"-?\d+", value) else value)
         if found is None:
             raise ValueError(f"no error {value}{_near(value.upper(), [error.name for error in errors])}")
@@ -132,13 +178,21 @@ def _value(name: str, value: str, given: bool) -> Any:
     if name in ("delay", "throttle"):
         return duration(value)
     if name in ("short", "flip"):
-        return _number(name, value)
-    if name == "versions":
-        try:
-            return Versions.parse(value)
-        except ValueError:
-            raise ValueError(f"versions={value}; write 0-3, 2+, 5 or none") from None
-    return address(value)
+        count = _number(name, value)
+        if name == "flip" and not count:
+            raise ValueError("flip=0 changes nothing")
+        return count
+    return _versions(value) if name == "versions" else address(value)
+
+
+def _versions(text: str) -> Versions:
+    try:
+        found = Versions.parse(text)
+        if text and (found or text == "none"):
+            return found
+    except ValueError:
+        pass
+    raise ValueError(f"versions={text}; write 0-3, 2+, 5 or none")
 
 
 def duration(text: str) -> int:
@@ -146,13 +200,16 @@ def duration(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|)", text)
     if not match:
         raise ValueError(f"{text or 'nothing'} is no time; write 300ms, 2s or 1m")
-    return int(float(match[1]) * UNITS[match[2]])
+    ns = float(match[1]) * UNITS[match[2]]
+    if ns > DAY:
+        raise ValueError(f"{text} is more than a day")
+    return int(ns)
 
 
 def address(text: str) -> tuple[str, int]:
     """HOST:PORT, an IPv6 host in brackets. Raises ValueError."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise ValueError(f"{text or 'nothing'} is no address; write HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

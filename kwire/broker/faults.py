@@ -15,7 +15,8 @@
               forget            the group that is asked about is forgotten first
               move              the coordinator (or, with leader, the leaders) moves to the next node first
               expire            the session of the member that asks is over first
-              advertise=HOST:PORT   clients are sent there instead (with node=: only for that node)
+              advertise=HOST:PORT   clients are sent there instead (with node=: only for that node). coordinator:
+                                    only FindCoordinator says so; leader: only what tells metadata; else both
     LIMIT     after=N (so many pass first), times=N (so often; forget, move and expire once), chance=0.1
 
 All rules that match are applied, in their order; of several errors the first counts.
@@ -33,6 +34,7 @@ from kwire.broker.fault_rules import ONCE, Rule
 from kwire.broker.words import Body, Request
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import StructPlan
+from kwire.errors import KwireError
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
 
@@ -83,13 +85,27 @@ class Faults:
         self.rules: list[Rule] = []
         self.controls: list[Control] = []
         self.random = Random(seed)
+        self._nodes: int | None = None
         self._counts: dict[int, list[int]] = {}  # by a rule's id: how many came, how many were met
 
     def add(self, rule: str | Rule) -> Rule:
-        """Raises KwireError for a rule that does not parse."""
+        """Raises KwireError for a rule that does not parse, or whose node there is not."""
         made = Rule.parse(rule) if isinstance(rule, str) else rule
+        self._check(made)
         self.rules.append(made)
         return made
+
+    def settle(self, nodes: int) -> None:
+        """From now on it is known how many nodes there are. Raises KwireError for a rule about another."""
+        self._nodes = nodes
+        for rule in self.rules:
+            self._check(rule)
+
+    def _check(self, rule: Rule) -> None:
+        if self._nodes is None or 0 < int(rule.where.get("node", 1)) <= self._nodes:
+            return
+        known = f"are nodes 1 to {self._nodes}" if self._nodes > 1 else "is node 1 alone"
+        raise KwireError(f"fault {rule.text}: there {known}")
 
     def remove(self, rule: Rule) -> None:
         self.rules.remove(rule)
@@ -121,13 +137,13 @@ class Faults:
                             found[key] = value
         return found
 
-    def advertised(self) -> dict[int | None, tuple[str, int]]:
-        """By node, None is all of them."""
+    def advertised(self, api: str) -> dict[int | None, tuple[str, int]]:
+        """What an API's answers say, by node; None is all of them."""
         return {
             int(rule.where["node"]) if "node" in rule.where else None: value
             for rule in self.rules
             for action, value in rule.actions
-            if action == "advertise"
+            if action == "advertise" and (rule.apis is None or api in rule.apis)
         }
 
     def judge(self, request: Request) -> Verdict | None:

@@ -6,6 +6,9 @@ Only this file and connection.py know sockets. Loopback unless another host is g
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import socket
 import ssl
 import time
 import traceback
@@ -22,7 +25,9 @@ from kwire.broker.security import Login
 from kwire.broker.service import Service
 from kwire.broker.state import State
 from kwire.broker.words import Peer, Settings, Timer
+from kwire.errors import KwireError
 
+LAST_PORT = 65_535
 LINGER = 2.0  # seconds for what is still being sent when all ends
 
 
@@ -62,15 +67,12 @@ class Server:
         self._sweep: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Binds every node's port. Raises OSError."""
+        """Binds every node's port. Raises OSError, with the reason in a line; KwireError for a port beyond 65535."""
         settings = self.settings
         try:
             for number, node in enumerate(self.state.cluster.nodes):
                 port = settings.port + number if settings.port else 0
-                listener = await self.loop.create_server(
-                    lambda node=node: Connection(self, self.service, node, self.recorder),
-                    settings.host, port, ssl=self.tls, backlog=512,
-                )  # fmt: skip
+                listener = await self._listen(node, port)
                 self._listeners.append(listener)
                 bound = listener.sockets[0].getsockname()[1]
                 self.state.cluster.nodes[node] = Node(node, shown_host(settings.host), bound)
@@ -80,6 +82,17 @@ class Server:
         for known in self.state.cluster.nodes.values():
             self.state.tell("listening", f"node {known.id}", str(known))
         self._sweep = self.loop.call_later(self._pause, self._idle)
+
+    async def _listen(self, node: int, port: int) -> asyncio.Server:
+        host = self.settings.host
+        if port > LAST_PORT:
+            raise KwireError(f"no port {port} for node {node}")
+        try:
+            return await self.loop.create_server(
+                lambda: Connection(self, self.service, node, self.recorder), host, port, ssl=self.tls, backlog=512
+            )
+        except OSError as error:
+            raise OSError(error.errno, unheard(Node(node, host, port), error)) from error
 
     async def stop(self) -> None:
         """Closes everything; safe to call twice."""
@@ -144,6 +157,15 @@ class Server:
                 connection.close(f"idle for {self.limits.idle_ms:,} ms")
         self.state.retain()
         self._sweep = self.loop.call_later(self._pause, self._idle)
+
+
+def unheard(node: Node, error: OSError) -> str:
+    """Why nothing can listen there, in a line."""
+    if error.errno == errno.EADDRINUSE:
+        return f"{node} is taken by another program"
+    if error.errno is None or isinstance(error, socket.gaierror):
+        return f"cannot listen on {node}: {error.strerror or error}"
+    return f"cannot listen on {node}: {os.strerror(error.errno)}"  # asyncio says it at length
 
 
 def shown_host(host: str) -> str:

@@ -28,6 +28,7 @@ class State:
         self.settings, self.clock, self.faults = settings, clock, faults
         self.cluster = Cluster(settings.nodes, settings.limits)
         self.cluster.advertised = faults.advertised
+        faults.settle(settings.nodes)
         self.users = Users(dict(settings.users))
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import signal
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.errors import Exit
+from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
     from kwire.broker.server import Server
@@ -126,6 +127,8 @@ def command(
     advertise=HOST:PORT  sends clients    expire    the member's session is over
                     there                 move      coordinator or leader moves on
     after=N times=N chance=0.1            when
+
+    coordinator:advertise changes what FindCoordinator says, leader:advertise what Metadata says, advertise both.
     """
     from kwire.broker.words import Limits, MiB, Settings
     from kwire.coordinator.words import Settings as GroupSettings
@@ -159,7 +162,12 @@ async def _run(
     server = Server(settings, faults, Recorder(capture) if capture else None, context)
     if not quiet:
         server.state.watching.append(_line)
-    await server.start()
+    try:
+        await server.start()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise KwireError(f"{error.strerror}; --port 0 takes a free one") from error
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # not everywhere can a loop do that

@@ -29,8 +29,10 @@ class Link(NamedTuple):
     timeout: float
 
 
-def broker_options(command: Command) -> Command:
-    """The command gets them as link."""
+def broker_options(
+    command: Command, patience: str = "How long to wait for a connection, and for an answer."
+) -> Command:
+    """The command gets them as link. patience: what --timeout is for."""
     options = [
         click.option("--tls", is_flag=True, help="Speak TLS."),
         click.option("--ca", type=FILE, help="Believe the certificates that these sign (PEM); the system's otherwise."),
@@ -44,7 +46,7 @@ def broker_options(command: Command) -> Command:
                      "KWIRE_PASSWORD in the environment; else a terminal is asked."),
         click.option("--client-id", default="kwire", metavar="TEXT", show_default=True, help="How to call oneself."),
         click.option("--timeout", type=Duration(), default="10s", metavar="TIME", show_default=True,
-                     help="How long to wait for a connection, and for an answer."),
+                     help=patience),
     ]  # fmt: skip
 
     @wraps(command)

@@ -66,8 +66,8 @@ def library(schema: Path | None) -> Library:
         return builtin_library()
     from kwire.schema.importer import FIRST_TRUSTED, load_folder, overlay
     from kwire.schema.official import read
-    from kwire.schema.registry import HERE, Registry, builtin
+    from kwire.schema.registry import Registry, builtin
 
     if (schema / "apis").is_dir() or (schema / "data").is_dir():  # what kwire schema import wrote
-        return Library(Registry(HERE, list(load_folder(schema).values())))
-    return Library(Registry(HERE, overlay(read(schema, otherwise=FIRST_TRUSTED), builtin())))
+        return Library(Registry(overlay=list(load_folder(schema).values())))
+    return Library(Registry(overlay=overlay(read(schema, otherwise=FIRST_TRUSTED), builtin())))

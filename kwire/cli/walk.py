@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from kwire.client.walk import Walk
 
 MS = 1_000_000
+PATIENCE = (
+    "How long to wait for a connection, and for an answer; for those to JoinGroup and SyncGroup, which wait for the "
+    "group's other members, at least 65 s: max.poll.interval.ms, here 60 s, and 5 s more."
+)
 PROTOCOLS = {"classic": "classic protocol", "consumer": "consumer protocol (KIP-848)"}
 
 
@@ -94,7 +99,7 @@ PROTOCOLS = {"classic": "classic protocol", "consumer": "consumer protocol (KIP-
 @click.option("--yes", is_flag=True, help="Join a group that has members: they rebalance.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets.")
-@broker_options
+@partial(broker_options, patience=PATIENCE)
 def command(
     brokers: str, group: str, topic: str, protocol: str, era: str | None, diagrams: bool, only: tuple[int, ...],
     beats: int, interval: int, stop: bool, session_timeout: int, assignors: tuple[str, ...], instance_id: str | None,
@@ -116,16 +121,19 @@ def command(
         session_timeout_ms=session_timeout // MS, assignors=tuple(dict.fromkeys(assignors)) or ("range",),
         instance_id=instance_id, earliest=reset == "earliest",
     )  # fmt: skip
+    waiting = _Waiting()
     walk = Walk(
         Settings(
             Address.parse_all(brokers), group, topic, options, protocol=protocol, era=era, interval_ms=interval // MS,
             beats=beats, stop=stop, retry=retry, records=records, busy=yes, client_id=link.client_id,
             timeout=link.timeout, security=link.security,
-        )
+        ),
+        waits=waiting.show,
     )  # fmt: skip
     shown = _Shown(diagrams, only, show_secrets)
     about = {"brokers": brokers, "group": group, "topic": topic, "protocol": protocol, "era": era}
-    return _document(walk, about, shown) if output == "json" else _told(walk, about, shown)
+    with waiting:
+        return _document(walk, about, shown, waiting) if output == "json" else _told(walk, about, shown, waiting)
 
 
 class _Shown:
@@ -139,13 +147,39 @@ class _Shown:
         return number in self._only or (self._any and not self._only)
 
 
-def _living(walk: Walk) -> Iterator[Step]:
+class _Waiting:
+    """On a terminal, a line that says what is waited for, until it came."""
+
+    def __init__(self) -> None:
+        self._there = False
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def show(self, what: str, seconds: float) -> None:
+        if sys.stderr.isatty():
+            self.clear()
+            print(f"{what}: at most {seconds:g} s", end="", file=sys.stderr, flush=True)
+            self._there = True
+
+    def clear(self) -> None:
+        if self._there:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._there = False
+
+
+def _living(walk: Walk, waiting: _Waiting) -> Iterator[Step]:
     """The steps; whatever ends their telling, a closed pipe too, the group is left."""
     with closing(walk.steps()) as steps:
-        yield from steps
+        for step in steps:
+            waiting.clear()
+            yield step
 
 
-def _told(walk: Walk, about: dict[str, Any], shown: _Shown) -> Exit:
+def _told(walk: Walk, about: dict[str, Any], shown: _Shown, waiting: _Waiting) -> Exit:
     """Each step as soon as it is over."""
     from kwire.cli.output import show, width
     from kwire.render.asked import frame_lines
@@ -156,7 +190,7 @@ def _told(walk: Walk, about: dict[str, Any], shown: _Shown) -> Exit:
     start: int | None = None
     interrupted = False
     try:
-        for step in _living(walk):
+        for step in _living(walk, waiting):
             start = step.time if start is None else start
             asked = [(exchange.name, exchange.took if exchange.answered else None) for exchange in step.exchanges]
             show(step_lines(step.row(), asked, start, width()))
@@ -171,18 +205,20 @@ def _told(walk: Walk, about: dict[str, Any], shown: _Shown) -> Exit:
             sys.stdout.flush()
     except KeyboardInterrupt:
         interrupted = True
+        waiting.clear()
     return _status(walk, interrupted)
 
 
-def _document(walk: Walk, about: dict[str, Any], shown: _Shown) -> Exit:
+def _document(walk: Walk, about: dict[str, Any], shown: _Shown, waiting: _Waiting) -> Exit:
     from kwire.render.jsonform import dumps
 
     rows: list[dict[str, Any]] = []
     interrupted = False
     try:
-        rows += (_row(step, shown) for step in _living(walk))
+        rows += (_row(step, shown) for step in _living(walk, waiting))
     except KeyboardInterrupt:
         interrupted = True
+        waiting.clear()
     print(dumps(about | {"failed": walk.failed, "interrupted": interrupted, "steps": rows}))
     return _status(walk, interrupted)
 

@@ -19,16 +19,17 @@ from kwire.client.bodies import Partition
 from kwire.client.cluster import Cluster
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
-from kwire.client.place import BACKOFF, NOT_COORDINATOR, PASSING, Place
+from kwire.client.place import BACKOFF, LOADING, PASSING, Place
 from kwire.client.reader import Polled, Reader
 from kwire.errors import KwireError
 
-MEMBER_ID_REQUIRED = 79
+UNKNOWN_MEMBER_ID, MEMBER_ID_REQUIRED = 25, 79
 PATIENCE = 5.0  # seconds beyond the rebalance timeout: the broker answers a join by then
 
 
 class Joined(NamedTuple):
-    """A JoinGroup that was accepted. members is empty for all but the leader. asked: how many requests it took."""
+    """A JoinGroup that was accepted. members is empty for all but the leader. asked: how many requests it took.
+    passed: the error codes that went by, but for MEMBER_ID_REQUIRED."""
 
     member: str
     generation: int
@@ -36,6 +37,7 @@ class Joined(NamedTuple):
     leader: str
     members: tuple[Subscriber, ...]
     asked: int
+    passed: tuple[int, ...] = ()
 
     @property
     def leads(self) -> bool:
@@ -97,11 +99,13 @@ class Member:
         return self.place.find()
 
     def join(self) -> Joined:
-        """JoinGroup; once more with the id that was handed out, where the broker wants that (v4 and up, KIP-394), and
-        again for a while where the coordinator has not read its log yet."""
+        """JoinGroup; once more with the id that was handed out, where the broker wants that (v4 and up, KIP-394), once
+        without an id that is not known any more, and again for a while where the coordinator is another by now or has
+        not read its log yet."""
         protocols = [(name, subscription([self.place.topic])) for name in self.options.assignors]
-        deadline = time.monotonic() + self.cluster.timeout
+        deadline = None  # from the first refusal on: an answer may take its time
         asked = 0
+        passed: list[int] = []
         while True:
             asked += 1
             exchange = self.place.ask(
@@ -114,25 +118,30 @@ class Member:
             )  # fmt: skip
             body = exchange.body()
             error = body["ErrorCode"]
+            if not error:
+                return self._admitted(body, asked, tuple(passed))
             if error == MEMBER_ID_REQUIRED and not self.member:
                 self.member = body["MemberId"]
+                continue
+            deadline = deadline or time.monotonic() + self.cluster.timeout
+            if error == UNKNOWN_MEMBER_ID and self.member:
+                self.member = ""
             elif error in PASSING and time.monotonic() < deadline:
                 time.sleep(BACKOFF)
-                if error == NOT_COORDINATOR:
+                if error != LOADING:
                     self.place.find()
-            elif error:
-                raise Refusal(exchange, error)
             else:
-                return self._admitted(body, asked)
+                raise Refusal(exchange, error)
+            passed.append(error)
 
-    def _admitted(self, body: Body, asked: int) -> Joined:
+    def _admitted(self, body: Body, asked: int, passed: tuple[int, ...]) -> Joined:
         self.member, self.generation = body["MemberId"], body["GenerationId"]
         self.protocol = body["ProtocolName"] or ""
         members = tuple(
             Subscriber(row["MemberId"], topics_of(row["Metadata"]), row.get("GroupInstanceId"))
             for row in body["Members"]
         )
-        self.joined = Joined(self.member, self.generation, self.protocol, body["Leader"], members, asked)
+        self.joined = Joined(self.member, self.generation, self.protocol, body["Leader"], members, asked, passed)
         return self.joined
 
     @property
@@ -183,13 +192,15 @@ class Member:
         return self.reader.poll(wait_ms)
 
     def leave(self, reason: str = "kwire is done") -> int:
-        """The error code. The member id is forgotten."""
+        """The error code. The member id is forgotten, unless another coordinator must be told."""
         exchange = self.place.ask(
             "LeaveGroup",
             lambda version: bodies.leave_group(version, self.group, self.member, self.options.instance_id, reason),
         )
-        self.forget()
-        return bodies.left(exchange.body())
+        code = bodies.left(exchange.body())
+        if code not in PASSING:
+            self.forget()
+        return code
 
     def forget(self) -> None:
         """Starts anew: the next join() comes without a member id."""

@@ -63,8 +63,13 @@ class EpochMember:
         """The error code."""
         self.epoch = LEAVING
         body = self.place.ask("ConsumerGroupHeartbeat", self._body).body()
-        self.epoch, self._told = JOINING, None
+        self.rejoin()
         return int(body["ErrorCode"])
+
+    def rejoin(self) -> None:
+        """The next beat joins, with the same id; nothing is owned any more."""
+        self.epoch, self._told = JOINING, None
+        self.reader.assign([])
 
     def _body(self, version: int) -> Body:
         if version >= 1 and not self.member:

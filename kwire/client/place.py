@@ -14,8 +14,8 @@ from kwire.client.cluster import Cluster
 from kwire.client.exchange import Body, Exchange
 from kwire.client.failure import Failure, Refusal
 
-NOT_COORDINATOR = 16
-PASSING = (14, 15, NOT_COORDINATOR)  # and COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE
+LOADING = 14  # COORDINATOR_LOAD_IN_PROGRESS
+PASSING = (LOADING, 15, 16)  # and COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: look for it again
 BACKOFF = 0.25  # seconds
 
 
@@ -33,11 +33,15 @@ class Place:
 
     def find(self) -> Address:
         """Bootstrap, metadata and coordinator: the address of the group's coordinator."""
+        return self.search().address
+
+    def search(self) -> Found:
+        """The same, with the node's id."""
         failures = []
         for attempt in attempts(self.cluster, self.bootstrap):
             if attempt.failure is None:
                 self.refresh(attempt.address)
-                return self.find_coordinator().address
+                return self.find_coordinator()
             failures.append(attempt.failure)
         raise failures[-1]
 

@@ -17,11 +17,11 @@ from kwire.client.address import Address
 from kwire.client.bootstrap import Attempt, View, attempts, reach
 from kwire.client.cluster import Cluster
 from kwire.client.occupied import Occupied, occupied
-from kwire.client.place import Place
+from kwire.client.place import PASSING, Place
 from kwire.client.reachable import of_metadata
 from kwire.client.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.tell import HANGS, Ended, Teller
-from kwire.client.walk_classic import Classic
+from kwire.client.walk_classic import Classic, Waits, quietly
 from kwire.client.walk_epochs import Epochs
 from kwire.client.walk_settings import Settings
 from kwire.errors import KwireError
@@ -34,10 +34,11 @@ Sleep = Callable[[float], None]
 
 
 class Walk:
-    """steps() lives and tells. failed: whether a step was an error. left: whether breaking off left the group."""
+    """steps() lives and tells. failed: whether a step was an error. left: whether breaking off left the group. waits is
+    told of an answer that the broker may hold back: what for, and for how many seconds at most."""
 
-    def __init__(self, settings: Settings, sleep: Sleep = time.sleep) -> None:
-        self.settings, self._sleep = settings, sleep
+    def __init__(self, settings: Settings, sleep: Sleep = time.sleep, waits: Waits = quietly) -> None:
+        self.settings, self._sleep, self._waits = settings, sleep, waits
         self.cluster = Cluster(
             settings.security, settings.client_id, settings.timeout, library=settings.library, era=settings.era
         )
@@ -55,8 +56,10 @@ class Walk:
         try:
             yield from self._bootstrap()
             yield from self._coordinator()
-            kind: type[Classic | Epochs] = Classic if self.settings.protocol == "classic" else Epochs
-            self._life = kind(self.place, self.teller, self.settings, self._sleep)
+            if self.settings.protocol == "classic":
+                self._life = Classic(self.place, self.teller, self.settings, self._sleep, self._waits)
+            else:
+                self._life = Epochs(self.place, self.teller, self.settings, self._sleep)
             yield from self._life.steps()
         except Ended as end:
             yield end.step
@@ -69,8 +72,11 @@ class Walk:
         if life is not None and life.inside:
             self.cluster.timeout = FAREWELL
             with contextlib.suppress(KwireError, OSError):
-                life.leave()
-                self.left = True
+                code = life.leave()
+                if code in PASSING:
+                    self.place.find()
+                    code = life.leave()
+                self.left = not code
 
     # ---------------------------------------------------------------- 1
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from kwire.client.epochs import Beat, EpochMember
 from kwire.client.failure import Failure, Refusal
-from kwire.client.place import Place
+from kwire.client.place import PASSING, Place
 from kwire.client.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.tell import Ended, Teller, words
+from kwire.client.walk_moves import Moves
 from kwire.client.walk_reading import Reading, named
 from kwire.client.walk_settings import Settings
 from kwire.errors import KwireError
@@ -17,9 +18,17 @@ from kwire.schema.errorcodes import errors
 API = "ConsumerGroupHeartbeat"
 SESSION_MS = 45_000  # group.consumer.session.timeout.ms, the broker's default
 SLACK_MS = 1_500
-UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
+FENCED = (25, 110)  # UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH
+ANEW = "The new coordinator does not know this member: so it joins with epoch 0, as clients do."
 PATIENCE = 12  # heartbeats that an assignment may take
 GROUP_RESOURCE = 32
+
+
+class Fenced(Exception):
+    """A coordinator that took over does not know the member."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
 
 
 class Epochs:
@@ -30,38 +39,56 @@ class Epochs:
         self.place, self.teller, self.settings, self._sleep = place, teller, settings, sleep
         self.inside = False
         self._interval = settings.interval_ms
-        self._reading = Reading(self.member.reader, teller, settings.records)
+        self._moves = Moves(place, teller, sleep)
+        self._reading = Reading(self.member.reader, teller, settings.records, self._moves)
 
     def steps(self) -> Iterator[Step]:
         self.inside = True
-        first = self._guard(3)
-        yield self._joined(first)
-        yield self._assigned(first)
-        yield from self._reading.steps()
+        yield from self._enter()
         for number in range(self.settings.beats):
             self._sleep(self._interval / 1000)
-            beat = self._guard(5)
-            text = f"beat {number + 1} of {self.settings.beats}, epoch {beat.epoch}"
-            yield self.teller.tell(5, OK, text, self._news(beat), epoch=beat.epoch)
+            yield from self._beat(f"beat {number + 1} of {self.settings.beats}")
         if self.settings.stop:
             yield from self._silence()
         if self.inside:
-            yield self._farewell()
+            yield from self._farewell()
 
     def leave(self) -> int:
         self.inside = False
         return self.member.leave()
 
-    def _guard(self, number: int) -> Beat:
-        self.teller.begin()
+    def _enter(self) -> Iterator[Step]:
+        first = yield from self._guard(3, "the join")
+        yield self._joined(first)
+        yield from self._assigned(first)
+        yield from self._reading.steps()
+        self._moves.moved = False
+
+    def _beat(self, of: str) -> Iterator[Step]:
+        """A heartbeat; a coordinator that took over and does not know the member is joined anew."""
         try:
-            return self.member.beat()
+            beat = yield from self._guard(5, of)
+        except Fenced as fenced:
+            text = f"{of}: {errors.label(fenced.code)}"
+            yield self.teller.tell(5, NOTE, text, words(fenced.code)[0], error=fenced.code, advice=ANEW)
+            self.member.rejoin()
+            yield from self._enter()
+            return
+        yield self.teller.tell(5, OK, f"{of}, epoch {beat.epoch}", self._news(beat), epoch=beat.epoch)
+
+    def _guard(self, number: int, what: str) -> Generator[Step, None, Beat]:
+        """A heartbeat's answer. Raises Fenced once the coordinator is another, Ended."""
+        try:
+            return (yield from self._moves.ask(number, what, self.member.beat))
         except Failure as failure:
             if failure.kind == "unsupported":
                 failure = Failure("unsupported", failure.where, f"{failure.reason}; it has no groups of this protocol")
             raise Ended(self.teller.fail(number, failure)) from failure
         except KwireError as error:
-            self.inside = self.inside and not isinstance(error, Refusal)
+            if isinstance(error, Refusal):
+                if number == 5 and self._moves.moved and error.code in FENCED:
+                    raise Fenced(error.code) from error
+                self.inside = self.inside and error.code in PASSING
             raise Ended(self.teller.fail(number, error)) from error
 
     def _joined(self, beat: Beat) -> Step:
@@ -73,31 +100,26 @@ class Epochs:
         return self.teller.tell(3, OK, f"member epoch {beat.epoch}", details, member=self.member.member,
                                 epoch=beat.epoch, interval_ms=beat.interval_ms)  # fmt: skip
 
-    def _assigned(self, first: Beat) -> Step:
+    def _assigned(self, first: Beat) -> Iterator[Step]:
         """Beats until an assignment came, and once more to say that it was taken over."""
         self.teller.begin()
         came, waited = first.assignment is not None and bool(first.assignment), 0
         while not came and waited < PATIENCE:
             waited += 1
             self._sleep(min(self._interval, 500) / 1000)
-            beat = self._again()
+            beat = yield from self._guard(4, API)
             came = bool(beat.assignment)
         if self.member.owes:
-            self._again()
+            yield from self._guard(4, API)
         own = self.member.reader.partitions
         if not own:
             text = f"nothing assigned in {waited} heartbeats: the others have all partitions, or must give up some"
-            return self.teller.tell(4, NOTE, text, assigned=[])
+            yield self.teller.tell(4, NOTE, text, assigned=[])
+            return
         told = "with the answer to the join" if not waited else f"with heartbeat {waited} after the join"
         details = [Detail(f"it came {told}; the next heartbeat says that it was taken over")]
-        return self.teller.tell(4, OK, f"assigned {named(own)}, epoch {self.member.epoch}", details,
+        yield self.teller.tell(4, OK, f"assigned {named(own)}, epoch {self.member.epoch}", details,
                                 assigned=[list(one) for one in own], epoch=self.member.epoch)  # fmt: skip
-
-    def _again(self) -> Beat:
-        try:
-            return self.member.beat()
-        except KwireError as error:
-            raise Ended(self.teller.fail(4, error)) from error
 
     def _news(self, beat: Beat) -> list[Detail]:
         if beat.assignment is None:
@@ -110,18 +132,17 @@ class Epochs:
         wait = session + SLACK_MS
         text = f"no heartbeat for {wait:,} ms from here on; the session timeout is {session:,} ms"
         yield self.teller.tell(5, NOTE, text)
-        self.teller.begin()
         self._sleep(wait / 1000)
         try:
             code = 0
-            self.member.beat()
+            yield from self._moves.ask(5, "a beat after that silence", self.member.beat)
         except Refusal as error:
             code = error.code
         except KwireError as error:
             raise Ended(self.teller.fail(5, error)) from error
         text = f"a beat after that silence: {errors.label(code)}"
         details, _ = words(code) if code else ([], None)
-        if code not in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
+        if code not in FENCED:
             details.append(Detail("the coordinator did not evict this member", NOTE))
             yield self.teller.tell(5, ERROR if code else NOTE, text, details, error=code)
             return
@@ -140,14 +161,14 @@ class Epochs:
         except (KwireError, LookupError, TypeError, ValueError):
             return SESSION_MS
 
-    def _farewell(self) -> Step:
-        self.teller.begin()
+    def _farewell(self) -> Iterator[Step]:
         epoch = self.member.epoch
         try:
-            code = self.leave()
+            code = yield from self._moves.ask(8, API, self.leave, int)
         except KwireError as error:
             raise Ended(self.teller.fail(8, error)) from error
         if not code:
-            return self.teller.tell(8, OK, f"left with epoch -1 (was {epoch}): its partitions are free at once")
+            yield self.teller.tell(8, OK, f"left with epoch -1 (was {epoch}): its partitions are free at once")
+            return
         details, advice = words(code)
-        return self.teller.tell(8, ERROR, f"{API}: {errors.label(code)}", details, error=code, advice=advice)
+        yield self.teller.tell(8, ERROR, f"{API}: {errors.label(code)}", details, error=code, advice=advice)

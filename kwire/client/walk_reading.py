@@ -9,6 +9,7 @@ from kwire.client.reachable import numbers
 from kwire.client.reader import Polled, Reader
 from kwire.client.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.tell import Ended, Teller
+from kwire.client.walk_moves import Moves
 from kwire.errors import KwireError
 from kwire.records import Record
 
@@ -20,20 +21,19 @@ TEXT = 40  # characters of a key or a value
 class Reading:
     """shown: how many records of each partition."""
 
-    def __init__(self, reader: Reader, teller: Teller, shown: int) -> None:
-        self._reader, self._teller, self._shown = reader, teller, shown
+    def __init__(self, reader: Reader, teller: Teller, shown: int, moves: Moves) -> None:
+        self._reader, self._teller, self._shown, self._moves = reader, teller, shown, moves
 
     def steps(self) -> Iterator[Step]:
         """Nothing when nothing is assigned."""
         if self._reader.partitions:
-            yield self._offsets()
+            yield from self._offsets()
             yield self._fetch()
 
-    def _offsets(self) -> Step:
-        self._teller.begin()
+    def _offsets(self) -> Iterator[Step]:
         reader = self._reader
         try:
-            found = reader.committed()
+            found = yield from self._moves.ask(6, "OffsetFetch", reader.committed)
         except KwireError as error:
             raise Ended(self._teller.fail(6, error)) from error
         missing = [one for one, offset in found.items() if offset < 0]
@@ -45,7 +45,7 @@ class Reading:
             details.append(Detail(f"auto.offset.reset decides: {policy}"))
         else:
             text = f"committed offsets of {len(found)} partition{'' if len(found) == 1 else 's'}"
-        return self._teller.tell(6, OK, text, _bounded(details), reset=policy,
+        yield self._teller.tell(6, OK, text, _bounded(details), reset=policy,
                                  committed=[[*one, offset] for one, offset in found.items()])  # fmt: skip
 
     def _fetch(self) -> Step:

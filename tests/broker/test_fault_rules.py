@@ -29,6 +29,9 @@ Parsed = tuple[frozenset[str] | None, dict[str, str], list[tuple[str, Any]], int
         ("leader,topic=t*:move,times=2", (LEADER_APIS, {"topic": "t*"}, [("move", True)], 0, 2, 1)),
         ("Heartbeat,client=c1:expire", ({"Heartbeat"}, {"client": "c1"}, [("expire", True)], 0, 1, 1)),
         ("advertise=10.1.2.3:9092", (None, {}, [("advertise", ("10.1.2.3", 9092))], 0, None, 1)),
+        ("coordinator:advertise=h:1", ({"FindCoordinator"}, {}, [("advertise", ("h", 1))], 0, None, 1)),
+        ("leader:advertise=h:1", ({"Metadata", "DescribeCluster"}, {}, [("advertise", ("h", 1))], 0, None, 1)),
+        ("Metadata:advertise=h:1", ({"Metadata"}, {}, [("advertise", ("h", 1))], 0, None, 1)),
         ("node=2:advertise=[::1]:9", (None, {"node": "2"}, [("advertise", ("::1", 9))], 0, None, 1)),
         ("ApiVersions:unsupported", ({"ApiVersions"}, {}, [("unsupported", True)], 0, None, 1)),
         ("Fetch:versions=0-11", ({"Fetch"}, {}, [("versions", Versions(0, 11))], 0, None, 1)),
@@ -48,7 +51,29 @@ def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Heartbet:cut", "no message Heartbet; did you mean Heartbeat?"),
+        ("Hartbeat:drop", "fault Hartbeat:drop: no API Hartbeat; did you mean Heartbeat?"),
+        ("Fetch+Zzz:drop", "fault Fetch+Zzz:drop: no API Zzz"),
+        ("Fetch:cut,chance=7", "fault Fetch:cut,chance=7: chance=7; write 0 to 1, as chance=0.1"),
+        ("Fetch:cut,chance=-1", "fault Fetch:cut,chance=-1: chance=-1; write 0 to 1, as chance=0.1"),
+        ("Fetch:cut,chance=nan", "fault Fetch:cut,chance=nan: chance=nan; write 0 to 1, as chance=0.1"),
+        ("Fetch:cut,times=0", "fault Fetch:cut,times=0: times=0 would be never"),
+        ("Fetch:flip=0", "fault Fetch:flip=0: flip=0 changes nothing"),
+        ("Produce:delay=-1", "fault Produce:delay=-1: -1 is no time; write 300ms, 2s or 1m"),
+        ("Produce:throttle=99999m", "fault Produce:throttle=99999m: 99999m is more than a day"),
+        ("Produce:versions=9-3", "fault Produce:versions=9-3: versions=9-3; write 0-3, 2+, 5 or none"),
+        ("Produce:versions=", "fault Produce:versions=: versions=; write 0-3, 2+, 5 or none"),
+        ("versions=0-3", "fault versions=0-3: versions= is about one API or several, as Fetch:versions=0-3"),
+        ("Fetch,client=c:versions=1", "fault Fetch,client=c:versions=1: client= does not go with versions, which holds "
+         "for all"),
+        ("group=g:advertise=h:1", "fault group=g:advertise=h:1: group= does not go with advertise, which holds for "
+         "all"),
+        ("advertise=h:1,after=2", "fault advertise=h:1,after=2: after= does not go with advertise, which holds all the "
+         "time"),
+        ("advertise=h:1,drop", "fault advertise=h:1,drop: advertise holds all the time; a rule of its own says drop"),
+        ("advertise=h:0", "fault advertise=h:0: h:0 is no address; write HOST:PORT"),
+        ("Heartbeat:advertise=h:1", "fault Heartbeat:advertise=h:1: Heartbeat names no broker; advertise is for "
+         "coordinator, leader, FindCoordinator, Metadata, DescribeCluster"),
+        ("Fetch:error=", "fault Fetch:error=: no error is named"),
         ("RequestHeader:cut", "fault RequestHeader:cut: RequestHeader is no API"),
         ("Fetch:delya=2s", "fault Fetch:delya=2s: no action delya; did you mean delay?"),
         ("Fetch:", "fault Fetch:: no action at all; there are error, delay, drop, cut, short, flip, throttle, "
@@ -61,7 +86,7 @@ def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
         ("Fetch:drop=never", "fault Fetch:drop=never: drop=never; there are drop and drop=after"),
         ("Fetch:short=x", "fault Fetch:short=x: short=x is no number"),
         ("Fetch:cut,times=x", "fault Fetch:cut,times=x: times=x is no number"),
-        ("Fetch:cut,chance=x", "fault Fetch:cut,chance=x: chance=x is no number"),
+        ("Fetch:cut,chance=x", "fault Fetch:cut,chance=x: chance=x; write 0 to 1, as chance=0.1"),
         ("Fetch,clinet=c:cut", "fault Fetch,clinet=c:cut: no selector clinet; did you mean client?"),
         ("Fetch,node=x:cut", "fault Fetch,node=x:cut: node=x is no number"),
         ("Fetch:versions=a", "fault Fetch:versions=a: versions=a; write 0-3, 2+, 5 or none"),
@@ -82,7 +107,7 @@ def test_durations(text: str, ns: int) -> None:
     assert duration(text) == ns
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:70000", ":9092"])
+@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:0", "host:70000", ":9092"])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ValueError, match="is no address; write HOST:PORT"):
         address(text)

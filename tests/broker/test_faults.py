@@ -8,6 +8,7 @@ import pytest
 
 from kwire.broker.service import Reply
 from kwire.broker.words import Body, Request, Settings
+from kwire.errors import KwireError
 
 METADATA: Body = {"Topics": None}
 HEARTBEAT: Body = {"GroupId": "g", "GenerationId": 1, "MemberId": "m"}
@@ -30,7 +31,6 @@ def test_an_error_so_often_and_after_so_many(desk: Any) -> None:
         ("any,version=4:error=27", "c1", True),
         ("any,version=3:error=27", "c1", False),
         ("Fetch:error=27", "c1", False),
-        ("any,node=2:error=27", "c1", False),
         ("any,chance=0:error=27", "c1", None),
         ("any:error=27,chance=0", "c1", False),
     ],
@@ -42,6 +42,19 @@ def test_only_who_is_meant_is_hit(desk: Any, rule: str, client: str, hit: bool |
         return
     desk.faults.add(rule)
     assert (desk.ask("Heartbeat", 4, HEARTBEAT, client=client)["ErrorCode"] == 27) is hit
+
+
+def test_only_the_node_that_is_meant_is_hit(make_desk: Any) -> None:
+    desk = make_desk(Settings(nodes=2))
+    desk.faults.add("any,node=2:error=27")
+    assert [desk.ask("Heartbeat", 4, HEARTBEAT, node=node)["ErrorCode"] == 27 for node in (1, 2)] == [False, True]
+
+
+@pytest.mark.parametrize(("nodes", "known"), [(1, "is node 1 alone"), (3, "are nodes 1 to 3")])
+def test_a_node_that_is_not_there(make_desk: Any, nodes: int, known: str) -> None:
+    desk = make_desk(Settings(nodes=nodes))
+    with pytest.raises(KwireError, match=f"^fault node=4:cut: there {known}$"):
+        desk.faults.add("node=4:cut")
 
 
 @pytest.mark.parametrize(
@@ -129,6 +142,27 @@ def test_another_address_is_advertised(make_desk: Any) -> None:
     assert [(row["Host"], row["Port"]) for row in brokers] == [("127.0.0.1", 0), ("10.1.2.3", 9999)]
     desk.faults.add("advertise=kafka.example:1")
     assert desk.ask("DescribeCluster", 1, {})["Brokers"][0]["Host"] == "kafka.example"
+
+
+ELSEWHERE, AT_HOME = "10.1.2.3", "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("rule", "metadata", "coordinator"),
+    [
+        ("advertise=10.1.2.3:9", ELSEWHERE, ELSEWHERE),
+        ("any:advertise=10.1.2.3:9", ELSEWHERE, ELSEWHERE),
+        ("coordinator:advertise=10.1.2.3:9", AT_HOME, ELSEWHERE),
+        ("FindCoordinator:advertise=10.1.2.3:9", AT_HOME, ELSEWHERE),
+        ("leader:advertise=10.1.2.3:9", ELSEWHERE, AT_HOME),
+        ("Metadata+DescribeCluster:advertise=10.1.2.3:9", ELSEWHERE, AT_HOME),
+    ],
+)
+def test_where_an_advertised_address_is_said(desk: Any, rule: str, metadata: str, coordinator: str) -> None:
+    desk.faults.add(rule)
+    assert desk.ask("Metadata", 12, METADATA)["Brokers"][0]["Host"] == metadata
+    assert desk.ask("DescribeCluster", 1, {})["Brokers"][0]["Host"] == metadata
+    assert desk.ask("FindCoordinator", 3, {"Key": "g", "KeyType": 0})["Host"] == coordinator
 
 
 def test_the_leaders_of_a_topic_move_on(make_desk: Any) -> None:

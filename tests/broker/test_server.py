@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 import socket
 import ssl
@@ -17,6 +18,7 @@ import pytest
 import kwire
 from kwire.broker.handle import Broker
 from kwire.broker.words import Limits, Settings
+from kwire.errors import KwireError
 
 METADATA = pack(">hhih", 3, 1, 7, -1) + pack(">i", 0)
 LATE = 10.0  # seconds until a test gives up
@@ -186,8 +188,19 @@ def test_tls_with_a_certificate_made_on_the_spot() -> None:
 
 def test_a_port_that_is_taken_is_an_error(broker: Broker) -> None:
     port = int(broker.address.rpartition(":")[2])
-    with pytest.raises(OSError, match="address already in use"):
+    with pytest.raises(OSError, match=f"127.0.0.1:{port} is taken by another program") as error:
         Broker(port=port).start()
+    assert error.value.errno == errno.EADDRINUSE
+
+
+def test_a_host_that_is_not_ours_is_an_error() -> None:
+    with pytest.raises(OSError, match=r"cannot listen on 192\.0\.2\.1:0: "):
+        Broker(settings=Settings(host="192.0.2.1")).start()
+
+
+def test_ports_beyond_the_last_are_an_error() -> None:
+    with pytest.raises(KwireError, match="no port 65536 for node 2"):
+        Broker(nodes=2, port=65535).start()
 
 
 def test_nodes_have_ports_of_their_own() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +76,34 @@ def test_a_login_for_every_connection(kwire: Kwire) -> None:
         assert ran.status == 0
         assert "s3cret" not in ran.text
         assert len(broker.requests("SaslHandshake")) >= 2
+
+
+def test_what_is_waited_for_is_said_to_a_terminal() -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from kwire.cli.main import main; main()", "walk"]
+    with Broker(topics={"t": 1}) as broker, os.fdopen(ours, "rb", 0) as terminal, os.fdopen(theirs, "wb", 0) as end:
+        ran = subprocess.run([*command, broker.address, *WALK], stdout=subprocess.PIPE, stderr=end, timeout=60)
+        said = terminal.read(1000)
+    assert ran.returncode == 0
+    assert said == (
+        b"waiting for JoinGroup, answered when all members have joined: at most 65 s\r\x1b[K"
+        b"waiting for SyncGroup, answered when the leader has assigned: at most 65 s\r\x1b[K"
+    )
+
+
+def test_the_help_says_how_long_a_join_may_take(kwire: Kwire) -> None:
+    assert "at least 65 s" in " ".join(kwire("walk", "--help").text.split())
+    assert "65 s" not in kwire("call", "--help").text
+
+
+def test_a_coordinator_that_moves_is_found_again(kwire: Kwire) -> None:
+    with Broker(nodes=3, topics={"t": 1}, faults=["coordinator:move,after=6"]) as broker:
+        ran = kwire("walk", broker.address, *WALK[:4], "--beats", "4", "--interval", "1ms", columns=120)
+    assert (ran.status, ran.err) == (0, "")
+    assert "note   beat 3 of 4, generation 1: 16 NOT_COORDINATOR" in ran.text
+    assert "ok     beat 4 of 4, generation 1" in ran.text
+    assert "ok     left generation 1" in ran.text
 
 
 def test_breaking_off_leaves_the_group(kwire: Kwire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def metadata(request: Request, state: State) -> Body:
         create = body.get("AllowAutoTopicCreation", True)
         topics = [_asked(state, item, create, operations) for item in asked]
     return {
-        "Brokers": [_broker(node) for node in cluster.addresses()],
+        "Brokers": [_broker(node) for node in cluster.addresses(request.api)],
         "ClusterId": cluster.id,
         "ControllerId": cluster.controller,
         "Topics": topics,
@@ -92,7 +92,7 @@ def describe_cluster(request: Request, state: State) -> Body:
     return {
         "ClusterId": cluster.id,
         "ControllerId": cluster.controller,
-        "Brokers": [_broker(node) for node in cluster.addresses()],
+        "Brokers": [_broker(node) for node in cluster.addresses(request.api)],
         "ClusterAuthorizedOperations": CLUSTER_OPERATIONS if asked else NOT_ASKED,
     }
 
