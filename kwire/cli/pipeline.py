@@ -21,13 +21,22 @@ if TYPE_CHECKING:
 CELL = 40  # columns of a text in a table
 
 
+class Source(click.Path):
+    """A path, or the address of one in a file system that Spark reads."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from kwire.pipeline.addresses import is_elsewhere, local
+
+        return value if is_elsewhere(value) else super().convert(local(value), param, ctx)
+
+
 @click.group(name="pipeline")
 def command() -> None:
     """Captures to tables on Spark, on this machine or on a cluster. Needs kwire[spark] and Java 17 or newer."""
 
 
 @command.command(name="run", short_help="Captures to a folder of tables and rollups.")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(exists=True))
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=Source(exists=True))
 @click.option("-o", "--out", "folder", required=True, metavar="DIR", help="Where they go: DIR/messages/date=…/api=…")
 @click.option("--master", metavar="URL", help="Spark's master, as local[4]; as spark-submit says otherwise.")
 @click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
@@ -54,6 +63,7 @@ def command() -> None:
     metavar="NAME",
     help="parquet, or what the session can write: orc, delta, iceberg.",
 )
+@click.option("--drop-duplicates", is_flag=True, help="What several points captured, once; not with --stream.")
 @click.option("--no-rollups", is_flag=True, help="Only the tables.")
 @click.option("--stream", is_flag=True, help="Files as they arrive in the one SOURCE, a folder; Ctrl-C ends it.")
 @click.option("--available-now", is_flag=True, help="With --stream: those that are there, then end.")
@@ -69,12 +79,13 @@ def command() -> None:
 @connection_options
 def run_command(
     sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
-    form: str, no_rollups: bool, stream: bool, available_now: bool, max_files: int | None, lateness: int,
-    bounds: Bounds,
+    form: str, drop_duplicates: bool, no_rollups: bool, stream: bool, available_now: bool, max_files: int | None,
+    lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
-    The tables are those of kwire table, row for row, however the files are cut into splits.
+    The tables are those of kwire table, row for row, however the files are cut into splits. A SOURCE may be hdfs:, s3a:
+    or whatever else Spark reads here.
     """
     from kwire.pipeline import need_spark
 
@@ -92,6 +103,8 @@ def run_command(
         raise click.UsageError("--stream reads the files of one folder")
     if stream and (form != "parquet" or bodies == "variant"):
         raise click.UsageError("--stream writes Parquet, and bodies as JSON")
+    if stream and drop_duplicates:
+        raise click.UsageError("--drop-duplicates needs all captures at once, and --stream has not")
     spark = session(master)
     try:
         job = Job(tuple(names), bounds.settings(), Bodies(False) if "bodies" in names else None)
@@ -103,7 +116,7 @@ def run_command(
             return _conclude(done, folder)
         done = run(
             spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
-            variant=bodies == "variant",
+            variant=bodies == "variant", drop_duplicates=drop_duplicates,
         )  # fmt: skip
     finally:
         spark.stop()

@@ -12,7 +12,7 @@ from kwire.errors import KwireError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["NoSpark", "need_files", "need_spark", "register"]
+__all__ = ["NoSpark", "need_spark", "register"]
 
 
 class NoSpark(KwireError):
@@ -28,20 +28,9 @@ def need_spark() -> None:
         raise NoSpark("kwire pipeline needs Java 17 or newer: there is no java on PATH, and JAVA_HOME names none")
 
 
-def need_files() -> None:
-    """Raises NoSpark where the package lies in a zip: it could not read the protocol's definitions, and every message
-    would seem to be of an unknown API."""
-    if not os.path.isdir(os.path.dirname(__file__)):
-        raise NoSpark(
-            "kwire lies in a zip, where it cannot read its definitions; let Spark unpack it: "
-            "--archives kwire.zip#kwire_home --conf spark.executorEnv.PYTHONPATH=kwire_home"
-        )
-
-
 def register(spark: SparkSession) -> None:
     """Makes spark.read.format("kwire") known to a session."""
     need_spark()
-    need_files()
     from kwire.pipeline.source import KwireSource
 
     spark.dataSource.register(KwireSource)

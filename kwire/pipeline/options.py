@@ -9,6 +9,7 @@ from ipaddress import ip_address
 
 from kwire.capture.ip import MAPPED
 from kwire.errors import KwireError, UnknownName
+from kwire.pipeline.addresses import is_elsewhere, local
 from kwire.pipeline.increments import LATENESS
 from kwire.pipeline.splits import SIZE
 from kwire.session.reader import Settings
@@ -90,4 +91,6 @@ def _host(text: str) -> tuple[int, int]:
 
 
 def _local(path: str) -> str:
-    return path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+    if is_elsewhere(path):
+        raise OptionError(f"{path} is not on this machine: kwire pipeline run reads it, or contents.from_column")
+    return local(path)

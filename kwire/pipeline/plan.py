@@ -13,6 +13,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from kwire.capture.tcp import Key
+from kwire.pipeline.copies import Origin
 from kwire.pipeline.reading import read, survey
 from kwire.pipeline.remarks import of_chain, of_file
 from kwire.pipeline.residue import Residue, pair, residue
@@ -45,7 +46,7 @@ class Task:
 @dataclass(slots=True)
 class Plan:
     """tasks: what is still to be read; rows: what the stitch made, by table. parts, again: how many there were, and how
-    many were read again; packets: in all; notes: on captures; failed: files that could not be read, with why."""
+    many were read again; packets: in all; failed: files that could not be read, with why; origins: of connections."""
 
     tasks: list[Task] = field(default_factory=list)
     rows: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Plan:
     packets: int = 0
     exchanges: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    origins: list[Origin] = field(default_factory=list)
 
 
 def wanted(names: Iterable[str]) -> Wanted:
@@ -104,9 +106,9 @@ def chains(files: Sequence[list[Survey]]) -> list[list[list[Survey]]]:
 
 def stitch(
     files: Sequence[list[Survey]], names: Iterable[str], settings: Settings, *, bodies: BodyTexts | None = None,
-    window: int | None = None,
+    window: int | None = None, origins: bool = False,
 ) -> Plan:  # fmt: skip
-    """Joins the surveys of all files."""
+    """Joins the surveys of all files. origins: whether to say where connections began."""
     tables, plan = list(dict.fromkeys(names)), Plan()
     good = []
     for surveys in files:
@@ -116,7 +118,9 @@ def stitch(
             plan.failed[surveys[0].split.path] = surveys[0].error
     known: dict[UUID, str] = {}
     while True:
-        made, unknown, learned = _stitched(plan, chains(good) if good else [], tables, settings, bodies, window, known)
+        made, unknown, learned = _stitched(
+            plan, chains(good) if good else [], tables, settings, bodies, window, known, origins
+        )
         if not unknown or learned.keys() <= known.keys():
             made.names = learned
             return made
@@ -125,7 +129,7 @@ def stitch(
 
 def _stitched(
     plan: Plan, joined: list[list[list[Survey]]], tables: list[str], settings: Settings, bodies: BodyTexts | None,
-    window: int | None, known: dict[UUID, str],
+    window: int | None, known: dict[UUID, str], origins: bool,
 ) -> tuple[Plan, bool, dict[UUID, str]]:  # fmt: skip
     def again(made: Survey, keys: set[Key]) -> Iterator[Residue]:
         return residue(placed(made), settings, keys, window)
@@ -135,13 +139,14 @@ def _stitched(
     names, unknown = dict(known), False
     readers: list[Reader] = []
     for chain in joined:
-        stitching = Stitch(settings, builder, again, names, tracking=not builder.fast)
+        stitching = Stitch(settings, builder, again, names, tracking=not builder.fast, origins=origins)
         for surveys in chain:
             stitching.add(surveys)
         stitching.finish()
         readers.append(stitching.reader)
         names.update(stitching.topics.names)
         unknown |= stitching.unknown
+        out.origins += stitching.origins
         out.parts += stitching.out.parts
         out.again += stitching.out.again
         flat = [made for surveys in chain for made in surveys]

@@ -22,7 +22,6 @@ from kwire.capture.packets import Columns, Packets
 from kwire.capture.streams import WRAP, Stream
 from kwire.capture.tcp import Chosen, Key, Segments, read_segments
 from kwire.errors import KwireError
-from kwire.pipeline import need_files
 from kwire.pipeline.far import Finder, leave, long
 from kwire.pipeline.halves import Half
 from kwire.pipeline.parts import IDENTIFYING, Part, exit_of, nothing
@@ -49,7 +48,6 @@ def survey(
     split: Split, settings: Settings, wanted: Wanted, window: int | None = None, builder: Builder | None = None
 ) -> Survey:  # fmt: skip
     """The split's seams. What goes wrong is said in its error. builder: gets rows with names that are not final."""
-    need_files()
     try:
         return _Reading(split, settings, window, wanted=wanted, builder=builder).survey()
     except (KwireError, OSError) as error:

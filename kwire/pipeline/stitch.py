@@ -19,6 +19,7 @@ import numpy as np
 
 from kwire.capture.connections import Connection
 from kwire.capture.tcp import SYN, Key, Segments
+from kwire.pipeline.copies import Origin, origin_of
 from kwire.pipeline.far import fetch
 from kwire.pipeline.parts import Edge, Part, edge_behind, edge_of, follows, join, take_over
 from kwire.pipeline.residue import Residue, pair, together
@@ -77,11 +78,13 @@ class _File:
 
 
 class Stitch:
-    """add(surveys) takes splits in their order, finish() says that no more come. Rows go to the builder."""
+    """add(surveys) takes splits in their order, finish() says that no more come. Rows go to the builder.
+
+    origins: whether it gathers where connections began."""
 
     def __init__(
         self, settings: Settings, builder: Builder, again: Again, names: dict[UUID, str] | None = None,
-        tracking: bool = False,
+        tracking: bool = False, origins: bool = False,
     ) -> None:  # fmt: skip
         self.topics = Topics(self._unknown)
         self.topics.names.update(names or {})
@@ -91,8 +94,9 @@ class Stitch:
         )  # fmt: skip
         self.out = Stitched()
         self._builder, self._again, self._probe = builder, again, Kinds(settings.library)
-        self._settings = settings
+        self._settings, self._tells = settings, origins
         self._before = 0  # packets in the splits before
+        self.origins: list[Origin] = []
 
     def add(self, surveys: Sequence[Survey]) -> None:
         """The splits of a file."""
@@ -122,6 +126,9 @@ class Stitch:
 
     def _ended(self, conversation: Conversation) -> None:
         self._builder.close(conversation)
+        origin = origin_of(conversation) if self._tells else None
+        if origin is not None:
+            self.origins.append(origin)
 
     def _unknown(self, _: Topics) -> None:
         self.unknown = True

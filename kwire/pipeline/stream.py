@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.pipeline import hive
+from kwire.pipeline.addresses import local
 from kwire.pipeline.increments import LATENESS, Advance, State, load
 from kwire.pipeline.job import Job, Surveyed, staging, survey_splits, write_rows
 from kwire.pipeline.plan import Plan, survey_all, wanted
@@ -148,11 +149,3 @@ def run_stream(
     if rollups:
         write_rollups(spark, folder, job.names)
     return stream.outcome
-
-
-def local(path: str) -> str:
-    """A path of Spark's as this machine's."""
-    from urllib.parse import unquote, urlparse
-
-    found = urlparse(path)
-    return unquote(found.path) if found.scheme in ("", "file") else path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwire.codec.library import Library
@@ -15,8 +14,7 @@ from kwire.render.page import Page, page_of
 from kwire.render.versions import accepted, diff_lines
 from kwire.schema.errorcodes import ErrorCode, errors
 from kwire.schema.model import Definition, Field, Message
-
-TYPES = Path(__file__).parent.parent / "schema" / "types.txt"
+from kwire.schema.shipped import folder_of
 
 
 class Answer(NamedTuple):
@@ -265,7 +263,8 @@ def read_types() -> dict[str, tuple[str, str]]:
         text = "\n\n".join(" ".join(part.split()) for part in "\n".join(body).split("\n\n")).strip()
         out.update(dict.fromkeys(words, (title, text)))
 
-    for line in TYPES.read_text("utf-8").splitlines():
+    types = folder_of("kwire.schema") / "types.txt"
+    for line in types.read_text(encoding="utf-8").splitlines():
         if line.startswith("type "):
             end()
             names, _, title = line.removeprefix("type ").partition(" · ")

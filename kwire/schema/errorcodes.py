@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import SchemaError, UnknownName
+from kwire.schema.shipped import folder_of
 
-FILE = Path(__file__).parent / "errors.txt"
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 WORDS = ("retriable", "was", "short", "means", "cause", "cure")
 
 
@@ -30,12 +32,16 @@ class ErrorCode(NamedTuple):
 class ErrorCodes:
     """A table: errors[27], errors["REBALANCE_IN_PROGRESS"], old names too; iterates by code."""
 
-    def __init__(self, file: Path = FILE) -> None:
+    def __init__(self, file: Traversable | None = None) -> None:
         self._file = file
 
     @cached_property
     def _by_code(self) -> dict[int, ErrorCode]:
-        return {error.code: error for error in parse(self._file.read_text("utf-8"))}
+        return {error.code: error for error in parse(self._text())}
+
+    def _text(self) -> str:
+        file = self._file or folder_of("kwire.schema") / "errors.txt"
+        return file.read_text(encoding="utf-8")
 
     @cached_property
     def _by_name(self) -> dict[str, ErrorCode]:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import UnknownName
 from kwire.schema import text
 from kwire.schema.model import Definition, Message
+from kwire.schema.shipped import folder_of, listed
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 HERE = Path(__file__).parent
 
@@ -32,31 +36,28 @@ def fold(name: str) -> str:
 
 
 class Registry:
-    """The definitions of a folder with apis/ and data/; overlay holds ones that stand in front of the files."""
+    """The definitions of a folder with apis/ and data/, kwire's own when none is given; overlay holds ones that stand
+    in front of the files."""
 
-    def __init__(self, folder: Path = HERE, overlay: Iterable[Definition] = ()) -> None:
-        self.folder = folder
-        self._by_key: dict[int, Path] = {}
-        self._by_name: dict[str, Path] = {}
-        for path in sorted((folder / "apis").iterdir()) if (folder / "apis").is_dir() else []:
-            number, _, name = path.stem.partition("_")
-            if path.suffix == ".txt" and number.isdecimal():
+    def __init__(self, folder: Traversable | None = None, overlay: Iterable[Definition] = ()) -> None:
+        self.folder: Traversable = folder_of("kwire.schema") if folder is None else folder
+        self._by_key: dict[int, Traversable] = {}
+        self._by_name: dict[str, Traversable] = {}
+        for stem, path in listed(self.folder / "apis", ".txt").items():
+            number, _, name = stem.partition("_")
+            if number.isdecimal():
                 self._by_key[int(number)] = path
                 self._by_name[fold(name)] = path
-        self._data = {
-            fold(path.stem): path
-            for path in (sorted((folder / "data").iterdir()) if (folder / "data").is_dir() else [])
-            if path.suffix == ".txt"
-        }
+        self._data = {fold(stem): path for stem, path in listed(self.folder / "data", ".txt").items()}
         self._overlay = {fold(definition.name): definition for definition in overlay}
         self._overlay_keys = {definition.key: definition for definition in overlay if definition.is_api}
-        self._read: dict[Path, Definition] = {}
+        self._read: dict[Traversable, Definition] = {}
         self._responses: dict[int, Message] = {}
 
-    def _load(self, path: Path) -> Definition:
+    def _load(self, path: Traversable) -> Definition:
         known = self._read.get(path)
         if known is None:
-            known = self._read[path] = text.parse(path.read_text("utf-8"), path.name)
+            known = self._read[path] = text.parse(path.read_text(encoding="utf-8"), path.name)
         return known
 
     def keys(self) -> list[int]:
@@ -80,7 +81,7 @@ class Registry:
             return None
         if path in self._read:
             return self._read[path].name
-        with path.open(encoding="utf-8") as file:
+        with path.open("r", encoding="utf-8") as file:
             return text.parse_head(file.readline())[0]
 
     def response(self, key: int) -> Message:
@@ -90,7 +91,7 @@ class Registry:
             return self.api(key).messages[1]
         known = self._responses.get(key)
         if known is None:
-            known = self._responses[key] = text.parse_response(path.read_text("utf-8"), path.name)
+            known = self._responses[key] = text.parse_response(path.read_text(encoding="utf-8"), path.name)
         return known
 
     def apis(self) -> Iterator[Definition]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from pathlib import Path
 
 from kwire.errors import UnknownName
+from kwire.schema.shipped import folder_of, listed
 
-REPORTS = Path(__file__).parent / "reports"
 PIECE = re.compile(
     r"""[^'"$/;-]+ | '(?:[^']|'')*' | "(?:[^"]|"")*" | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$
     | (?P<comment>--[^\n]*|/\*.*?\*/) | (?P<end>;) | (?P<open>['"]|/\*) | .""",
@@ -35,18 +34,17 @@ def split(text: str) -> tuple[list[str], str]:
 
 def reports() -> dict[str, str]:
     """Each report's name with what it shows."""
-    return {
-        path.stem: _text(path).partition("\n")[0].removeprefix("--").strip() for path in sorted(REPORTS.glob("*.sql"))
-    }
+    return {name: text.partition("\n")[0].removeprefix("--").strip() for name, text in _texts().items()}
 
 
 def report(name: str) -> str:
     """A report's SQL. Raises UnknownName."""
-    known = {path.stem: path for path in REPORTS.glob("*.sql")}
+    known = _texts()
     if name not in known:
         raise UnknownName("report", name, tuple(difflib.get_close_matches(name, known, 2)))
-    return _text(known[name])
+    return known[name]
 
 
-def _text(path: Path) -> str:
-    return path.read_text("utf-8")
+def _texts() -> dict[str, str]:
+    there = listed(folder_of("kwire.tables") / "reports", ".sql")
+    return {name: path.read_text(encoding="utf-8") for name, path in there.items()}

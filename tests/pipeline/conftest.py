@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import kwire
 from kwire.capture.files import open_capture
 from kwire.capture.save import PcapWriter
 from kwire.capture.source import Source
@@ -135,6 +137,17 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rows, planning.P
 
 def sorted_rows(tables: dict[str, pa.Table]) -> Rows:
     return {name: sorted(map(repr, table.to_pylist())) for name, table in tables.items()}
+
+
+@pytest.fixture(scope="session")
+def zipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as a zip."""
+    root, path = Path(kwire.__file__).parent, tmp_path_factory.mktemp("zip") / "kwire.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        for found in sorted(root.rglob("*")):
+            if found.is_file() and "__pycache__" not in found.parts:
+                file.write(found, Path("kwire") / found.relative_to(root))
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.errors import UnknownName
+from kwire.pipeline.addresses import is_elsewhere, local
 from kwire.pipeline.columns import ddl, narrowed
 from kwire.pipeline.options import OptionError, Options, size_of
 from kwire.tables.columns import COLUMNS
@@ -37,6 +38,7 @@ def test_options_in_any_case() -> None:
     ("given", "said"),
     [
         ({"port": "70000"}, "70000 is no port"),
+        ({"path": "hdfs://name/x.pcap"}, "hdfs://name/x.pcap is not on this machine"),
         ({"host": "kafka"}, "kafka is no address"),
         ({"maxFilesPerTrigger": "few"}, "maxFilesPerTrigger: few is no number"),
     ],
@@ -44,6 +46,18 @@ def test_options_in_any_case() -> None:
 def test_what_options_cannot_be(given: dict[str, str], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         Options.of(given)
+
+
+@pytest.mark.parametrize(
+    ("path", "here"),
+    [
+        ("file:///a%20b#c", "/a%20b#c"), ("file:/a", "/a"), ("a%20b:c", "a%20b:c"), ("C:/x", "C:/x"),
+        ("hdfs://h/x", None), ("s3a://bucket/x", None), ("GS:/x", None),
+    ],
+)  # fmt: skip
+def test_which_paths_are_of_this_machine(path: str, here: str | None) -> None:
+    assert is_elsewhere(path) is (here is None)
+    assert here is None or local(path) == here
 
 
 def test_columns_of_every_table_have_a_type() -> None:

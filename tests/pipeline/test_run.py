@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.pipeline import job as jobs
+from kwire.pipeline.contents import Unreachable, bring
 from kwire.pipeline.job import Job
 from kwire.pipeline.report import NoReport, reports
 from kwire.pipeline.rollups import ROLLUPS, table_of
@@ -179,3 +180,26 @@ def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
 def test_there_is_no_report_without_rollups(tmp_path: Path) -> None:
     with pytest.raises(NoReport, match="no rollups there"):
         list(reports(tmp_path))
+
+
+def test_captures_in_another_file_system_are_brought_here_and_then_cut(
+    spark: Any, tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable[[str], Path],
+    expected: Callable, written: Callable,
+) -> None:  # fmt: skip
+    far = tmp_path / "far"
+    far.mkdir()
+    packets = packets_of(unpacked("kafkajs.pcap"))
+    paths = [save(far / "a %41#b.pcap", packets[:50]), save(far / "c.pcap", packets[50:])]
+    (far / "_SUCCESS").touch()
+    spark.conf.set("fs.viewfs.mounttable.kwire.link./captures", far.as_uri())
+    out = tmp_path / "out"
+    done = run(spark, ["viewfs://kwire/captures"], str(out), Job(FEW), split_size=6000, rollups=False)
+    assert written(out, FEW) == expected(paths, FEW)
+    assert done.splits > 2
+    assert sorted(path.name for path in out.iterdir()) == sorted(FEW)
+    landed = bring(spark, [f"file:{paths[0]}"], str(tmp_path / "landed"))
+    assert [Path(path).name for path in landed] == ["a %41#b.pcap"]
+    assert Path(landed[0]).read_bytes() == paths[0].read_bytes()
+    for source, said in (("viewfs://kwire/captures/none.pcap", "does not exist"), ("nofs://x/y.pcap", "nofs")):
+        with pytest.raises(Unreachable, match=f"{source}: .*{said}"):
+            run(spark, [source], str(out), Job(FEW), rollups=False)

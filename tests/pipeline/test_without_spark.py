@@ -30,13 +30,6 @@ def test_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
         pipeline.need_spark()
 
 
-def test_in_a_zip(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline.need_files()
-    monkeypatch.setattr(pipeline, "__file__", "/somewhere/kwire.zip/kwire/pipeline/__init__.py")
-    with pytest.raises(pipeline.NoSpark, match="lies in a zip"):
-        pipeline.need_files()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,0 +1,191 @@
+"""Connections that several points captured: which are the same, and what of them to leave out.
+
+Points are never merged: each capture that overlaps another in time is read by itself. Afterwards connections are the
+same when both ends are, and the initial sequence numbers where both points saw a SYN; where one did not, when the bytes
+that they saw overlap in both directions, at about the same time. Their frames are the same when they begin at the same
+byte of the same direction. Of frames that are the same one stays: that of the exchange seen as a whole, then one that
+was read well, then that of the point that began first. An exchange, and the rows made of it, stays if a frame of it
+does; a connection's row, if a frame of it does or if no other point has it. What each point says in quality stays, and
+clients counts what all points saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.capture.streams import HALF, WRAP, signed
+from kwire.capture.tcp import Key
+from kwire.errors import KwireError
+from kwire.session.conversation import Conversation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SKEW = 300_000_000_000  # ns by which the clocks of two points may differ
+NEEDED = ("messages", "exchanges")  # tables that tell which frames are the same
+FRAMES = frozenset({"messages", "bodies"})  # with a row for a frame
+FACTS = frozenset({"partitions", "batches", "group_events"})  # with rows of an exchange, which they name by its request
+
+
+class SameNames(KwireError):
+    """Captures of different points have the same name."""
+
+
+class Origin(NamedTuple):
+    """Where a connection's streams begin, the client's first. key: from the client to the broker; syns and zeros: the
+    sequence numbers of the SYN and of the first byte, None where there is none; lengths in bytes; times of the first
+    and the last segment."""
+
+    capture: str
+    connection: str
+    key: Key
+    syns: tuple[int | None, int | None]
+    zeros: tuple[int | None, int | None]
+    lengths: tuple[int, int]
+    times: tuple[int, int]
+
+
+class Copy(NamedTuple):
+    """A connection of which there are several. whose: the same number for all of them; turn: counts them from 0;
+    client, broker: what to add to positions in its streams, so that the same byte has the same in all."""
+
+    capture: str
+    connection: str
+    whose: int
+    turn: int
+    client: int
+    broker: int
+
+
+def named_apart(paths: Iterable[str]) -> None:
+    """Rows name captures by the file's name alone. Raises SameNames."""
+    names: set[str] = set()
+    for path in paths:
+        name = Path(path).name
+        if name in names:
+            raise SameNames(f"two captures are called {name}: their rows could not be told apart, so rename one")
+        names.add(name)
+
+
+def origin_of(conversation: Conversation) -> Origin | None:
+    """None when it is not known who the client is."""
+    connection, client = conversation.connection, conversation.client
+    if client is None:
+        return None
+    mine, other = connection.streams[client], connection.streams[1 - client]
+    key = connection.key if client == 0 else (*connection.key[3:], *connection.key[:3])
+    return Origin(
+        conversation.capture, conversation.name, key, (mine.syn, other.syn), (mine.first, other.first),
+        (mine.position, other.position), (connection.first_time, connection.last_time),
+    )  # fmt: skip
+
+
+def copies(origins: Iterable[Origin]) -> list[Copy]:
+    """The connections that are there more than once."""
+    of: dict[Key, list[list[tuple[Origin, int, int]]]] = {}
+    for origin in sorted(origins, key=lambda found: (found.times[0], found.capture, found.connection)):
+        groups = of.setdefault(origin.key, [])
+        for group in groups:
+            bases = next((at for known in group if (at := _behind(known, origin)) is not None), None)
+            if bases is not None:
+                group.append((origin, *bases))
+                break
+        else:
+            groups.append([(origin, 0, 0)])
+    several = [group for groups in of.values() for group in groups if len(group) > 1]
+    return [
+        Copy(origin.capture, origin.connection, whose, turn, client, broker)
+        for whose, group in enumerate(several)
+        for turn, (origin, client, broker) in enumerate(group)
+    ]
+
+
+def _behind(known: tuple[Origin, int, int], other: Origin) -> tuple[int, int] | None:
+    shifts = shifts_of(known[0], other)
+    return None if shifts is None else (known[1] + shifts[0], known[2] + shifts[1])
+
+
+def shifts_of(one: Origin, other: Origin) -> tuple[int, int] | None:
+    """By how many bytes the other's streams begin behind those of one; None when they are not the same connection.
+
+    Where no SYN tells it, streams of 2 GiB and more are never the same: numbers come again after 4 GiB."""
+    if one.key != other.key or max(one.times[0], other.times[0]) - min(one.times[1], other.times[1]) > SKEW:
+        return None
+    syns = [mine == its for mine, its in zip(one.syns, other.syns, strict=True) if None not in (mine, its)]
+    if not all(syns):
+        return None
+    shifts, met = [0, 0], []
+    for turn, (mine, its) in enumerate(zip(one.zeros, other.zeros, strict=True)):
+        if mine is not None and its is not None:
+            shifts[turn] = shift = signed((its - mine) % WRAP)
+            met.append(max(0, shift) < min(one.lengths[turn], shift + other.lengths[turn]))
+    short = max(*one.lengths, *other.lengths) < HALF
+    return (shifts[0], shifts[1]) if syns or (short and met and all(met)) else None
+
+
+JUDGED = """
+    with seen as (
+      select m.capture, m.connection, m.kind, m.index, c.whose, c.turn, m.quality = 'ok' as fine,
+        m.position + if(m.kind = 'request', c.client, c.broker) as place
+      from {messages} m join {copies} c on m.capture = c.capture and m.connection = c.connection),
+    told as (
+      select seen.*, coalesce(h.whole, false) as whole, h.request_index, h.response_index, h.time, h.correlation_id
+      from seen left join {halves} h on seen.capture = h.capture and seen.connection = h.connection
+        and seen.kind = h.kind and seen.index = h.index)
+    select *, turn = first_value(turn) over (
+      partition by whose, kind, place order by whole desc, fine desc, turn) as stays from told"""
+HALVES = """
+    select e.capture, e.connection, half.kind, half.index, e.request_index, e.response_index, e.time, e.correlation_id,
+      e.outcome = 'no answer wanted' or (e.request_index is not null and e.response_index is not null) as whole
+    from {exchanges} e join {copies} c on e.capture = c.capture and e.connection = c.connection
+    lateral view inline(array(
+      struct('request' as kind, e.request_index as index), struct('response' as kind, e.response_index as index))) half
+    where half.index is not null"""
+GONE = """
+    select capture, connection, request_index, response_index, time, correlation_id from {judged}
+    group by all having not bool_or(stays)"""
+REST = {
+    "exchanges": "t.request_index <=> g.request_index and t.response_index <=> g.response_index",
+    "facts": "t.time <=> g.time and t.correlation_id <=> g.correlation_id",
+    "connections": "true",
+}
+
+
+@contextmanager
+def without_copies(
+    spark: SparkSession, found: Sequence[Copy], table: Callable[[str], DataFrame]
+) -> Iterator[Callable[[str, DataFrame], DataFrame]]:
+    """What to make of each table, by its name. table: gives those NEEDED, as they are."""
+    places = spark.createDataFrame(
+        list(found), "capture string, connection string, whose long, turn long, client long, broker long"
+    ).hint("broadcast")
+    halves = spark.sql(HALVES, exchanges=table("exchanges"), copies=places)
+    judged = spark.sql(JUDGED, messages=table("messages"), copies=places, halves=halves).persist()
+    gone = spark.sql(GONE, judged=judged)
+
+    def rest(name: str, frame: DataFrame) -> DataFrame:
+        if name in FRAMES:
+            twice = judged.where("not stays").select("capture", "connection", "kind", "index")
+            return frame.join(twice, ["capture", "connection", "kind", "index"], "left_anti").select(*frame.columns)
+        if name not in REST and name not in FACTS:
+            return frame
+        lost = gone if name != "connections" else _of_connections(judged)
+        also = REST["facts" if name in FACTS else name]
+        return spark.sql(
+            f"select t.* from {{t}} t left anti join {{g}} g "
+            f"on t.capture = g.capture and t.connection = g.connection and {also}",
+            t=frame, g=lost,
+        )  # fmt: skip
+
+    try:
+        yield rest
+    finally:
+        judged.unpersist()
+
+
+def _of_connections(judged: DataFrame) -> DataFrame:
+    """Those of which no frame stays."""
+    return judged.groupBy("capture", "connection").agg({"stays": "max"}).where("not `max(stays)`")
