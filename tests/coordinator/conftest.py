@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import pytest
@@ -145,6 +145,18 @@ class Lab:
         self.sync(ids[0], self.group.generation, plan)
         self.coordinator.answers()
         return ids
+
+    def in_state(self, state: str) -> Self:
+        """The group of one member, a-1, in this state; none: nobody ever joined."""
+        if state == "none":
+            return self
+        (self.joined if state == "CompletingRebalance" else self.stable)("a")
+        if state == "PreparingRebalance":
+            self.join(version=3, client="b")
+        if state == "Empty":
+            self.leave(("a-1", None))
+        assert self.group.state == state
+        return self
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ ERAS = {"0.9": (0, 9), "0.11": (0, 11), "2.3": (2, 3), "2.7": (2, 7), "3.9": (3,
 
 # state of the group, who beats with which generation: (check number, error) by era
 TABLE = {
-    ("unknown", "a-1", 1): dict.fromkeys(ERAS, (5, 25)),
+    ("none", "a-1", 1): dict.fromkeys(ERAS, (5, 25)),
     ("Empty", "a-1", 2): {**dict.fromkeys(ERAS, (7, 25)), "0.9": (6, 27), "0.11": (6, 25)},
     ("PreparingRebalance", "a-1", 1): dict.fromkeys(ERAS, (6, 27)),
     ("PreparingRebalance", "ghost", 1): {**dict.fromkeys(ERAS, (7, 25)), "0.9": (6, 27)},
@@ -29,32 +29,18 @@ TABLE = {
 CASES = [(era, *case, *expected) for case, by_era in TABLE.items() for era, expected in by_era.items()]
 
 
-def in_state(lab: Make, state: str, **settings: Any) -> Any:
-    """A coordinator whose group of one member, a-1, is in the state."""
-    made = lab(**settings)
-    if state == "unknown":
-        return made
-    (made.joined if state == "CompletingRebalance" else made.stable)("a")
-    if state == "PreparingRebalance":
-        made.join(version=3, client="b")
-    if state == "Empty":
-        made.leave(("a-1", None))
-    assert made.group.state == state
-    return made
-
-
 @pytest.mark.parametrize(("era", "state", "member", "generation", "number", "error"), CASES)
 def test_which_check_decides(
     lab: Make, era: str, state: str, member: str, generation: int, number: int, error: int
 ) -> None:
-    answer = in_state(lab, state, era=ERAS[era]).beat(member, generation)
+    answer = lab(era=ERAS[era]).in_state(state).beat(member, generation)
     assert (answer.check.number, answer.check.error, answer.body["ErrorCode"]) == (number, error, error)
 
 
 @pytest.mark.parametrize(
     ("state", "member", "generation", "why"),
     [
-        ("unknown", "a-1", 1, "this coordinator knows no group g"),
+        ("none", "a-1", 1, "this coordinator knows no group g"),
         ("PreparingRebalance", "a-1", 1, "group g is PreparingRebalance, 1 of 2 members have joined"),
         ("Stable", "ghost", 1, "ghost is no member of group g"),
         ("Stable", "a-1", 7, "generation 7, the group is at 1"),
@@ -62,7 +48,7 @@ def test_which_check_decides(
     ],
 )
 def test_the_reason_has_the_values_compared(lab: Make, state: str, member: str, generation: int, why: str) -> None:
-    assert in_state(lab, state).beat(member, generation).check.why == why
+    assert lab().in_state(state).beat(member, generation).check.why == why
 
 
 @pytest.mark.parametrize(
@@ -95,7 +81,7 @@ def test_static_members(
     ],
 )
 def test_what_keeps_a_member_alive(lab: Make, state: str, era: tuple[int, int], kept: bool) -> None:
-    made = in_state(lab, state, era=era)
+    made = lab(era=era).in_state(state)
     made.wait(6_000)
     made.beat("a-1", 1)
     made.wait(6_000)
@@ -117,7 +103,7 @@ def test_what_keeps_a_member_alive(lab: Make, state: str, era: tuple[int, int], 
     ],
 )
 def test_gates(lab: Make, switch: str, era: tuple[int, int], number: int, error: int) -> None:
-    made = in_state(lab, "Stable", era=era)
+    made = lab(era=era).in_state("Stable")
     changes = {"may": lambda *_: False, "active": False, "owns": lambda _: False, "loading": {"g"}}
     for each in switch.split():
         setattr(made.coordinator, each, changes[each])
@@ -126,7 +112,7 @@ def test_gates(lab: Make, switch: str, era: tuple[int, int], number: int, error:
 
 
 def test_while_loading_the_answer_is_blind_and_counts_for_nothing(lab: Make) -> None:
-    made = in_state(lab, "Stable")
+    made = lab().in_state("Stable")
     made.coordinator.loading = {"g"}
     made.wait(5_000)
     assert made.beat("a-1", 1).check.why == "group g is being loaded: answered blindly"
@@ -139,7 +125,7 @@ def test_an_empty_group_id_is_refused(lab: Make) -> None:
 
 
 def test_a_heartbeat_moves_the_deadline_by_the_session_timeout(lab: Make) -> None:
-    made = in_state(lab, "Stable")
+    made = lab().in_state("Stable")
     made.wait(4_000)
     made.beat("a-1", 1)
     member = made.group.members["a-1"]

@@ -54,21 +54,9 @@ COMMITS = [
 ]
 
 
-def in_state(lab: Make, state: str, **settings: Any) -> Any:
-    made = lab(**settings)
-    if state == "none":
-        return made
-    (made.joined if state == "CompletingRebalance" else made.stable)("a")
-    if state == "PreparingRebalance":
-        made.join(version=3, client="b")
-    if state == "Empty":
-        made.leave(("a-1", None))
-    return made
-
-
 @pytest.mark.parametrize(("state", "member", "generation", "version", "code"), COMMITS)
 def test_who_may_commit(lab: Make, state: str, member: str, generation: int, version: int, code: int) -> None:
-    made = in_state(lab, state)
+    made = lab().in_state(state)
     answer = made.commit(member, generation, version)
     assert error(answer) == answer.check.error == code
     assert (made.coordinator.offsets.holds("g")) == (code == 0)
@@ -82,7 +70,7 @@ def test_a_group_that_is_not_there_before_4_0(lab: Make, era: tuple[int, int], c
 
 @pytest.mark.parametrize(("era", "code"), [((4, 3), 25), ((2, 3), 27)])
 def test_completing_was_asked_first_before_2_4(lab: Make, era: tuple[int, int], code: int) -> None:
-    assert error(in_state(lab, "CompletingRebalance", era=era).commit("ghost", 1)) == code
+    assert error(lab(era=era).in_state("CompletingRebalance").commit("ghost", 1)) == code
 
 
 @pytest.mark.parametrize(("member", "instance", "code"), [("i-1", "i", 0), ("x", "i", 82), ("i-1", "j", 25)])
@@ -93,7 +81,7 @@ def test_static_members_commit(lab: Make, member: str, instance: str, code: int)
 
 
 def test_a_commit_keeps_a_member_alive(lab: Make) -> None:
-    made = in_state(lab, "Stable")
+    made = lab().in_state("Stable")
     made.wait(9_000)
     made.commit("a-1", 1)
     made.wait(9_000)
@@ -132,13 +120,13 @@ def test_commit_and_fetch_in_every_version(lab: Make, version: int) -> None:
     ],
 )
 def test_partitions_that_are_not_there(lab: Make, version: int, topic: dict[str, Any], index: int, code: int) -> None:
-    made = in_state(lab, "Stable")
+    made = lab().in_state("Stable")
     answer = made.commit("ghost", 5, version, Topics=[{**topic, "Partitions": [part(index)]}])
     assert error(answer) == code
 
 
 def test_topics_are_judged_one_by_one(lab: Make) -> None:
-    made = in_state(lab, "Stable")
+    made = lab().in_state("Stable")
     topics = [
         {"Name": "orders", "Partitions": [part(0), part(9), part(1, metadata="x" * 4097), part(2, metadata=None)]},
         {"Name": "ghost", "Partitions": [part(0)]},
@@ -271,7 +259,7 @@ def test_a_later_plain_commit_wins(lab: Make) -> None:
     ],
 )
 def test_who_may_commit_in_a_transaction(lab: Make, state: str, member: str, generation: int, code: int) -> None:
-    made = in_state(lab, state)
+    made = lab().in_state(state)
     assert txn(made, MemberId=member, GenerationIdOrMemberEpoch=generation) == code
 
 
