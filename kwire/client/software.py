@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+from kwire import __version__
 
-NAME = "kwire"
-try:
-    VERSION = version(NAME)
-except PackageNotFoundError:  # run from a folder
-    VERSION = "0"
-SAID = {"ClientSoftwareName": NAME, "ClientSoftwareVersion": VERSION}
+SAID = {"ClientSoftwareName": "kwire", "ClientSoftwareVersion": __version__}
