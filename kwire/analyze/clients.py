@@ -12,6 +12,7 @@ from kwire.records.compression import name_of
 if TYPE_CHECKING:
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange, Message
+    from kwire.session.kinds import Kind
 
 PRODUCE = 0
 MAGIC_AT = 16  # of a batch or a wrapped message alike
@@ -45,9 +46,35 @@ class Client:
     last_time: int = 0
 
     @property
+    def names(self) -> tuple[str, str, str]:
+        """By which clients are put in order."""
+        return self.client_id or "", self.software or "", self.software_version or ""
+
+    @property
     def is_broker(self) -> bool:
         """Whether it is a broker that speaks to itself or to another one."""
         return self.client_id is not None and bool(BROKERS.search(self.client_id))
+
+    def meet(
+        self, conversation: Conversation, kind: Kind | None, exchanges: int, errors: int, first: int, last: int
+    ) -> None:
+        """Counts exchanges of a kind in a conversation: how many there were, how many with an error, and the times of
+        the first and the last request."""
+        identity, (address, broker) = conversation.identity, conversation.ends
+        self.addresses[address.rpartition(":")[0].strip("[]")] += exchanges
+        self.brokers[broker] += exchanges
+        self.connections.add(f"{conversation.capture} {conversation.name}")
+        self.exchanges += exchanges
+        self.errors += errors
+        self.first_time = min(self.first_time, first)
+        self.last_time = max(self.last_time, last)
+        if identity.mechanism:
+            self.mechanisms.add(identity.mechanism)
+        if identity.principal:
+            self.principals.add(identity.principal)
+        if kind is not None:
+            self.versions.setdefault(kind.api, set()).add(kind.version)
+            self.keys[kind.api] = kind.key
 
     def merge(self, other: Client) -> None:
         """Adds what was seen of the same client elsewhere."""
@@ -73,8 +100,8 @@ class Client:
             "connections": len(self.connections), "exchanges": self.exchanges, "errors": self.errors,
             "first_time": self.first_time, "last_time": self.last_time,
             "versions": {api: sorted(found) for api, found in sorted(self.versions.items(), key=self._key)},
-            "compression": dict(self.compressions.most_common()), "sasl_mechanisms": sorted(self.mechanisms),
-            "principals": sorted(self.principals),
+            "compression": dict(sorted(self.compressions.items(), key=lambda codec: (-codec[1], codec[0]))),
+            "sasl_mechanisms": sorted(self.mechanisms), "principals": sorted(self.principals),
         }  # fmt: skip
 
     def _key(self, item: tuple[str, set[int]]) -> int:
@@ -109,15 +136,15 @@ class Clients:
         for other in others:
             key = other.client_id, other.software, other.software_version
             known = self._found.get(key)
-            if known is None:
-                self._found[key] = other
-            else:
+            if known is not None:
                 known.merge(other)
+            elif len(self._found) < MOST:
+                self._found[key] = other
 
     @property
     def found(self) -> list[Client]:
-        """All clients, the brokers' own last, then by client id."""
-        return sorted(self._found.values(), key=lambda client: (client.is_broker, client.client_id or ""))
+        """All clients, the brokers' own last, then by client id and software."""
+        return sorted(self._found.values(), key=lambda client: (client.is_broker, *client.names))
 
     @property
     def secured(self) -> list[Secured]:
@@ -136,23 +163,9 @@ class Clients:
             if len(self._found) >= MOST:
                 return
             client = self._found[key] = Client(*key, first_time=request.time)
-        address, broker = conversation.ends
-        client.addresses[address.rpartition(":")[0].strip("[]")] += 1
-        client.brokers[broker] += 1
-        client.connections.add(f"{conversation.capture} {conversation.name}")
-        client.exchanges += 1
-        client.errors += exchange.error is not None
-        client.first_time = min(client.first_time, request.time)
-        client.last_time = max(client.last_time, request.time)
-        if identity.mechanism:
-            client.mechanisms.add(identity.mechanism)
-        if identity.principal:
-            client.principals.add(identity.principal)
-        if request.api is not None:
-            client.versions.setdefault(request.api.api, set()).add(request.api.version)
-            client.keys[request.api.api] = request.api.key
-            if request.api.key == PRODUCE:
-                client.compressions.update(_compressions(request))
+        client.meet(conversation, request.api, 1, int(exchange.error is not None), request.time, request.time)
+        if request.api is not None and request.api.key == PRODUCE:
+            client.compressions.update(compressions(request))
 
     def close(self, conversation: Conversation) -> None:
         """A connection that is over: of TLS all that can be told."""
@@ -168,7 +181,7 @@ class Clients:
             found.alerts[verdict.answer] += 1
 
 
-def _compressions(request: Message) -> list[str]:
+def compressions(request: Message) -> list[str]:
     """The codec of the first batch of each partition."""
     body = request.body() or {}
     out = []

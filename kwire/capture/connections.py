@@ -89,10 +89,10 @@ class Connections:
 
     def feed(self, segments: Segments, sweep: bool = True) -> Iterator[Connection]:
         """Adds a block of segments. sweep: what is closed or idle is ended too."""
-        if not len(segments):
+        if not len(segments) and segments.now is None:
             return
         block = _Block(segments)
-        self.now = max(self.now, int(segments.time.max()))
+        self.now = max(self.now, int(segments.time.max(initial=0)), segments.now or 0)
         touched: dict[int, Connection] = {}
         done: set[int] = set()
         for flow, key in enumerate(segments.keys):
@@ -180,11 +180,11 @@ class Connections:
         low, high = block.bounds[flow], block.bounds[flow + 1]
         _note(connection, block.first_times[flow], block.last_times[flow], high - low)
         for at in block.syns.get(flow, ())[:1]:
-            connection.open(side, block.seqs[at], block.flags[at], block.numbers[at])
+            connection.open(side, int(block.seqs[at]), int(block.flags[at]), block.numbers[at])
         data = low + block.bare[flow]
         plain = data < high and block.plain(data, high)
         if stream.next is None and plain:
-            stream.next = stream.first = block.seqs[data]
+            stream.next = stream.first = int(block.seqs[data])
         if plain and not stream.held and stream.next == block.seqs[data]:
             stream.extend(*block.joined(data, high, stream.position))
         elif data < high:
@@ -204,21 +204,21 @@ class Connections:
         Gives the connections that ended, and the one that goes on. first: the side of the first flow."""
         ended = []
         places = [
-            (block.order[at], at, first ^ turn)
+            (int(block.order[at]), at, first ^ turn)
             for turn, flow in enumerate(flows)
             for at in range(block.bounds[flow], block.bounds[flow + 1])
         ]
         runs: tuple[list[Run], list[Run]] = [], []
         controls: list[tuple[int, int]] = []
         for _, at, side in sorted(places):
-            seq = block.seqs[at]
-            if block.flags[at] & SYN:
-                if _begins_anew(connection, side, seq, runs[side], block.flags[at] & ACK > 0):
+            seq, flags = int(block.seqs[at]), int(block.flags[at])
+            if flags & SYN:
+                if _begins_anew(connection, side, seq, runs[side], flags & ACK > 0):
                     self._settle(connection, runs, controls, block)
                     runs, controls = ([], []), []
                     ended.append(self._end(connection))
                     connection = self._register(Connection(connection.key, connection.ends, connection.epoch + 1))
-                connection.open(side, seq, block.flags[at], block.numbers[at])
+                connection.open(side, seq, flags, block.numbers[at])
                 seq = (seq + 1) % WRAP
             _note(connection, block.times[at], block.times[at], 1)
             if block.lengths[at]:
@@ -296,10 +296,10 @@ def _note(connection: Connection, first: int, last: int, segments: int) -> None:
 
 
 def _control(connection: Connection, side: int, block: _Block, at: int) -> None:
-    flags = block.flags[at]
+    flags = int(block.flags[at])
     if flags & FIN:
         connection.fins |= 1 << side
-        connection.streams[side].close((block.seqs[at] + block.lengths[at] + (flags & SYN > 0)) % WRAP)
+        connection.streams[side].close((int(block.seqs[at] + block.lengths[at]) + (flags & SYN > 0)) % WRAP)
     if flags & RST:
         connection.reset = True
 
@@ -315,7 +315,7 @@ def _pair(key: Key) -> Key:
 class _Block:
     """Segments sorted by flow and within it by sequence number, those without bytes first.
 
-    As lists, since the slow path reads single ones, the fast one runs of them."""
+    What pieces are made of is in lists."""
 
     def __init__(self, segments: Segments) -> None:
         bare, first = segments.length == 0, np.zeros(len(segments.keys), np.int64)
@@ -327,14 +327,14 @@ class _Block:
         time = segments.time[order]
         follows = np.zeros(len(order), np.int64)  # 1 where a segment does not follow the one before it
         follows[1:] = seq[1:] != (seq[:-1] + length[:-1]) % WRAP
-        self._holes = np.cumsum(follows).tolist()
+        self._holes = np.cumsum(follows)
         cut = have < length
         follows[1:] |= cut[:-1]
         self._splits: list[int] = np.flatnonzero(follows).tolist()
-        self._cuts = np.concatenate(([0], np.cumsum(cut))).tolist()
+        self._cuts = np.concatenate(([0], np.cumsum(cut)))
         sums = np.cumsum(length)
         self._before = sums - length
-        self._sums = [0, *sums.tolist()]
+        self._sums = np.concatenate(([0], sums))
         bounds = np.searchsorted(flow, np.arange(len(segments.keys) + 1))
         self.bounds: list[int] = bounds.tolist()
         self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
@@ -347,10 +347,7 @@ class _Block:
         self.controls: dict[int, list[int]] = {}
         for at in np.flatnonzero(flags & (FIN | RST)).tolist():
             self.controls.setdefault(int(flow[at]), []).append(at)
-        self.order: list[int] = order.tolist()
-        self.seqs: list[int] = seq.tolist()
-        self.lengths: list[int] = length.tolist()
-        self.flags: list[int] = flags.tolist()
+        self.order, self.seqs, self.lengths, self.flags = order, seq, length, flags
         self.times: list[int] = time.tolist()
         self.numbers: list[int] = segments.number[order].tolist()
         self._starts: list[int] = start.tolist()
@@ -367,7 +364,7 @@ class _Block:
         if not syns:
             return True
         follows = data == self.bounds[flow + 1] or self.seqs[data] == (self.seqs[syns[0]] + 1) % WRAP
-        return len(syns) == 1 and not self.lengths[syns[0]] and follows
+        return bool(len(syns) == 1 and not self.lengths[syns[0]] and follows)
 
     def plain(self, low: int, high: int) -> bool:
         """Whether the segments follow each other and are whole."""
@@ -387,8 +384,8 @@ class _Block:
         """The segments in runs that follow each other."""
         first, last = bisect_right(self._splits, low), bisect_left(self._splits, high)
         ends = [low, *self._splits[first:last], high]
-        return [self.run(start, end, self.seqs[start]) for start, end in pairwise(ends)]
+        return [self.run(start, end, int(self.seqs[start])) for start, end in pairwise(ends)]
 
     def run(self, low: int, high: int, seq: int) -> Run:
         data, offsets, times, numbers = self.joined(low, high, 0)
-        return Run(seq, data, self._sums[high] - self._sums[low], offsets, times, numbers)
+        return Run(seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers)

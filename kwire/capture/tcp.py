@@ -28,7 +28,8 @@ class Segments:
     """Segments that carry bytes or open or close a connection, in the order of the capture.
 
     number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
-    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys.
+    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the latest
+    time of the block that these were chosen from, where they are not all of it.
     """
 
     buffer: memoryview
@@ -41,6 +42,7 @@ class Segments:
     length: Ints
     flow: NDArray[np.intp]
     keys: list[Key]
+    now: int | None = None
 
     def __len__(self) -> int:
         return len(self.number)
@@ -76,16 +78,14 @@ def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Cho
 class Chosen:
     """Which connections are looked at: those with one of the ports and one of the hosts (none given: all).
 
-    hosts are addresses as (high, low). share: (i, n), only every n-th connection, the i-th of each n, the same ones in
-    every process."""
+    hosts are addresses as (high, low)."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
-    share: tuple[int, int] | None = None
 
     def mask(self, found: Datagrams, source_port: Ints, target_port: Ints) -> NDArray[np.bool_] | bool:
         """Of each segment whether it is wanted."""
-        if not self.ports and not self.hosts and self.share is None:
+        if not self.ports and not self.hosts:
             return True
         out = np.ones(len(source_port), bool)
         if self.ports:
@@ -97,12 +97,6 @@ class Chosen:
                 near |= (found.source_high == np.uint64(high)) & (found.source == np.uint64(low))
                 near |= (found.target_high == np.uint64(high)) & (found.target == np.uint64(low))
             out &= near
-        if self.share is not None:
-            number, of = self.share
-            both = (found.source ^ found.target) * np.uint64(31) + (source_port ^ target_port).astype(np.uint64)
-            with np.errstate(over="ignore"):  # ephemeral ports are often all even: the upper bits must decide
-                both = (both * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
-            out &= both % np.uint64(of) == np.uint64(number)
         return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce, wraps
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from kwire.session.select import Selection
 
 Command = Callable[..., Any]
+LITTLE = 16 << 20  # bytes of captures that are not worth a second process
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1, 64), metavar="N",
+    help="Processes that follow connections; as many as there are cores otherwise, one for captures below 16 MiB.",
+)  # fmt: skip
 
 
 def connection_options(command: Command) -> Command:
@@ -244,6 +250,15 @@ def fewer_collections() -> None:
     """A capture makes objects by the million and no cycles: looking for those takes a sixth of the time."""
     gc.freeze()
     gc.set_threshold(200_000, 20, 50)
+
+
+def processes(paths: Sequence[str | Path], asked: int | None) -> int:
+    """How many are to read captures: as many as was asked for, else as there are cores, and one where it is little.
+
+    One reads what cannot be read twice: of names of topics, others might have seen what one needs."""
+    if not hasattr(os, "fork") or not all(map(os.path.isfile, paths)):
+        return 1
+    return asked or (1 if sum(map(os.path.getsize, paths)) < LITTLE else os.cpu_count() or 1)
 
 
 class Progress:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import math
 import os
@@ -15,8 +14,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.captures import Bounds, Progress, conclude, connection_options, fewer_collections, open_captures
-from kwire.cli.table import Missing
+from kwire.cli.arrow import need
+from kwire.cli.captures import (
+    Bounds,
+    Progress,
+    conclude,
+    connection_options,
+    fewer_collections,
+    jobs_option,
+    open_captures,
+    processes,
+)
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -42,10 +50,11 @@ SHOWN = 100  # rows of a table on a terminal
     "--rows", type=click.IntRange(0), metavar="N", help="At most N rows of a table; 0 all, as a pipe gets them anyway."
 )
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
+@jobs_option
 @connection_options
 def command(
     words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Path | None, rows: int | None,
-    show_secrets: bool, bounds: Bounds,
+    show_secrets: bool, jobs: int | None, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality and
     bodies are tables, as kwire table --columns describes them. The SQL is DuckDB's.
@@ -62,13 +71,13 @@ def command(
         raise click.UsageError("needs a QUERY or --report NAME, or a terminal to ask at")
     if "-" in paths and query is None:
         raise click.UsageError("stdin is the capture: needs a QUERY or --report NAME")
-    if not all(map(importlib.util.find_spec, ("pyarrow", "duckdb"))):
-        raise Missing("kwire sql needs pyarrow and duckdb: pip install 'kwire[table]'")
+    need("pyarrow", "duckdb", command="kwire sql")
     fewer_collections()  # before DuckDB comes, which complains at exit of what was not collected
     from kwire.render.bodies import Bodies
     from kwire.tables.query import Session
 
-    session = Session(open_captures(paths), bounds.settings(), Bodies(show_secrets))
+    there = open_captures(paths)
+    session = Session(there, bounds.settings(), Bodies(show_secrets), processes(there, jobs))
     if query is None and sys.stdin.isatty():
         from kwire.cli.prompt import Prompt
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Bounds, Progress, connection_options, fewer_collections, open_captures
-from kwire.errors import Exit, KwireError
+from kwire.cli.arrow import need
+from kwire.cli.captures import (
+    Bounds,
+    Progress,
+    conclude,
+    connection_options,
+    fewer_collections,
+    jobs_option,
+    open_captures,
+    processes,
+)
+from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.session.reader import Settings
     from kwire.session.record import BodyTexts
-    from kwire.tables.writer import Files
-
-NEEDED = "kwire table needs pyarrow: pip install 'kwire[table]'"
-
-
-class Missing(KwireError):
-    """A package that an extra brings is not there."""
 
 
 @click.command()
@@ -45,9 +46,7 @@ class Missing(KwireError):
     help="The form of the files.",
 )
 @click.option("--bodies", is_flag=True, help="The table bodies too: every body as JSON.")
-@click.option(
-    "--jobs", type=click.IntRange(1, 64), metavar="N", help="Processes; as many as there are cores otherwise."
-)
+@jobs_option
 @click.option("--columns", "listing", is_flag=True, help="The tables and their columns, and no files.")
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @connection_options
@@ -66,57 +65,32 @@ def command(
     names = _names(chosen, bodies)
     limits = bounds.settings()
     texts = Bodies(show_secrets) if "bodies" in names else None
-    many = 1 if "-" in paths or bounds.schema else jobs or os.cpu_count() or 1
+    need("pyarrow", command="kwire table")
     fewer_collections()
-    if importlib.util.find_spec("pyarrow") is None:
-        raise Missing(NEEDED)
-    return _write(open_captures(paths), folder, names, form, limits, many, texts)
+    there = open_captures(paths)
+    return _write(there, folder, names, form, limits, processes(there, jobs), texts)
 
 
 def _write(
     paths: list[str | Path], folder: Path, names: list[str], form: str, bounds: Settings, jobs: int,
     texts: BodyTexts | None,
 ) -> int:  # fmt: skip
+    from kwire.tables.jobs import build_with_jobs
     from kwire.tables.writer import Files
 
-    files = Files(folder, names, form)
+    files, progress = Files(folder, names, form), Progress(True)
     try:
-        if jobs > 1:
-            from kwire.tables.jobs import build_with_jobs
-
-            progress = Progress(True)
-            try:
-                outcome = build_with_jobs(paths, names, files.write, bounds, jobs, texts, progress.show)
-            finally:
-                progress.stop()
-            notes, exchanges = outcome.notes, outcome.exchanges
-        else:
-            notes, exchanges = _alone(paths, names, files, bounds, texts)
+        reading, exchanges = build_with_jobs(paths, names, files.write, bounds, jobs, texts, progress)
         files.close()
     except BaseException:
         files.abandon()
         raise
-    for note in notes[:20]:
-        print(f"kwire: {note}", file=sys.stderr)
-    said = ", ".join(f"{count:,} {name}" for name, count in files.rows.items())
-    print(f"kwire: {said} to {folder}", file=sys.stderr)
-    return Exit.OK if exchanges else Exit.NOT_KAFKA
-
-
-def _alone(
-    paths: list[str | Path], names: list[str], files: Files, bounds: Settings, texts: BodyTexts | None
-) -> tuple[list[str], int]:
-    """In this process alone; notes on the captures, and how many exchanges there were."""
-    from kwire.tables.build import Builder, read_into
-
-    progress = Progress(True)
-    try:
-        builder = Builder(names, files.write, texts)
-        reading = read_into(builder, paths, bounds, progress)
-        builder.finish(reading)
     finally:
         progress.stop()
-    return reading.notes, builder.exchanges
+    status = conclude(reading, exchanges > 0, False)
+    said = ", ".join(f"{count:,} {name}" for name, count in files.rows.items())
+    print(f"kwire: {said} to {folder}", file=sys.stderr)
+    return status
 
 
 def _names(chosen: str | None, bodies: bool) -> list[str]:

@@ -29,6 +29,7 @@ LEAST = 4  # pairs of a connection that are worth it
 SPECIAL = (17, 18, 36)  # what says who the client is: the conversation must see it
 
 size_at = Struct(">i").unpack_from
+name_of = Struct(">hh").unpack  # key and version
 
 
 @dataclass(slots=True, eq=False)
@@ -82,27 +83,30 @@ class _Job:
 
     conversation: Conversation
     pieces: tuple[Piece, Piece]
-    offsets: tuple[list[int], list[int]]
+    offsets: tuple[Ints, Ints]
     ends: tuple[int, int]
 
 
 class Bulk:
-    """offer() collects, run() reads what was collected. accepts says which kinds need not be seen by a conversation."""
+    """offer() collects, run() reads what was collected. accepts says which kinds need not be seen by a conversation.
 
-    def __init__(self, kinds: Kinds, accepts: Callable[[Kind], bool]) -> None:
-        self._kinds, self._accepts = kinds, accepts
+    scans: whether bodies are walked over. Without, no error is counted, and a body that is malformed stays where frames
+    are regular: that changes nothing else, since pairing rests on sizes, headers and acks alone."""
+
+    def __init__(self, kinds: Kinds, accepts: Callable[[Kind], bool], scans: bool = True) -> None:
+        self._kinds, self._accepts, self._scans = kinds, accepts, scans
         self._jobs: list[_Job] = []
 
     def offer(self, conversation: Conversation, requests: Piece, responses: Piece, max_size: int) -> bool:
         """Takes both pieces, whose first bytes are those of frames; False when there is too little in them."""
-        asked = _frames(requests.data, max_size)
-        answered = _frames(responses.data, max_size) if asked and len(asked) > LEAST else None
+        asked = _frames(requests, max_size)
+        answered = _frames(responses, max_size) if asked is not None and len(asked) > LEAST else None
         if asked is None or answered is None:
             return False
         pairs = min(len(asked), len(answered)) - 1  # the last offset is the end
         if pairs < LEAST:
             return False
-        ends = asked[pairs], answered[pairs]
+        ends = int(asked[pairs]), int(answered[pairs])
         self._jobs.append(_Job(conversation, (requests, responses), (asked[:pairs], answered[:pairs]), ends))
         return True
 
@@ -118,7 +122,9 @@ class Bulk:
         requests, responses = _sides(jobs, owner, data)
         batch, fine = self._read(jobs, owner, buffer, data, requests, responses)
         regular = np.bincount(owner[~fine], minlength=len(jobs)) == 0
-        for job, good in zip(jobs, regular.tolist(), strict=True):
+        for at, (job, good) in enumerate(zip(jobs, regular.tolist(), strict=True)):
+            if good and not job.conversation.clients:
+                _name_client(batch, at)
             job.conversation.after_bulk(job.pieces, len(job.offsets[0]), job.ends if good else (0, 0))
         if regular.all():
             return batch
@@ -144,7 +150,7 @@ class Bulk:
         client = np.where(client > 0x7FFF, client - 0x10000, client)
         fine &= (client >= -1) & (client <= requests.size - 10)
         which, kind = np.unique(name, return_inverse=True)
-        kinds = [self._kinds.of(value >> 16, value & 0xFFFF) for value in which.tolist()]
+        kinds = [self._kinds.of(*name_of(value.to_bytes(4, "big"))) for value in which.tolist()]
         body, answer = asked + 14 + np.maximum(client, 0), answered + 8
         ends = asked + 4 + requests.size, answered + 4 + responses.size
         first, errors = np.zeros(len(kind), np.int64), np.zeros(len(kind), np.int64)
@@ -166,6 +172,8 @@ class Bulk:
                 answer[rows] += 1
             if found.key == PRODUCE:
                 fine[rows] &= _acks(found.version, data, body[rows]) != 0
+            if not self._scans:
+                continue
             for plan, scan, starts, limits in (
                 (found.plan("request"), found.scan_request, body, ends[0]),
                 (found.plan("response"), found.scan_response, answer, ends[1]),
@@ -194,9 +202,45 @@ class Bulk:
         return batch, fine
 
 
-def _frames(data: bytes, max_size: int) -> list[int] | None:
-    """The offsets of the whole frames in data, and behind them where the last one ends; None when a size cannot be."""
-    out, pos, length = [0], 0, len(data)
+def _name_client(batch: Batch, conversation: int) -> None:
+    """Tells a conversation the first client id that its requests name."""
+    rows = np.flatnonzero((batch.conversation == conversation) & (batch.client_length >= 0))
+    for row in rows[:1].tolist():
+        start = int(batch.client_start[row])
+        name = batch.buffer[start : start + int(batch.client_length[row])]
+        batch.conversations[conversation].clients[name] = name.decode("utf-8", "surrogateescape")
+
+
+def _frames(piece: Piece, max_size: int) -> Ints | None:
+    """The offsets of the whole frames in a piece, and behind them where the last one ends; None when a size is none."""
+    begun = _aligned(piece, max_size)
+    rest = _followed(piece.data, int(begun[-1]), max_size)
+    return None if rest is None else np.concatenate((begun[:-1], np.array(rest, np.int64)))
+
+
+def _aligned(piece: Piece, max_size: int) -> Ints:
+    """The offsets of the first frames, as long as each begins with a packet, which is usual, and of what is behind."""
+    data = piece.data
+    starts = np.maximum(np.array(piece.starts, np.int64) - piece.position, 0)
+    starts = starts[: np.searchsorted(starts, len(data) - 3)]
+    if not len(starts) or starts[0]:
+        return np.zeros(1, np.int64)
+    sizes = np.ndarray((len(data) - 3,), ">u4", data, strides=(1,))[starts].astype(np.int64)
+    ends = starts + 4 + sizes
+    following = np.searchsorted(starts, ends)
+    fits = (sizes > 0) & (sizes <= max_size) & (starts[np.minimum(following, len(starts) - 1)] == ends)
+    if fits[:-1].all() and (following[:-1] == np.arange(1, len(starts))).all():
+        return starts
+    out, at = [0], 0
+    while fits[at]:
+        at = following[at]
+        out.append(at)
+    return starts[out]
+
+
+def _followed(data: bytes, pos: int, max_size: int) -> list[int] | None:
+    """As _frames from pos on, one by one."""
+    out, length = [pos], len(data)
     append = out.append
     while pos + 4 <= length:
         (size,) = size_at(data, pos)
@@ -224,7 +268,7 @@ def _sides(jobs: list[_Job], owner: Ints, data: Columns) -> tuple[Side, Side]:
     rank = np.arange(len(owner)) - np.repeat(np.cumsum(np.bincount(owner)) - np.bincount(owner), np.bincount(owner))
     sides = []
     for turn in (0, 1):
-        offset = np.concatenate([job.offsets[turn] for job in jobs]).astype(np.int64)
+        offset = np.concatenate([job.offsets[turn] for job in jobs])
         base = bases[turn::2][owner]
         start = offset + base
         size = data.u32(start)

@@ -137,14 +137,14 @@ class Conversation:
             return
         self._read(requests, responses)
 
-    def _read(self, requests: list[Piece], responses: list[Piece]) -> None:
-        """Frame by frame."""
+    def _read(self, requests: list[Piece], responses: list[Piece], *, more: bool = False) -> None:
+        """Frame by frame. more: of what came at once there is more to read, which may answer what is open."""
         asked = self.requests.feed(requests) if requests else []
         self._coming = asked
         answers = self.responses.feed(responses) if responses else []
         self._coming = []
         self._exchange(asked, answers)
-        if not self.pairing.idle:
+        if not more and not self.pairing.idle:
             self.pairing.limit(self.connection.last_time)
 
     def _offer(self, bulk: Bulk, requests: list[Piece], responses: list[Piece]) -> bool:
@@ -165,12 +165,12 @@ class Conversation:
         if asked is None:
             self._read([first], [pieces[1]])
             return True
-        self._read([first], [])
+        self._read([first], [], more=True)
         before, answered = split(self.responses, pieces[1], len(self.pairing.open))
         if answered is None or not self._answers(before):  # then it may have answers to requests that are still to come
             self._read([asked], [pieces[1]])
             return True
-        self._read([], [before])
+        self._read([], [before], more=True)
         if self.pairing.idle and self.token_after is None:
             clean = self.requests.clean and self.responses.clean
             if clean and bulk.offer(self, asked, answered, self._max_size):

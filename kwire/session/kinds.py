@@ -90,7 +90,7 @@ class Kinds:
     def __init__(self, library: Library | None = None) -> None:
         self.library = library or builtin_library()
         self._known: dict[tuple[int, int], Kind] = {}
-        self._highest: dict[int, int] = {}
+        self._highest: dict[int, int | None] = {}
 
     def __getstate__(self) -> dict[tuple[int, int], Kind]:
         return self._known
@@ -114,11 +114,13 @@ class Kinds:
         """The supported ones that were asked for so far."""
         return [kind for kind in self._known.values() if kind.supported and kind.asked]
 
-    def highest(self) -> dict[int, int]:
-        """The highest version of each known key that a header may plausibly name."""
-        if not self._highest:
-            for key in sorted(self.library.registry.keys()):
-                request = self.library.api_message(key, request=True)
-                assert request is not None
-                self._highest[key] = request.versions.high + NEWER
-        return self._highest
+    def highest(self, key: int) -> int | None:
+        """The highest version that a header with this key may plausibly name; None of a key that nobody knows."""
+        if key not in self._highest:
+            request = self.library.api_message(key, request=True)
+            self._highest[key] = request.versions.high + NEWER if request else None
+        return self._highest[key]
+
+    def known(self) -> list[int]:
+        """All keys that are."""
+        return self.library.registry.keys()

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
-from kwire.capture.files import unread_links
-from kwire.capture.ip import Network
-from kwire.capture.packets import Columns, Packets
+from kwire.capture.packets import Packets
+from kwire.capture.segmenter import Block, Segmenter
 from kwire.capture.streams import HELD
-from kwire.capture.tcp import Chosen, read_segments
+from kwire.capture.tcp import Chosen
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.library import Library
 from kwire.session.bulk import Batch, Bulk
@@ -26,6 +25,7 @@ from kwire.session.framing import Skipped
 from kwire.session.kinds import Kind, Kinds
 from kwire.session.orphans import name_orphan
 from kwire.session.sides import Brokers
+from kwire.session.told import learn
 from kwire.session.topics import Topics
 
 Item = Exchange | str
@@ -33,7 +33,11 @@ Join = Callable[[], Conversation]
 
 
 class Sink(Protocol):
-    """What the fast path leads to: batch gives text with its time and packet; accepts says which kinds it can take."""
+    """What the fast path leads to: batch gives text with its time and packet; accepts says which kinds it can take;
+    scans, whether errors are wanted, and only what is well-formed."""
+
+    @property
+    def scans(self) -> bool: ...
 
     def batch(self, batch: Batch) -> Iterable[tuple[int, int, str]]: ...
 
@@ -49,14 +53,13 @@ MOST_SKIPPED = 10_000
 class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
-    their frame, a quarter of it behind holes. share: see capture.tcp.Chosen."""
+    their frame, a quarter of it behind holes."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
     held: int = HELD
     max_size: int = MAX_SIZE
     library: Library | None = None
-    share: tuple[int, int] | None = None
     memory: int = 1 << 30
 
 
@@ -79,12 +82,12 @@ class Reader:
         self.last_time = 0
         self.kinds = Kinds(self.settings.library)
         self._tracking, self._ordered, self._ended = tracking, ordered, ended
-        self._chosen = Chosen(self.settings.ports, self.settings.hosts, self.settings.share)
+        self._segmenter = Segmenter(Chosen(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
-        self._network, self.connections = Network(), Connections(self.settings.held, self.settings.memory // 4)
+        self.connections = Connections(self.settings.held, self.settings.memory // 4)
         self._conversations: dict[int, Conversation] = {}
         self._sink = sink
-        self._bulk = Bulk(self.kinds, sink.accepts) if sink is not None else None
+        self._bulk = Bulk(self.kinds, sink.accepts, sink.scans) if sink is not None else None
         self._orphans: list[Exchange] = []
         self._ready: list[tuple[int, int, int, Item]] = []
         self._bytes = 0
@@ -106,7 +109,7 @@ class Reader:
         ended = f"{self.connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
         unsaid = f"{self.unsaid:,} more places where bytes were skipped"
         return [
-            *unread_links(self._network.unread), *([given_up] if self._given_up else []),
+            *self._segmenter.notes, *([given_up] if self._given_up else []),
             *([unsaid] if self.unsaid else []), *([ended] if self.connections.given_up else []),
         ]  # fmt: skip
 
@@ -121,15 +124,17 @@ class Reader:
 
     def feed(self, packets: Packets) -> Iterator[Item]:
         """Adds packets; gives what is complete: exchanges, or where there is a sink also what it made."""
-        self.packets += len(packets)
-        if len(packets):
-            first = int(packets.time.min())
-            self.first_time = first if self.first_time is None else min(first, self.first_time)
-            self.last_time = max(self.last_time, int(packets.time.max()))
-        self._block(packets)
-        whole = self._network.take_whole()
-        if whole is not None:
-            self._block(whole)
+        return self.add(self._segmenter.read(packets))
+
+    def add(self, block: Block) -> Iterator[Item]:
+        """As feed, of what a segmenter made of the packets."""
+        self.packets += block.packets
+        if block.packets:
+            self.first_time = min(block.first_time, self.first_time or block.first_time)
+            self.last_time = max(self.last_time, block.last_time)
+        for segments in block.segments:
+            self.take(self.connections.feed(segments))
+            self._bound()
         return self.release()
 
     def tick(self, now: int) -> Iterator[Item]:
@@ -144,12 +149,6 @@ class Reader:
         self._name_orphans()
         self._open.clear()
         return self.release()
-
-    def _block(self, packets: Packets) -> None:
-        data = Columns(packets.buffer)
-        segments = read_segments(packets, self._network.read(packets, data), data, self._chosen)
-        self.take(self.connections.feed(segments))
-        self._bound()
 
     def take(self, touched: Iterable[Connection | Join]) -> None:
         """Reads on in connections that got something new, and ends those that are over. A join gives a conversation
@@ -177,6 +176,8 @@ class Reader:
         batch = self._bulk.run() if self._bulk is not None else None
         if batch is None or self._sink is None:
             return
+        if self._tracking:
+            learn(self.topics, batch)
         for time, packet, text in self._sink.batch(batch):
             self._count += 1
             self._bytes += len(text)

@@ -10,13 +10,16 @@ from itertools import count
 from pathlib import Path
 
 from kwire.capture.files import Capture, open_capture
+from kwire.capture.packets import Packets
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
 from kwire.session.reader import Item, Reader, Settings, Sink
 from kwire.session.record import Lines
+from kwire.session.told import Ahead
 from kwire.session.topics import Topics
 
+Progress = Callable[[Capture], None]
 JOIN = 300_000_000_000  # ns by which a capture may begin after the one before it ended, for both to be one
 
 
@@ -46,16 +49,17 @@ class Reading:
     tracking: bool = False
     follow: bool = False
     ended: Callable[[Conversation], None] | None = None
-    progress: Callable[[Capture], None] | None = None
+    progress: Progress | None = None
     captures: list[Capture] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)  # notes of readers elsewhere, with the capture's name
     tally: list[int] = field(default_factory=lambda: [0, 0])
     skips: list[tuple[int, int, Conversation, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
 
     def exchanges(self) -> Iterator[Exchange]:
         """In the order of time, over all captures. Raises OSError and CaptureError."""
-        topics = Topics(self._look_ahead if self._twice else None)
+        topics = self.topics()
         streams = [self._one(chain, topics) for chain in self.chains]
         if len(streams) == 1:
             return streams[0]
@@ -78,8 +82,9 @@ class Reading:
 
     def through(self, sink: Sink) -> Iterator[Exchange]:
         """Exchanges that the fast path did not read, in no order; the others went to the sink."""
+        topics = self.topics()
         for chain in self.chains:
-            for item in self._items(chain, Topics(), sink, ordered=False):
+            for item in self._items(chain, topics, sink, ordered=False):
                 if not isinstance(item, str):
                     yield item
 
@@ -99,7 +104,8 @@ class Reading:
     def remarks(self) -> list[tuple[str, str, str]]:
         """What was damaged, not read or dropped: the capture, which of these, and what there is to say."""
         found = [(capture.name, "damaged", note) for capture in self.captures for note in capture.notes]
-        found += [(reader.name, "not read", note) for reader in self.readers for note in reader.notes]
+        unread = [*self.unread, *((reader.name, note) for reader in self.readers for note in reader.notes)]
+        found += [(name, "not read", note) for name, note in dict.fromkeys(unread)]
         found += [
             (capture.name, "dropped", f"{capture.dropped:,} packets were dropped while capturing")
             for capture in self.captures
@@ -116,6 +122,10 @@ class Reading:
     def damaged(self) -> bool:
         """Whether a file was not what it should be."""
         return any(capture.notes for capture in self.captures)
+
+    def topics(self) -> Topics:
+        """Names of topics that all captures tell; what is not known yet is looked for ahead, where that can be."""
+        return Topics(self._look_ahead if self._twice else None)
 
     @property
     def _twice(self) -> bool:
@@ -143,30 +153,39 @@ class Reading:
     def _items(
         self, chain: Sequence[str | Path], topics: Topics, sink: Sink | None, ordered: bool = True
     ) -> Iterator[Item]:
+        reader = self.reader(topics, sink, ordered)
+        for capture, packets in self.blocks(chain):
+            reader.name = capture.name
+            yield from reader.feed(packets)
+        yield from reader.finish()
+
+    def reader(self, topics: Topics, sink: Sink | None = None, ordered: bool = True) -> Reader:
+        """A reader for captures that follow each other."""
         reader = Reader(
             "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
             ended=self.ended, sink=sink,
         )  # fmt: skip
         self.readers.append(reader)
-        before = 0  # packets in the captures before
+        return reader
+
+    def blocks(self, chain: Sequence[str | Path]) -> Iterator[tuple[Capture, Packets]]:
+        """The packets of captures that follow each other, counted through. Raises OSError, CaptureError."""
+        before = 0
         for path in chain:
             capture = open_capture(path, follow=self.follow)
             self.captures.append(capture)
-            reader.name = capture.name
             for packets in capture.blocks():
-                yield from reader.feed(replace(packets, number=packets.number + before) if before else packets)
+                yield capture, replace(packets, number=packets.number + before) if before else packets
                 if self.progress is not None:
                     self.progress(capture)
             before += capture.packets
-        yield from reader.finish()
 
     def _look_ahead(self, topics: Topics) -> None:
         """Reads all captures for the names of topics: an id may be used before the response that explains it."""
         ahead = Topics()
         for path in self.paths:
             capture = open_capture(path)
-            settings = replace(self.settings, share=None)
-            reader = Reader(capture.name, settings, tracking=True, ordered=False, topics=ahead)
+            reader = Reader(capture.name, self.settings, tracking=True, ordered=False, topics=ahead, sink=Ahead())
             for packets in capture.blocks():
                 reader.feed(packets)
             reader.finish()

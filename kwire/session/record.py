@@ -84,6 +84,8 @@ class BodyTexts(Protocol):
 class Lines:
     """Rows as lines of JSON, as json.dumps would write them, several times as fast; with bodies, if they are given."""
 
+    scans = True
+
     def __init__(self, bodies: BodyTexts | None = None) -> None:
         self._bodies = bodies
         self._texts: dict[str | None, str] = {None: NONE}

@@ -33,7 +33,7 @@ def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
     if len(data) - at < REQUEST_HEADER:
         return False
     size, key, version, _, client = request_header(data, at)
-    highest = kinds.highest().get(key)
+    highest = kinds.highest(key)
     if key == API_VERSIONS:  # a client may ask for any version: the broker tells it which there are (KIP-511)
         highest = 0x7FFF
     if highest is None or not 0 <= version <= highest or not 8 <= size <= MAX_SIZE:
@@ -105,8 +105,8 @@ def _request_places(data: bytes, kinds: Kinds) -> Iterator[int]:
     version = np.ndarray((n,), ">u2", data, 6, (1,))
     client = np.ndarray((n,), ">i2", data, 12, (1,))
     highest = np.full(1 << 16, -1, np.int32)
-    for known, high in kinds.highest().items():
-        highest[known] = high
+    for known in kinds.known():
+        highest[known] = kinds.highest(known) or 0
     fine = (size >= 8) & (size <= MAX_SIZE) & (client >= -1) & (client < 256)
     places = np.flatnonzero(fine)
     places = places[version[places] <= highest[key[places]]]

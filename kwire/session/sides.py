@@ -81,11 +81,17 @@ def _offsets(pieces: list[Piece]) -> list[int]:
 
 
 def is_whole_request(data: bytes) -> bool:
-    """Whether the bytes are exactly one frame whose header could be a request's, of whatever API and client."""
-    if len(data) < ENOUGH:
-        return False
-    size, key, version, _, client = request_header(data, 0)
-    return bool(size == len(data) - 4 and key >= 0 and version >= 0 and -1 <= client <= size - 10)
+    """Whether the bytes begin with a frame, all of it, whose header could be a request's, of whatever API and client;
+    and so could the header behind it, as far as it is there."""
+    pos = 0
+    for _ in range(2):
+        if len(data) - pos < ENOUGH:
+            return pos > 0
+        size, key, version, _, client = request_header(data, pos)
+        if key < 0 or version < 0 or not -1 <= client <= size - 10 or (not pos and size > len(data) - 4):
+            return False
+        pos += 4 + size
+    return True
 
 
 def speaks(new: Both) -> bool:

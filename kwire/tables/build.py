@@ -1,8 +1,8 @@
-"""Fills the tables from captures: by the fast path where headers and error codes suffice, else by exchanges."""
+"""Fills the tables from captures: from what the fast path read as columns, all else exchange by exchange."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,19 @@ from kwire.session.kinds import Kind
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import BodyTexts, records
-from kwire.tables import fast, rows
+from kwire.session.single import exchange_at
+from kwire.tables import fast, groups, partitions, rows
 from kwire.tables.arrow import mended
-from kwire.tables.facts import Facts
-from kwire.tables.schemas import COLUMNS, SCHEMAS
+from kwire.tables.columns import DEFAULT, EXCHANGE
+from kwire.tables.decoded import Decoded
+from kwire.tables.facts import PARTITIONED, Facts
+from kwire.tables.schemas import COLUMNS, SCHEMAS, schema_of
+from kwire.tables.speakers import clients_of
 
-FAST = {"messages", "exchanges", "connections", "quality"}  # what needs no body of a regular exchange
+FAST = set(DEFAULT)  # what can be made of columns
+BODIED = {"partitions", "batches", "group_events", "clients"}  # what rests on bodies
+NAMED = {"partitions", "batches"}  # that need topics' names
+HEAD = {name for name, _, _ in EXCHANGE} | {"latency_ns", "error_code", "error"}  # with which rows of both begin
 ROWS = 20_000  # that are made into Arrow at a time
 
 Emit = Callable[[str, pa.RecordBatch], None]
@@ -57,24 +64,39 @@ def read_into(
     progress: Callable[[Capture], None] | None = None,
 ) -> Reading:  # fmt: skip
     """Reads captures into a builder."""
-    reading = Reading(list(paths), settings, tracking=not builder.fast, ended=builder.close, progress=progress)
+    reading = into(builder, paths, settings, progress)
     exchanges = reading.through(builder) if builder.fast else reading.exchanges()
     for exchange in exchanges:
         builder.add(exchange)
     return reading
 
 
+def into(
+    builder: Builder, paths: Sequence[str | Path], settings: Settings,
+    progress: Callable[[Capture], None] | None = None,
+) -> Reading:  # fmt: skip
+    """The reading of captures that are for a builder."""
+    return Reading(list(paths), settings, tracking=builder.tracking, ended=builder.close, progress=progress)
+
+
 class Builder:
-    """Takes batches, exchanges and connections, and emits rows. fast: that no body is needed.
+    """Takes batches, exchanges and connections, and emits rows. fast: whether it takes batches; tracking: whether it
+    needs topics' names.
 
     bodies: as JSON, for the table of that name, which is empty without. whole: whether it tells what concerns captures
-    as a whole. exchanges counts them."""
+    as a whole. columns: only these are made of each table, None: all. scans: whether what bodies say is needed of
+    regular exchanges too. exchanges counts them."""
 
-    def __init__(self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True) -> None:
+    def __init__(
+        self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True,
+        columns: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
             raise UnknownName("table", name, tuple(COLUMNS))
-        self.fast = self.names <= FAST
+        self.fast, self.tracking = self.names <= FAST, bool(self.names & NAMED)
+        self.scans = bool(self.names & BODIED) or columns is None or not fast.JUDGED.isdisjoint(columns)
+        self._columns = columns
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
         self._whole, self.exchanges = whole, 0
@@ -88,11 +110,30 @@ class Builder:
         """What the fast path read."""
         self.exchanges += len(batch)
         if "messages" in self.names:
-            for made in fast.message_batches(batch):
+            for made in fast.message_batches(batch, self._columns):
                 self._emit("messages", made)
         if "exchanges" in self.names:
-            self._emit("exchanges", fast.exchange_batch(batch))
+            self._emit("exchanges", fast.exchange_batch(batch, self._columns))
+        if self.names & BODIED:
+            self._put_bodied(Decoded(batch))
         return ()
+
+    def _put_bodied(self, decoded: Decoded) -> None:
+        """What the bodies of a batch say."""
+        batch, columns = decoded.batch, self._columns
+        head = fast.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns))
+        for number, kind in enumerate(batch.kinds):
+            if not self._facts.asks(kind.key):
+                continue
+            rows_of = partitions.rows_of if kind.key in PARTITIONED else groups.rows_of
+            made, left = rows_of(decoded, number, head, self.names, columns)
+            for name, found in made:
+                self._emit(name, found)
+            for row in left:
+                for name, said in self._facts.rows(exchange_at(batch, row)):
+                    self._put(name, said)
+        if "clients" in self.names:
+            self.clients.merge([client for _, client in clients_of(decoded)])
 
     def add(self, exchange: Exchange) -> None:
         """An exchange."""
@@ -102,8 +143,6 @@ class Builder:
                 self._put("messages", row)
         if "exchanges" in self.names:
             self._put("exchanges", rows.exchange_row(exchange))
-        if self.fast:
-            return
         if "clients" in self.names:
             self.clients.add(exchange)
         if self._bodies is not None:
@@ -128,7 +167,7 @@ class Builder:
     def finish(self, reading: Reading, clients: bool = True) -> None:
         """All was read. clients: whether their rows are made too."""
         if "clients" in self.names and clients and self.clients.found:
-            self._emit("clients", client_batch(self.clients))
+            self._emit("clients", client_batch(self.clients, self._columns))
         if "quality" in self.names:
             self._quality(reading)
         for name in self.names:
@@ -173,16 +212,16 @@ class Builder:
     def _flush(self, name: str) -> None:
         found, self._rows[name] = self._rows[name], []
         if found:
-            self._emit(name, _record_batch(name, found))
+            self._emit(name, _record_batch(name, found, self._columns))
 
 
-def client_batch(clients: Clients) -> pa.RecordBatch:
+def client_batch(clients: Clients, columns: Collection[str] | None = None) -> pa.RecordBatch:
     """The table clients."""
-    return _record_batch("clients", list(rows.client_rows(clients)))
+    return _record_batch("clients", list(rows.client_rows(clients)), columns)
 
 
-def _record_batch(name: str, found: list[rows.Row]) -> pa.RecordBatch:
-    schema = SCHEMAS[name]
+def _record_batch(name: str, found: list[rows.Row], columns: Collection[str] | None) -> pa.RecordBatch:
+    schema = schema_of(name, columns)
     try:
         return pa.RecordBatch.from_pylist(found, schema)
     except UnicodeEncodeError:  # text that is no UTF-8 has escapes of its own

@@ -34,14 +34,20 @@ class Facts:
         self._batches = "batches" in names
         self._groups = "group_events" in names
 
+    def asks(self, key: int) -> bool:
+        """Whether exchanges of this API have something to say."""
+        if key in PARTITIONED:
+            return self._partitions or (self._batches and key <= FETCH)
+        return self._groups and key in GROUP_TYPES
+
     def rows(self, exchange: Exchange) -> Iterator[tuple[str, Row]]:
         """What the exchange has to say."""
         kind = exchange.first.api
-        if kind is None or exchange.request is None:
+        if kind is None or exchange.request is None or not self.asks(kind.key):
             return
-        if kind.key in PARTITIONED and (self._partitions or (self._batches and kind.key <= FETCH)):
+        if kind.key in PARTITIONED:
             yield from self._of_partitions(exchange, kind.key)
-        elif kind.key in GROUP_TYPES and self._groups:
+        else:
             yield from (("group_events", row) for row in _group_rows(exchange, kind.key))
 
     def _of_partitions(self, exchange: Exchange, key: int) -> Iterator[tuple[str, Row]]:
@@ -72,7 +78,7 @@ def _partitions(body: Row, topics: Topics) -> Iterator[tuple[Key, Row]]:
         lists = (group.get(name) for name in ("Topics", "TopicData", "Responses"))
         for topic in next((found for found in lists if found), []):
             ident = topic.get("TopicId")
-            name = topic.get("Name") or topic.get("Topic")
+            name = next((found for field in ("Name", "Topic") if (found := topic.get(field)) is not None), None)
             if not name and isinstance(ident, UUID) and ident.int:
                 name = topics.name(ident)
             inner: list[Any] = next(
@@ -136,7 +142,7 @@ def _of_batch(records: bytes, start: int, end: int) -> Row:
     last = header.base_offset + header.last_offset_delta
     return {
         "base_offset": header.base_offset,
-        "last_offset": last if last <= MOST else None,
+        "last_offset": last if -MOST - 1 <= last <= MOST else None,
         "records": header.record_count,
         "bytes": end - start,
         "magic": header.magic,
@@ -186,7 +192,7 @@ def _group_rows(exchange: Exchange, key: int) -> Iterator[Row]:
         "group": request.get("GroupId"),
         "group_type": GROUP_TYPES[key],
         "member": response.get("MemberId") or request.get("MemberId") or None,
-        "instance": request.get("GroupInstanceId") or request.get("InstanceId"),
+        "instance": request.get("GroupInstanceId") or request.get("InstanceId") or None,
         "generation": epoch if epoch != -1 or key != 11 else None,
         "protocol": response.get("ProtocolName") or request.get("ProtocolName") or None,
         "leader": response.get("Leader") or None,

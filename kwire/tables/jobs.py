@@ -1,37 +1,38 @@
-"""Several processes read the same captures, each the connections that fall to it; one writes what they make.
+"""Several processes read the same captures: this one cuts packets into segments, workers follow the connections.
 
-Every process looks at all packets, which is cheap, and follows only its connections, which is the work. Workers are
-forked before Arrow is imported, and send their rows as Arrow's own bytes.
+A block's bytes and segments are written once into memory that all see (slots.py, shares.py). A worker takes the
+connections that fall to it and leaves its rows, as Arrow's own bytes, in a slot of its own that goes with the block's;
+this process writes them out. So nobody does what another has done, and no pipe carries more than places in memory.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+
+from kwire.analyze.clients import Clients
+from kwire.capture.segmenter import Block, Segmenter
+from kwire.capture.tcp import Chosen
 from kwire.errors import KwireError
+from kwire.session.reader import Settings
+from kwire.session.reading import Progress, Reading
+from kwire.session.record import BodyTexts
+from kwire.tables.build import Builder, Emit, into, read_into
+from kwire.tables.schemas import SCHEMAS
+from kwire.tables.shares import leave, take
+from kwire.tables.slots import Place, Slot
 
-if TYPE_CHECKING:
-    from kwire.capture.files import Capture
-    from kwire.session.reader import Settings
-    from kwire.session.record import BodyTexts
-
-CLIENTS, DONE, FAILED, PROGRESS = "clients", "done", "failed", "progress"
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What the workers said at the end: notes on the captures, how many exchanges and packets there were."""
-
-    notes: list[str] = field(default_factory=list)
-    exchanges: int = 0
-    packets: int = 0
+AHEAD = 3  # blocks that may be on their way
+CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # what workers are told
+ROWS, DONE, FAILED = "rows", "done", "failed"  # what they say
+Left = list[tuple[str, Place]]  # batches of tables in a slot
 
 
 class JobError(KwireError):
@@ -39,100 +40,193 @@ class JobError(KwireError):
 
 
 def build_with_jobs(
-    paths: Sequence[str | Path], names: Sequence[str], emit: Callable[[str, Any], None], settings: Settings,
-    jobs: int, bodies: BodyTexts | None = None, progress: Callable[[str, int, int | None], None] | None = None,
-) -> Outcome:  # fmt: skip
-    """As build.build, with so many processes. progress gets a capture's name, the bytes done and its size. Raises
-    JobError with what went wrong in one of them."""
-    forking = "fork" in multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("fork" if forking else "spawn")
-    workers, ends = [], []
-    for number in range(jobs):
-        mine, theirs = context.Pipe(duplex=False)
-        share = replace(settings, share=(number, jobs))
-        worker = context.Process(target=_work, args=(theirs, list(paths), list(names), share, bodies), daemon=True)
-        worker.start()
-        theirs.close()
-        workers.append(worker)
-        ends.append(mine)
+    paths: Sequence[str | Path], names: Sequence[str], emit: Emit, settings: Settings, jobs: int,
+    bodies: BodyTexts | None = None, progress: Progress | None = None,
+) -> tuple[Reading, int]:  # fmt: skip
+    """As build.build, with so many workers beside this process, with none when it is one; how the reading went, and how
+    many exchanges there were. Workers are forked: only where a system can. Raises CaptureError, OSError, and JobError
+    with what went wrong in a worker."""
+    if jobs == 1:
+        builder = Builder(names, emit, bodies)
+        reading = read_into(builder, paths, settings, progress)
+        builder.finish(reading)
+        return reading, builder.exchanges
+    reading = Reading(list(paths), settings, progress=progress)
+    crew = _Crew(paths, names, emit, settings, jobs, bodies)
     try:
-        return _collect(ends, names, emit, progress)
+        for chain in reading.chains:
+            segmenter, name = Segmenter(Chosen(settings.ports, settings.hosts)), ""
+            crew.tell(CHAIN)
+            for capture, packets in reading.blocks(chain):
+                name = capture.name
+                crew.give(name, segmenter.read(packets))
+            crew.tell(END)
+            reading.unread += [(name, note) for note in segmenter.notes]
+        crew.tell(LAST)
+        crew.wait()
     finally:
-        for worker in workers:
+        crew.dismiss()
+    reading.unread += crew.notes
+    builder = Builder(names, emit)
+    builder.clients = crew.clients
+    builder.finish(reading)
+    return reading, crew.exchanges
+
+
+class _Crew:
+    """The workers, and what they found out."""
+
+    def __init__(
+        self, paths: Sequence[str | Path], names: Sequence[str], emit: Emit, settings: Settings, jobs: int,
+        bodies: BodyTexts | None,
+    ) -> None:  # fmt: skip
+        self.clients, self.exchanges, self.notes = Clients(), 0, list[tuple[str, str]]()
+        self._emit, self._next = emit, 0
+        self._blocks = [Slot() for _ in range(AHEAD)]
+        self._rows = [[Slot() for _ in range(AHEAD + 1)] for _ in range(jobs)]
+        self._busy: list[set[int]] = [set() for _ in range(AHEAD)]  # the workers that have not done with a block
+        self._orders: list[Connection] = []
+        self._results: list[Connection] = []
+        self._workers: list[Any] = []
+        self._open = set(range(jobs))
+        context: Any = multiprocessing.get_context("fork")
+        for number in range(jobs):
+            read_orders, orders = context.Pipe(duplex=False)
+            results, write_results = context.Pipe(duplex=False)
+            mine = [*self._orders, *self._results, orders, results]
+            worker = _Worker(number, jobs, read_orders, write_results, self._blocks, self._rows[number])
+            process = context.Process(
+                target=worker.run, args=(list(paths), list(names), settings, bodies, mine), daemon=True
+            )
+            process.start()
+            read_orders.close()
+            write_results.close()
+            self._orders.append(orders)
+            self._results.append(results)
+            self._workers.append(process)
+
+    def tell(self, *order: Any) -> None:
+        """Tells all workers."""
+        for number, orders in enumerate(self._orders):
+            try:
+                orders.send(order)
+            except OSError:  # it is gone; it may have said why
+                self._hear({number})
+                raise JobError("a worker ended before it was done") from None
+
+    def give(self, name: str, block: Block) -> None:
+        """Hands out a capture's block when there is a slot for it."""
+        at, self._next = self._next, (self._next + 1) % AHEAD
+        while self._busy[at]:
+            self._hear(self._busy[at])
+        left = leave(self._blocks[at], block)
+        self._busy[at] = set(self._open)
+        self.tell(BLOCK, name, at, left)
+
+    def wait(self) -> None:
+        """Until all are done."""
+        while self._open:
+            self._hear(self._open)
+
+    def dismiss(self) -> None:
+        """Ends them, whatever they do."""
+        for worker in self._workers:
             worker.terminate()
             worker.join()
+        for slot in [*self._blocks, *(slot for slots in self._rows for slot in slots)]:
+            slot.close()
+        for end in [*self._orders, *self._results]:
+            end.close()
 
-
-def _collect(
-    ends: list[Connection], names: Sequence[str], emit: Callable[[str, Any], None],
-    progress: Callable[[str, int, int | None], None] | None,
-) -> Outcome:  # fmt: skip
-    import pyarrow as pa
-
-    from kwire.analyze.clients import Clients
-    from kwire.tables.build import client_batch
-    from kwire.tables.schemas import SCHEMAS
-
-    out, clients, open_ends = Outcome(), Clients(), list(ends)
-    while open_ends:
-        for end in wait(open_ends):
+    def _hear(self, numbers: Iterable[int]) -> None:
+        """Takes what some of these say next."""
+        ends = {self._results[number]: number for number in numbers}
+        for end in wait(list(ends)):
             assert isinstance(end, Connection)
             try:
-                name, data = end.recv_bytes().decode(), end.recv_bytes()
-            except EOFError:
+                what, *said = end.recv()
+            except (EOFError, OSError):
                 raise JobError("a worker ended before it was done") from None
-            if name == FAILED:
-                raise JobError(data.decode())
-            if name == PROGRESS:
-                if progress is not None:
-                    progress(*pickle.loads(data))
-            elif name == CLIENTS:
-                clients.merge(pickle.loads(data))
-            elif name == DONE:
-                notes, exchanges, packets = pickle.loads(data)
-                out.notes = out.notes or notes
-                out.exchanges += exchanges
-                out.packets = max(out.packets, packets)
-                open_ends.remove(end)
+            self._take(ends[end], what, said)
+
+    def _take(self, number: int, what: str, said: list[Any]) -> None:
+        if what == FAILED:
+            raise JobError(said[0])
+        at, left, *rest = said
+        for name, place in left:
+            data = pa.py_buffer(bytes(self._rows[number][at].look(place)))
+            self._emit(name, pa.ipc.read_record_batch(data, SCHEMAS[name]))
+        if what == ROWS:
+            self._busy[at].discard(number)
+            return
+        clients, exchanges, notes = rest
+        self.clients.merge(clients)
+        self.exchanges += exchanges
+        self.notes += notes
+        self._open.discard(number)
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One of so many: follows the connections that fall to it."""
+
+    number: int
+    of: int
+    orders: Connection
+    results: Connection
+    blocks: list[Slot]
+    rows: list[Slot]
+    made: list[tuple[str, memoryview]] = field(default_factory=list)
+
+    def run(
+        self, paths: list[str | Path], names: list[str], settings: Settings, bodies: BodyTexts | None,
+        others: list[Connection],
+    ) -> None:  # fmt: skip
+        """All of it. others: ends that are not its own, which were forked along."""
+        for end in others:
+            end.close()
+        try:
+            builder = Builder(names, self._keep, bodies, whole=False)
+            reading = into(builder, paths, settings)
+            self._obey(builder, reading)
+            builder.finish(reading, clients=False)
+            notes = [(reader.name, note) for reader in reading.readers for note in reader.notes]
+            self.results.send((DONE, AHEAD, self._leave(AHEAD), builder.clients.all, builder.exchanges, notes))
+        except (KeyboardInterrupt, EOFError, BrokenPipeError):  # nobody asks any more
+            pass
+        except Exception as error:  # whatever it is, the other end tells it: a traceback from here helps nobody
+            said = str(error) if isinstance(error, (KwireError, OSError)) else f"{type(error).__name__}: {error}"
+            with suppress(OSError):
+                self.results.send((FAILED, said))
+        finally:
+            self.orders.close()
+            self.results.close()
+
+    def _obey(self, builder: Builder, reading: Reading) -> None:
+        """The orders, up to the last."""
+        sink, topics = builder if builder.fast else None, reading.topics()
+        reader = reading.reader(topics, sink, sink is None)
+        while (order := self.orders.recv())[0] != LAST:
+            if order[0] == CHAIN:
+                reader = reading.reader(topics, sink, sink is None)
+                continue
+            if order[0] == BLOCK:
+                _, reader.name, at, left = order
+                items = reader.add(take(self.blocks[at], left, self.number, self.of))
             else:
-                emit(name, pa.ipc.read_record_batch(pa.py_buffer(data), SCHEMAS[name]))
-    if CLIENTS in names and clients.found:
-        emit(CLIENTS, client_batch(clients))
-    return out
+                items = reader.finish()
+            for item in items:
+                if not isinstance(item, str):
+                    builder.add(item)
+            if order[0] == BLOCK:
+                self.results.send((ROWS, at, self._leave(at)))
 
+    def _keep(self, name: str, batch: pa.RecordBatch) -> None:
+        self.made.append((name, memoryview(batch.serialize())))
 
-def _work(
-    end: Connection, paths: list[str | Path], names: list[str], settings: Settings, bodies: BodyTexts | None
-) -> None:
-    """A worker: its connections' rows, then the clients as they are, since others may have met them too."""
-    from kwire.tables.build import Builder, read_into
-
-    def send(name: str, batch: Any) -> None:
-        end.send_bytes(name.encode())
-        end.send_bytes(batch.serialize())
-
-    first = settings.share is None or settings.share[0] == 0
-
-    def tell(capture: Capture) -> None:
-        if first:
-            end.send_bytes(PROGRESS.encode())
-            end.send_bytes(pickle.dumps((capture.name, capture.source.done, capture.source.size)))
-
-    try:
-        builder = Builder(names, send, bodies, whole=first)
-        reading = read_into(builder, paths, settings, tell)
-        builder.finish(reading, clients=False)
-        end.send_bytes(CLIENTS.encode())
-        end.send_bytes(pickle.dumps(builder.clients.all))
-        end.send_bytes(DONE.encode())
-        packets = sum(capture.packets for capture in reading.captures)
-        end.send_bytes(pickle.dumps((reading.notes, builder.exchanges, packets)))
-    except KeyboardInterrupt:
-        pass
-    except Exception as error:  # whatever it is, the other end tells it: a traceback from here helps nobody
-        said = str(error) if isinstance(error, (KwireError, OSError)) else f"{type(error).__name__}: {error}"
-        with suppress(OSError):  # unless it is gone
-            end.send_bytes(FAILED.encode())
-            end.send_bytes(said.encode("utf-8", "replace"))
-    finally:
-        end.close()
+    def _leave(self, at: int) -> Left:
+        """Puts rows into the slot that goes with a block's."""
+        places = self.rows[at].write([data for _, data in self.made])
+        left = [(name, place) for (name, _), place in zip(self.made, places, strict=True)]
+        self.made = []
+        return left

@@ -25,8 +25,8 @@ from kwire.errors import KwireError, QueryError, UnknownName
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import BodyTexts
-from kwire.tables.build import Builder, read_into
 from kwire.tables.columns import COLUMNS
+from kwire.tables.jobs import build_with_jobs
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sqltext import split
 
@@ -87,12 +87,14 @@ class Result:
 
 class Session:
     """Captures that are asked. missing() says which tables a text needs, load() builds them, run() gives the results;
-    bodies makes the texts of the table of that name."""
+    bodies makes the texts of the table of that name; jobs: how many processes build."""
 
     def __init__(
-        self, paths: Sequence[str | Path], settings: Settings | None = None, bodies: BodyTexts | None = None
-    ) -> None:
+        self, paths: Sequence[str | Path], settings: Settings | None = None, bodies: BodyTexts | None = None,
+        jobs: int = 1,
+    ) -> None:  # fmt: skip
         self._paths, self._settings, self._bodies = list(paths), settings or Settings(), bodies
+        self._jobs = jobs
         self._loaded: set[str] = set()
         self._db = duckdb.connect(":memory:", config=dict(LOCKED))
         self._names = duckdb.connect(":memory:", config=dict(LOCKED))  # tells which tables a query names
@@ -111,15 +113,17 @@ class Session:
         return found - self._loaded
 
     def load(self, names: set[str], progress: Progress | None = None) -> tuple[Reading, int]:
-        """Builds tables; how the reading went, and how many exchanges there were. Raises CaptureError and OSError."""
+        """Builds tables; how the reading went, and how many exchanges there were. Raises CaptureError, OSError,
+        JobError."""
         parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
-        builder = Builder(names, lambda name, batch: parts[name].append(batch), self._bodies)
-        reading = read_into(builder, self._paths, self._settings, progress)
-        builder.finish(reading)
+        reading, exchanges = build_with_jobs(
+            self._paths, sorted(names), lambda name, batch: parts[name].append(batch), self._settings, self._jobs,
+            self._bodies, progress,
+        )  # fmt: skip
         for name, batches in parts.items():
             self._db.register(name, pa.Table.from_batches(batches, SCHEMAS[name]))
         self._loaded |= names
-        return reading, builder.exchanges
+        return reading, exchanges
 
     def run(self, text: str) -> Result | None:
         """Runs the statements; the result of the last one, None when it gives no rows. Raises QueryError, UnknownName,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import click
 import pytest
 
-from kwire.cli.captures import Progress
+from kwire.cli.captures import Progress, processes
 from kwire.cli.quantities import Duration, Moment, Size
 from kwire.errors import Exit
 
@@ -269,3 +270,23 @@ def test_a_bar_shows_only_on_a_terminal_and_only_when_it_takes_long(monkeypatch:
     assert wanted._bar is not None
     assert [task.completed for task in wanted._bar.tasks] == [5]
     wanted.stop()
+
+
+@pytest.mark.parametrize(
+    ("size", "asked", "many"), [(100, None, 1), (16 << 20, None, 4), (100, 3, 3), (1 << 30, 1, 1)],
+    ids=["little", "much", "asked for more", "asked for one"],
+)  # fmt: skip
+def test_processes(size: int, asked: int | None, many: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    with open(tmp_path / "half", "wb") as file:
+        file.truncate(size // 2)
+    assert processes([tmp_path / "half"] * 2, asked) == many
+
+
+def test_one_process_reads_what_cannot_be_read_twice() -> None:
+    assert processes([CLASSIC, "-"], 7) == 1
+
+
+def test_one_process_where_none_can_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    assert processes([ROOT / CLASSIC], 7) == 1

@@ -78,6 +78,7 @@ def test_only_a_port(kwire: Run, tmp_path: Path) -> None:
 def test_damage_is_said(kwire: Run, tmp_path: Path) -> None:
     (tmp_path / "cut.pcap").write_bytes(Path(CAPTURE).read_bytes()[:-7])
     ran = kwire("table", str(tmp_path / "cut.pcap"), "-o", str(tmp_path / "out"), "--tables", "quality")
+    assert ran.status == 1
     assert ran.err.splitlines()[0].startswith("kwire: cut.pcap: ")
     assert ran.err.splitlines()[-1] == f"kwire: 1 quality to {tmp_path / 'out'}"
 

@@ -300,3 +300,25 @@ def test_a_size_beyond_the_bound_is_left_to_the_slow_path(traffic: Any, taken: T
     ]
     assert quick == exact
     assert taken.pairs == 0
+
+
+def test_a_client_that_says_its_name_late(traffic: Any, taken: Taken) -> None:
+    tcp = traffic.connection()
+    for ident in range(30):
+        tcp.send(traffic.request("Heartbeat", 4, {}, ident, client=None if ident < 10 else f"late-{ident}"))
+        tcp.answer(traffic.response("Heartbeat", 4, ident=ident))
+    (over,) = traffic.read(sink=Nothing()).over
+    assert (over.client_id, over.exchanges) == ("late-10", 30)
+    assert taken.pairs == 26
+
+
+class Nothing:
+    """A sink that takes all and makes nothing of it."""
+
+    scans = True
+
+    def batch(self, _: bulk.Batch) -> tuple[()]:
+        return ()
+
+    def accepts(self, _: Any) -> bool:
+        return True

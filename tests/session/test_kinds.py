@@ -81,11 +81,12 @@ def test_what_is_read_from_the_wire_does_not_fill_the_memory() -> None:
 
 
 def test_the_highest_versions_leave_room_for_newer_ones() -> None:
-    highest = Kinds().highest()
+    kinds = Kinds()
     request = builtin_library().api_message(12, request=True)
     assert request is not None
-    assert sorted(highest) == list(range(95))
-    assert highest[12] == request.versions.high + NEWER
+    assert kinds.known() == list(range(95))
+    assert kinds.highest(12) == request.versions.high + NEWER
+    assert [kinds.highest(key) for key in (-1, 95, 30_000)] == [None] * 3
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.session.reader import Settings
-from kwire.session.sides import Brokers
+from kwire.session.sides import Brokers, is_whole_request
 
 NAME = "10.0.0.7:51522>10.0.0.2:9092#1"
 
@@ -182,3 +182,23 @@ def test_connections_without_bytes_are_neither(traffic: Any) -> None:
     traffic.connection().reset()
     outcome = traffic.read()
     assert [(each.verdict, each.is_kafka) for each in outcome.over] == [(None, False)]
+
+
+HEADER = pack(">ihhih", 20, 500, 3, 1, 2) + b"me" + bytes(8)
+
+
+@pytest.mark.parametrize(("data", "whole"), [
+    (HEADER, True),
+    (HEADER + HEADER[:5], True),
+    (HEADER + HEADER[:14], True),
+    (HEADER + HEADER, True),
+    (HEADER[:-1], False),
+    (HEADER[:13], False),
+    (b"", False),
+    (HEADER + pack(">ihhih", 20, -5, 3, 1, 2) + b"me" + bytes(8), False),
+    (HEADER + b"GET / HTTP/1.1\r\n", True),  # could be a header, of a long frame
+    (HEADER + bytes(14), False),
+])  # fmt: skip
+def test_whole_requests_of_what_nobody_knows(data: bytes, whole: bool) -> None:
+    """What follows the first frame decides only when it is there: blocks of packets end anywhere."""
+    assert is_whole_request(data) is whole

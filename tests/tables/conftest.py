@@ -1,7 +1,9 @@
-"""Captures made by hand: frames from bodies, packets from frames, a pcap file of them."""
+"""Captures made by hand: frames from bodies, packets from frames, a pcap file of them. Both ways to make tables."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -9,9 +11,15 @@ from typing import Any
 import pytest
 
 from kwire.capture.save import PcapWriter
+from kwire.codec import scan_columns
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.schema.registry import builtin
+from kwire.session import bulk, conversation, told
+from kwire.session.exchange import Exchange
+from kwire.tables import build, decoded, headers
+from kwire.tables.build import tables_of
+from kwire.tables.columns import DEFAULT
 
 START, STEP = 1_700_000_000_000_000_000, 1_000_000  # ns
 RAW = 101  # LINKTYPE_RAW: a packet begins with its IPv4 header
@@ -80,14 +88,79 @@ class Traffic:
     def connection(self, port: int = 51522) -> Connection:
         return Connection(self, port)
 
-    def save(self, path: Path) -> Path:
+    def save(self, path: Path, step: int = STEP) -> Path:
+        """step: ns from packet to packet."""
         with open(path, "wb") as file:
             writer = PcapWriter(file)
             for number, packet in enumerate(self.packets):
-                writer.write(START + number * STEP, packet, len(packet), RAW)
+                writer.write(START + number * step, packet, len(packet), RAW)
         return path
 
 
 @pytest.fixture
 def traffic(tmp_path: Path) -> Traffic:
     return Traffic(tmp_path)
+
+
+class Ways:
+    """both(path) makes tables in both ways, which must give the same rows. taken: exchanges that the fast path took;
+    left: those of them whose bodies were read one by one after all."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch, self.taken, self.left = patch, 0, 0
+
+    def both(self, path: Path, names: Iterable[str] = DEFAULT) -> dict[str, list[dict[str, Any]]]:
+        with self._patch.context() as patch:
+            patch.setattr(build, "FAST", frozenset())
+            exact = tables_of([path], names)
+        assert self.taken == 0
+        quick = tables_of([path], names)
+        for name, table in quick.items():
+            table.validate(full=True)
+            assert sorted(map(json.dumps, table.to_pylist())) == sorted(map(json.dumps, exact[name].to_pylist())), name
+        return {name: table.to_pylist() for name, table in quick.items()}
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
+    """The fast path runs on all that it can, however little there is."""
+    counted, batch, single = Ways(monkeypatch), build.Builder.batch, build.exchange_at
+
+    def taking(builder: build.Builder, found: bulk.Batch) -> tuple[()]:
+        counted.taken += len(found)
+        return batch(builder, found)
+
+    def leaving(found: bulk.Batch, row: int) -> Exchange:
+        counted.left += 1
+        return single(found, row)
+
+    monkeypatch.setattr(build.Builder, "batch", taking)
+    monkeypatch.setattr(build, "exchange_at", leaving)
+    for module, name, value in (
+        (bulk, "LEAST", 1), (conversation, "BULK_LEAST", 20), (scan_columns, "FEW", 1), (decoded, "FEW", 0),
+        (told, "FEW", 1), (headers, "FEW", 0),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    return counted
+
+
+Made = Callable[..., dict[str, list[dict[str, Any]]]]
+COUNT = 40
+
+
+@pytest.fixture
+def made(traffic: Traffic, ways: Ways) -> Made:
+    """made(api, version, *pairs): the tables of 40 exchanges of one kind, whose bodies (request, response) take turns;
+    nearly all are read fast."""
+
+    def make(api: str, version: int, *pairs: tuple[Any, Any]) -> dict[str, list[dict[str, Any]]]:
+        tcp = traffic.connection()
+        for ident in range(COUNT):
+            asked, answer = pairs[ident % len(pairs)]
+            tcp.send(traffic.request(api, version, asked, ident)).answer(traffic.response(api, version, answer, ident))
+        tcp.close()
+        found = ways.both(traffic.save(traffic.folder / "made.pcap"))
+        assert ways.taken > COUNT - 10
+        return found
+
+    return make

@@ -20,7 +20,7 @@ import kwire as api
 from kwire.errors import CaptureError, UnknownName
 from kwire.render.bodies import Bodies
 from kwire.tables import build
-from kwire.tables.build import FAST, tables_of
+from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS, DEFAULT
 from kwire.tables.rows import message_rows
 from kwire.tables.schemas import SCHEMAS
@@ -177,6 +177,7 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "ROWS", size)
+    monkeypatch.setattr(build, "FAST", frozenset())
     path, sizes = CAPTURES / "classic.pcap.gz", []
     found = tables_of([path], ["messages", "partitions"])
     build.build([path], ["partitions"], lambda _, batch: sizes.append(batch.num_rows))
@@ -185,18 +186,17 @@ def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyP
     assert ordered(found["messages"].to_pylist()) == ordered(rows(path, "messages"))
 
 
-def test_what_needs_no_bodies_takes_the_fast_path() -> None:
-    assert not FAST - set(DEFAULT)
-    for names in [["messages"], list(FAST)]:
-        assert build.Builder(names, lambda *_: None).fast
-    for name in set(COLUMNS) - FAST:
-        assert not build.Builder(["messages", name], lambda *_: None).fast
+@pytest.mark.parametrize("name", COLUMNS)
+def test_all_tables_but_bodies_take_the_fast_path(name: str) -> None:
+    builder = build.Builder(["messages", name], lambda *_: None)
+    assert builder.fast == (name in DEFAULT)
+    assert builder.tracking == (name in ("partitions", "batches"))
 
 
 # ---------------------------------------------------------------- hostile
 
 
-@pytest.mark.parametrize("names", [sorted(FAST), list(COLUMNS)], ids=["fast", "exchange by exchange"])
+@pytest.mark.parametrize("names", [list(DEFAULT), list(COLUMNS)], ids=["fast", "exchange by exchange"])
 def test_text_that_is_no_utf8_is_mended(traffic: Any, names: list[str]) -> None:
     tcp = traffic.connection()
     tcp.send(traffic.request("Heartbeat", 4, {}, 0)).answer(traffic.response("Heartbeat", 4, {}, 0))

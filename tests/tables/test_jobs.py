@@ -7,18 +7,20 @@ import os
 from collections.abc import Callable
 from multiprocessing import Pipe
 from pathlib import Path
+from struct import unpack_from
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from kwire.errors import KwireError
+from kwire.errors import CaptureError, KwireError
 from kwire.render.bodies import Bodies
 from kwire.session.reader import Settings
-from kwire.tables import build
+from kwire.session.reading import Reading
+from kwire.tables import build, jobs
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS
-from kwire.tables.jobs import JobError, Outcome, _work, build_with_jobs
+from kwire.tables.jobs import JobError, build_with_jobs
 from kwire.tables.schemas import SCHEMAS
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -31,60 +33,73 @@ def ordered(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(json.dumps, rows))
 
 
-def together(paths: list[Path], names: list[str], jobs: int) -> tuple[dict[str, pa.Table], Outcome]:
+def together(paths: list[Path], names: list[str], many: int) -> tuple[dict[str, pa.Table], Reading, int]:
     parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
     texts = Bodies() if "bodies" in names else None
-    outcome = build_with_jobs(paths, names, lambda name, batch: parts[name].append(batch), Settings(), jobs, texts)
-    return {name: pa.Table.from_batches(found, SCHEMAS[name]) for name, found in parts.items()}, outcome
+    reading, exchanges = build_with_jobs(
+        paths, names, lambda name, batch: parts[name].append(batch), Settings(), many, texts
+    )
+    return {name: pa.Table.from_batches(found, SCHEMAS[name]) for name, found in parts.items()}, reading, exchanges
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 3])
+@pytest.mark.parametrize("many", [1, 2, 3])
 @pytest.mark.parametrize("name", CHOSEN)
-def test_any_number_of_jobs_gives_the_same_rows(name: str, jobs: int) -> None:
+def test_any_number_of_jobs_gives_the_same_rows(name: str, many: int) -> None:
     path = CAPTURES / name
     alone = tables_of([path], COLUMNS, bodies=Bodies())
-    found, outcome = together([path], list(COLUMNS), jobs)
+    found, reading, exchanges = together([path], list(COLUMNS), many)
     for table, rows in alone.items():
         assert ordered(found[table].to_pylist()) == ordered(rows.to_pylist()), table
-    assert outcome.exchanges == alone["exchanges"].num_rows
-    assert outcome.notes == []
+    assert exchanges == alone["exchanges"].num_rows
+    assert reading.notes == []
 
 
 @pytest.mark.parametrize("names", [["messages"], ["connections", "quality"], ["clients"], ["batches", "messages"]])
 def test_some_tables_of_several_captures(names: list[str]) -> None:
     paths = [CAPTURES / name for name in ("franz.pcap.gz", "notkafka.pcap", "txn.pcap.gz")]
-    alone, (found, outcome) = tables_of(paths, names), together(paths, names, 2)
+    alone, (found, reading, _) = tables_of(paths, names), together(paths, names, 2)
     assert list(found) == names
     for name in names:
         assert ordered(found[name].to_pylist()) == ordered(alone[name].to_pylist())
-    assert outcome.packets == sum(_packets(path) for path in paths)
+    assert packets_of(reading) == sum(_packets(path) for path in paths)
+
+
+def packets_of(reading: Reading) -> int:
+    return sum(capture.packets for capture in reading.captures)
 
 
 def _packets(path: Path) -> int:
-    return int(build.build([path], [], lambda *_: None).captures[0].packets)
+    return packets_of(build.build([path], [], lambda *_: None))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc that lists open files")
+def test_nothing_stays_open() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    together([CAPTURES / "ipv6.pcap"], ["messages"], 2)
+    assert set(os.listdir("/proc/self/fd")) == before
 
 
 def test_damage_is_said_once(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
     cut.write_bytes((CAPTURES / "ipv6.pcap").read_bytes()[:-7])
-    found, outcome = together([cut], ["quality", "messages"], 3)
+    found, reading, _ = together([cut], ["quality", "messages"], 3)
     assert [row["what"] for row in found["quality"].to_pylist()] == ["damaged"]
-    assert len(outcome.notes) == 1
-    assert outcome.notes[0].startswith("cut.pcap: ")
+    assert len(reading.notes) == 1
+    assert reading.notes[0].startswith("cut.pcap: ")
 
 
 def broken(error: BaseException | None) -> Callable[..., Any]:
-    """What stands in for read_into in the second worker, which are forked from here."""
-    whole = build.read_into
+    """What stands in for the second worker's obedience; workers are forked from here."""
+    whole = jobs._Worker._obey
 
-    def read(builder: Any, paths: Any, settings: Settings, *rest: Any) -> Any:
-        if settings.share is None or settings.share[0] == 1:
+    def obey(self: Any, *rest: Any) -> None:
+        if self.number == 1:
             if error is None:
                 os._exit(3)
             raise error
-        return whole(builder, paths, settings, *rest)
+        whole(self, *rest)
 
-    return read
+    return obey
 
 
 @pytest.mark.parametrize(
@@ -100,14 +115,53 @@ def broken(error: BaseException | None) -> Callable[..., Any]:
 def test_what_goes_wrong_in_a_worker_is_said(
     error: Exception | None, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(build, "read_into", broken(error))
+    monkeypatch.setattr(jobs._Worker, "_obey", broken(error))
     with pytest.raises(JobError, match=said):
         together([CAPTURES / "classic.pcap.gz"], ["messages"], 2)
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_worker_ends_quietly_when_nobody_listens() -> None:
-    mine, theirs = Pipe(duplex=False)
-    mine.close()
-    _work(theirs, [CAPTURES / "classic.pcap.gz"], ["messages"], Settings(), None)
-    assert theirs.closed
+def test_what_is_no_capture_is_said_as_by_one_process(tmp_path: Path) -> None:
+    path = tmp_path / "page.pcap"
+    path.write_bytes(b"GET / HTTP/1.1\r\n")
+    with pytest.raises(CaptureError, match="looks like HTTP"):
+        together([path], ["messages"], 2)
+
+
+def test_a_worker_ends_quietly_when_nobody_asks() -> None:
+    orders, asking = Pipe(duplex=False)
+    heard, results = Pipe(duplex=False)
+    asking.close()
+    heard.close()
+    jobs._Worker(0, 1, orders, results, [], []).run([], ["messages"], Settings(), None, [])
+    assert orders.closed
+    assert results.closed
+
+
+def test_many_small_captures_follow_each_other(tmp_path: Path) -> None:
+    """More blocks than there are slots for, of a connection that goes on through all of them."""
+    plain = (CAPTURES / "ipv6.pcap").read_bytes()
+    packets = cut_into_packets(plain)
+    paths = [tmp_path / f"{number:02}.pcap" for number in range(12)]
+    for number, path in enumerate(paths):
+        path.write_bytes(plain[:24] + b"".join(piece(packets, number, len(paths))))
+    alone, (found, reading, _) = tables_of(paths, COLUMNS, bodies=Bodies()), together(paths, list(COLUMNS), 2)
+    assert packets_of(reading) == len(packets)
+    for table, rows in alone.items():
+        assert ordered(found[table].to_pylist()) == ordered(rows.to_pylist()), table
+
+
+def cut_into_packets(data: bytes) -> list[bytes]:
+    """The records of a little-endian pcap."""
+    out, pos = [], 24
+    while pos < len(data):
+        (size,) = unpack_from("<I", data, pos + 8)
+        out.append(data[pos : pos + 16 + size])
+        pos += 16 + size
+    return out
+
+
+def piece(packets: list[bytes], number: int, of: int) -> list[bytes]:
+    """One of so many parts."""
+    step = -(-len(packets) // of)
+    return packets[number * step : (number + 1) * step]

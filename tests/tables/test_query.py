@@ -309,3 +309,15 @@ def test_an_unknown_report_gets_the_nearest() -> None:
 )
 def test_statements_are_told_apart(text: str, whole: list[str], rest: str) -> None:
     assert split(text) == (whole, rest)
+
+
+def test_several_processes_build_the_same_tables(session: Session) -> None:
+    query = "select api, count(*), sum(request_size) from exchanges group by api order by api"
+    many = Session([CAPTURE], jobs=2)
+    for one in (session, many):
+        one.load({"exchanges"})
+    alone, together = session.run(query), many.run(query)
+    assert alone is not None
+    assert together is not None
+    assert together.table.equals(alone.table)
+    assert len(alone) > 5

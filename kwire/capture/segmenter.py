@@ -1,0 +1,45 @@
+"""From packets to segments: what a session needs of a block of packets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kwire.capture.files import unread_links
+from kwire.capture.ip import Network
+from kwire.capture.packets import Columns, Packets
+from kwire.capture.tcp import Chosen, Segments, read_segments
+
+
+class Block(NamedTuple):
+    """packets: how many there were; first_time and last_time: of them, ns since the epoch, 0 where there are none;
+    segments: those of the packets, then those of datagrams that fragments made whole."""
+
+    packets: int
+    first_time: int
+    last_time: int
+    segments: list[Segments]
+
+
+class Segmenter:
+    """read(packets) gives a block after the other. Keeps the fragments of datagrams that are not whole."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self._chosen, self._network = chosen, Network()
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be read."""
+        return unread_links(self._network.unread)
+
+    def read(self, packets: Packets) -> Block:
+        """The segments of the chosen connections."""
+        first, last = (int(packets.time.min()), int(packets.time.max())) if len(packets) else (0, 0)
+        segments = [self._segments(packets)]
+        whole = self._network.take_whole()
+        if whole is not None:
+            segments.append(self._segments(whole))
+        return Block(len(packets), first, last, segments)
+
+    def _segments(self, packets: Packets) -> Segments:
+        data = Columns(packets.buffer)
+        return read_segments(packets, self._network.read(packets, data), data, self._chosen)

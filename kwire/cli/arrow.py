@@ -1,0 +1,20 @@
+"""Arrow for the commands that need it."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from kwire.errors import KwireError
+
+
+class Missing(KwireError):
+    """A package that an extra brings is not there."""
+
+
+def need(*packages: str, command: str, extra: str = "table") -> None:
+    """Loads Arrow when these packages are there. Raises Missing."""
+    if not all(map(importlib.util.find_spec, packages)):
+        raise Missing(f"{command} needs {' and '.join(packages)}: pip install 'kwire[{extra}]'")
+    from kwire.tables.lean import load
+
+    load()

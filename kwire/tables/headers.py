@@ -1,0 +1,154 @@
+"""Headers of record batches, those of thousands of partitions at once.
+
+The first batch of every partition is looked at together, then the second of those that have one, and so on; the long
+chains that remain are walked one by one. Where a message of magic 0 or 1 stands among them, the chain is named only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kwire.errors import DecodeError
+from kwire.records import batch as v2
+from kwire.records.compression import name_of
+from kwire.records.read import MAX_MAGIC, walk
+from kwire.wire.columns import Columns, Ints
+
+Mask = NDArray[np.bool_]
+FEW = 24  # chains that are not worth columns
+NO_PRODUCER = -1
+COMPRESSIONS = [name_of(code) for code in range(8)]
+HEADER = np.dtype([
+    ("base_offset", ">i8"), ("length", ">i4"), ("epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"), ("attributes", ">i2"),
+    ("last_delta", ">i4"), ("first_timestamp", ">i8"), ("max_timestamp", ">i8"), ("producer_id", ">i8"),
+    ("producer_epoch", ">i2"), ("base_sequence", ">i4"), ("records", ">i4"),
+])  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Headers:
+    """Batches, a row each: which of the chains it is of, where it lies, its number there; fields: of its header."""
+
+    chain: Ints
+    number: Ints
+    start: Ints
+    end: Ints
+    fields: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.chain)
+
+    def only(self, chosen: Mask) -> Headers:
+        """The rows that the mask chooses."""
+        return Headers(*(getattr(self, name)[chosen] for name in Headers.__slots__))
+
+    @property
+    def compression(self) -> Ints:
+        """By its number in COMPRESSIONS."""
+        return self.fields["attributes"].astype(np.int64) & 7
+
+
+def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> tuple[Headers, Mask]:
+    """The batches of chains that begin at these places, by chain, and which chains hold messages of magic 0 or 1."""
+    legacy = np.zeros(len(starts), bool)
+    at, stops = starts.copy(), starts + lengths
+    chains, places, ends, numbers = [], [], [], []
+    open_ = np.flatnonzero(lengths > v2.MAGIC_AT)
+    number = 0
+    while len(open_) > FEW:
+        here = at[open_]
+        magic = data.u8(here + v2.MAGIC_AT)
+        size = data.numbers(">i4", here + 8).astype(np.int64) + v2.LOG_OVERHEAD
+        legacy[open_[magic < MAX_MAGIC]] = True
+        whole = (magic == MAX_MAGIC) & (size >= v2.SIZE) & (here + size <= stops[open_])
+        open_, here, behind = open_[whole], here[whole], (here + size)[whole]
+        chains.append(open_)
+        places.append(here)
+        ends.append(behind)
+        numbers.append(np.full(len(open_), number))
+        at[open_] = behind
+        open_ = open_[stops[open_] - behind > v2.MAGIC_AT]
+        number += 1
+    for chain in open_.tolist():
+        begin = int(at[chain])
+        spans = _walked(buffer[begin : stops[chain]])
+        if spans is None:
+            legacy[chain] = True
+            continue
+        chains.append(np.full(len(spans), chain))
+        places.append(spans[:, 0] + begin)
+        ends.append(spans[:, 1] + begin)
+        numbers.append(np.arange(len(spans)) + number)
+    none = [np.zeros(0, np.int64)]
+    owner, start, end, of_chain = (np.concatenate(each or none) for each in (chains, places, ends, numbers))
+    order = np.lexsort((of_chain, owner))
+    start = start[order]
+    found = Headers(owner[order], of_chain[order], start, end[order], data.records(HEADER, start))
+    return (found.only(~legacy[found.chain]) if legacy.any() else found), legacy
+
+
+def _walked(records: bytes) -> Ints | None:
+    """Start and end of each batch; None when there is one of magic 0 or 1."""
+    spans: list[tuple[int, int]] = []
+    try:
+        for start, end in walk(records):
+            if records[start + v2.MAGIC_AT] < MAX_MAGIC:
+                return None
+            spans.append((start, end))
+    except DecodeError:
+        pass
+    return np.array(spans, np.int64).reshape(-1, 2)
+
+
+def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
+    """What makes the columns of the table batches that headers tell, by their names."""
+    fields = found.fields
+
+    def number(name: str, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
+        values = fields[name]
+        return pa.array(values.astype(values.dtype.newbyteorder("=")), kind, mask=None if valid is None else ~valid)
+
+    def flag(bit: int) -> Mask:
+        return np.asarray(fields["attributes"] & bit, bool)
+
+    def produced() -> Mask:
+        return np.asarray(fields["producer_id"] != NO_PRODUCER, bool)
+
+    return {
+        "number": lambda: pa.array(found.number, pa.int32()),
+        "base_offset": lambda: number("base_offset", pa.int64()),
+        "last_offset": lambda: _last_offset(fields),
+        "records": lambda: number("records", pa.int32()),
+        "bytes": lambda: pa.array(found.end - found.start, pa.int32()),
+        "magic": lambda: number("magic", pa.int8()),
+        "compression": lambda: pa.array(COMPRESSIONS, pa.string()).take(pa.array(found.compression)),
+        "timestamp_type": lambda: pa.array(["create", "append"]).take(pa.array(flag(8).astype(np.int8))),
+        "first_timestamp": lambda: number("first_timestamp", pa.int64()),
+        "max_timestamp": lambda: number("max_timestamp", pa.int64()),
+        "producer_id": lambda: number("producer_id", pa.int64(), produced()),
+        "producer_epoch": lambda: number("producer_epoch", pa.int16(), produced()),
+        "base_sequence": lambda: number("base_sequence", pa.int32(), produced()),
+        "is_transactional": lambda: pa.array(flag(16)),
+        "is_control": lambda: pa.array(flag(32)),
+        "crc_ok": lambda: pa.array(_crc_ok(found, buffer), pa.bool_()),
+    }
+
+
+def _last_offset(fields: NDArray[Any]) -> pa.Array:
+    """Null beyond 64 bits."""
+    base, delta = fields["base_offset"].astype(np.int64), fields["last_delta"].astype(np.int64)
+    last = base + delta
+    return pa.array(last, mask=(last < base) != (delta < 0))
+
+
+def _crc_ok(found: Headers, buffer: bytes) -> list[bool]:
+    from google_crc32c import value
+
+    places = zip((found.start + v2.CRC_START).tolist(), found.end.tolist(), found.fields["crc"].tolist(), strict=True)
+    return [value(buffer[start:end]) == crc for start, end, crc in places]

@@ -1,0 +1,187 @@
+"""Rows of partitions and batches from what the fast path read: thousands of bodies at once.
+
+What both sides say of partitions is found by places.py and joined by joined.py; records are looked at by the headers of
+their batches (headers.py). Exchanges that name a partition twice, those with messages of magic 0 or 1, and bodies of a
+form that is not known are left: they are read one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kwire.codec.columnar import Slices
+from kwire.session.record import error_name
+from kwire.tables.arrow import slices
+from kwire.tables.columns import EXCHANGE
+from kwire.tables.decoded import Bodies, Decoded
+from kwire.tables.facts import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
+from kwire.tables.headers import COMPRESSIONS, Headers, columns, headers
+from kwire.tables.joined import Joined, join
+from kwire.tables.places import Named, Names, Strange
+from kwire.tables.schemas import schema_of
+from kwire.wire.columns import Ints
+
+Makes = dict[str, Callable[[], pa.Array]]
+Table = tuple[str, pa.RecordBatch]
+OFFSETS = {  # where the column offset comes from: the request (0) or the response (1), and its field
+    PRODUCE: (1, "BaseOffset"), FETCH: (0, "FetchOffset"), LIST_OFFSETS: (1, "Offset"),
+    OFFSET_COMMIT: (0, "CommittedOffset"), OFFSET_FETCH: (1, "CommittedOffset"),
+}  # fmt: skip
+OLD_OFFSETS = "OldStyleOffsets"  # of ListOffsets v0: several of a partition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """What a kind's bodies say. turn: whose the records are, with their batches."""
+
+    buffer: bytes
+    key: int
+    bodies: Bodies
+    names: Names
+    joined: Joined
+    turn: int
+    records: Slices | None
+    batches: Headers | None
+
+
+def rows_of(
+    decoded: Decoded, number: int, head: pa.RecordBatch, tables: Collection[str], wanted: Collection[str] | None
+) -> tuple[list[Table], list[int]]:
+    """Rows of these tables, and the exchanges that are left. number: of the kind in the batch; head: the columns with
+    which rows begin, of all the batch's exchanges; wanted: which columns are made, None: all."""
+    left = decoded.of(number).left.tolist()
+    try:
+        read, odd = _read(decoded, number)
+    except Strange:
+        return [], [*left, *decoded.of(number).rows.tolist()]
+    out = []
+    if "partitions" in tables and len(read.joined):
+        makes = _begin(read, head, np.arange(len(read.joined))) | _partition(read)
+        out.append(("partitions", _record_batch("partitions", makes, wanted)))
+    if "batches" in tables and read.batches is not None and len(read.batches):
+        makes = _begin(read, head, read.joined.rows[read.turn][read.batches.chain])
+        makes |= columns(read.batches, read.buffer)
+        out.append(("batches", _record_batch("batches", makes, wanted)))
+    return out, left + decoded.of(number).rows[odd].tolist()
+
+
+def _read(decoded: Decoded, number: int) -> tuple[_Found, Ints]:
+    """With the rows that are odd. Raises Strange."""
+    batch, bodies = decoded.batch, decoded.of(number)
+    key, names = batch.kinds[number].key, Names(batch.buffer, batch.conversations[0].topics)
+    joined, turn = join((names.of(bodies.asked), names.of(bodies.answered))), int(key != PRODUCE)
+    if OLD_OFFSETS in joined.sides[1].fields:
+        raise Strange
+    odd = np.zeros(len(bodies.rows), bool)
+    odd[joined.twice] = True
+    records = batches = None
+    side = joined.sides[turn]
+    if key <= FETCH:
+        records = _records(side)
+        batches, legacy = headers(batch.buffer, decoded.data, records.starts, records.lengths)
+        odd[side.owner[legacy]] = True
+    if odd.any():
+        joined = joined.without(odd)
+        batches = batches and batches.only(~odd[side.owner[batches.chain]])
+    return _Found(batch.buffer, key, bodies, names, joined, turn, records, batches), np.flatnonzero(odd)
+
+
+def _records(side: Named) -> Slices:
+    column = side.fields.get("Records")
+    if not isinstance(column, Slices):
+        raise Strange
+    valid = None if column.valid is None else column.valid[side.places]
+    return Slices(column.kind, column.starts[side.places], column.lengths[side.places], valid)
+
+
+def _begin(read: _Found, head: pa.RecordBatch, rows: Ints) -> Makes:
+    """The columns with which both tables begin, of these rows of partitions."""
+    joined, names = read.joined, read.names
+    exchange = pa.array(read.bodies.rows[joined.owner[rows]])
+
+    def of_head(name: str) -> Callable[[], pa.Array]:
+        return lambda: head.column(name).take(exchange)
+
+    return {name: of_head(name) for name, _, _ in EXCHANGE} | {
+        "topic": lambda: _texts(names.topics.array, joined.topic[rows]),
+        "partition": lambda: pa.array(joined.number[rows], pa.int32()),
+    }
+
+
+def _partition(read: _Found) -> Makes:
+    """The other columns of the table partitions."""
+    joined = read.joined
+    turn, offset = OFFSETS[read.key]
+    return {
+        "group": lambda: _group(read),
+        "topic_id": lambda: _texts(read.names.idents.array, joined.ident),
+        "offset": lambda: joined.numbers(turn, offset, pa.int64()),
+        "timestamp": lambda: joined.numbers(0, "Timestamp", pa.int64()),
+        "high_watermark": lambda: joined.numbers(1, "HighWatermark", pa.int64()),
+        "error_code": lambda: _error_codes(joined),
+        "error": lambda: _error_names(joined),
+    } | _sums(read)
+
+
+def _group(read: _Found) -> pa.Array:
+    """The group of a row, where a message may have several; else the request's."""
+    joined, fields = read.joined, read.bodies.asked.fields
+    if "Groups" in fields:
+        groups = read.names.groups
+        return _texts(groups.array, np.where(joined.group == groups.known.get(""), -1, joined.group))
+    said = fields.get("GroupId")
+    if not isinstance(said, Slices):
+        return pa.nulls(len(joined), pa.string())
+    return slices(read.buffer, said.starts, said.lengths, said.valid, pa.string()).take(pa.array(joined.owner))
+
+
+def _texts(texts: pa.Array, which: Ints) -> pa.Array:
+    """Texts by their numbers; -1: null."""
+    return texts.take(pa.array(which, mask=which < 0))
+
+
+def _error_codes(joined: Joined) -> pa.Array:
+    code = joined.numbers(1, "ErrorCode", pa.int16())
+    return pc.if_else(pc.equal(code, 0), None, code)
+
+
+def _error_names(joined: Joined) -> pa.Array:
+    coded = _error_codes(joined).dictionary_encode()
+    return pa.array(map(error_name, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)
+
+
+def _sums(read: _Found) -> Makes:
+    """Of the records of each partition: bytes, batches, records, and the first batch's compression."""
+    records, batches, joined, turn = read.records, read.batches, read.joined, read.turn
+    if records is None or batches is None:
+        nulls = {"bytes": pa.int64(), "batches": pa.int32(), "records": pa.int64(), "compression": pa.string()}
+        return {name: partial(pa.nulls, len(joined), kind) for name, kind in nulls.items()}
+    count = len(records)
+
+    def counted(weights: NDArray[Any] | None = None) -> Ints:
+        return np.bincount(batches.chain, weights, count).astype(np.int64)
+
+    def first() -> pa.Array:
+        codes = np.full(count, -1)
+        codes[batches.chain[::-1]] = batches.compression[::-1]
+        return pa.array(COMPRESSIONS).take(joined.taken(turn, codes, pa.int64(), codes >= 0))
+
+    return {
+        "bytes": lambda: joined.taken(turn, records.lengths, pa.int64(), records.valid),
+        "batches": lambda: joined.taken(turn, counted(), pa.int32(), records.valid),
+        "records": lambda: joined.taken(turn, counted(batches.fields["records"]), pa.int64(), records.valid),
+        "compression": first,
+    }
+
+
+def _record_batch(table: str, makes: Makes, wanted: Collection[str] | None) -> pa.RecordBatch:
+    schema = schema_of(table, wanted)
+    return pa.RecordBatch.from_arrays([makes[name]() for name in schema.names], schema=schema)

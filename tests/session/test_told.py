@@ -1,0 +1,89 @@
+"""Names of topics out of what the fast path read: those that each exchange tells by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kwire.session import bulk, conversation
+from kwire.session import told as module
+from kwire.session.bulk import Batch
+from kwire.session.reading import Reading
+from kwire.session.single import exchange_at
+from kwire.session.told import learn, told
+from kwire.session.topics import Topics
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+FIRST, SECOND = UUID(int=7 << 64 | 5), UUID(int=8 << 64 | 5)
+few = pytest.mark.parametrize("few", [1, 1000], ids=["columns", "one by one"])
+
+
+class Names:
+    """A sink that collects what each batch tells, and beside it what its exchanges tell one by one."""
+
+    scans = False
+
+    def __init__(self) -> None:
+        self.names: dict[tuple[str, UUID], str] = {}
+        self.expected: dict[tuple[str, UUID], str] = {}
+        self.topics = Topics()
+
+    def accepts(self, _: object) -> bool:
+        return True
+
+    def batch(self, batch: Batch) -> tuple[()]:
+        learn(self.topics, batch)
+        for owner, ident, name in told(batch):
+            self.names[batch.conversations[owner].name, ident] = name
+        for row in range(len(batch)):
+            one, exchange = Topics(), exchange_at(batch, row)
+            one.learn(exchange)
+            self.expected |= {(exchange.conversation.name, ident): name for ident, name in one.names.items()}
+        return ()
+
+
+def collected(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> Names:
+    for where, name, value in ((bulk, "LEAST", 1), (conversation, "BULK_LEAST", 20), (module, "FEW", few)):
+        monkeypatch.setattr(where, name, value)
+    sink = Names()
+    list(Reading([path]).through(sink))
+    return sink
+
+
+@few
+@pytest.mark.parametrize("name", ["classic.pcap.gz", "streams.pcap", "old39.pcap.gz"])
+def test_of_captures(name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = collected(CAPTURES / name, monkeypatch, few)
+    assert found.names == found.expected
+    assert found.topics.names == {ident: name for (_, ident), name in found.expected.items()}
+    assert found.names
+
+
+TOPICS: dict[str, tuple[list[dict[str, Any]], dict[UUID, str]]] = {
+    "a name and an id": ([{"Name": "t", "TopicId": FIRST}], {FIRST: "t"}),
+    "no name": ([{"Name": None, "TopicId": FIRST}, {"Name": "t", "TopicId": SECOND}], {SECOND: "t"}),
+    "an empty name": ([{"Name": "", "TopicId": FIRST}], {}),
+    "no id": ([{"Name": "t", "TopicId": UUID(int=0)}], {}),
+    "an id of two names": ([{"Name": "t", "TopicId": FIRST}, {"Name": "u", "TopicId": FIRST}], {FIRST: "u"}),
+    "two ids of a name": ([{"Name": "t", "TopicId": each} for each in (FIRST, SECOND)], {FIRST: "t", SECOND: "t"}),
+    "no UTF-8": ([{"Name": "t\udcff", "TopicId": FIRST}], {FIRST: "t\udcff"}),
+    "none": ([], {}),
+}
+
+
+@few
+@pytest.mark.parametrize("what", TOPICS)
+def test_names_beside_ids(
+    what: str, few: int, traffic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    topics, names = TOPICS[what]
+    tcp = traffic.connection()
+    for ident in range(30):
+        tcp.send(traffic.request("Metadata", 12, {"Topics": None}, ident))
+        tcp.answer(traffic.response("Metadata", 12, {"Topics": topics}, ident))
+    found = collected(traffic.save(tmp_path / "made.pcap"), monkeypatch, few)
+    assert found.names == found.expected
+    assert found.topics.names == names
