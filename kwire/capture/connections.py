@@ -6,16 +6,14 @@ bytes are joined at once. Connections that a SYN opens or that are out of order 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
+from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
-from kwire.capture.streams import HALF, HELD, PATIENCE, WRAP, Run, Stream, signed
+from kwire.capture.streams import HELD, PATIENCE, WRAP, Run, Stream, signed
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 
 IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
@@ -91,7 +89,7 @@ class Connections:
         """Adds a block of segments. sweep: what is closed or idle is ended too."""
         if not len(segments) and segments.now is None:
             return
-        block = _Block(segments)
+        block = Flows(segments)
         self.now = max(self.now, int(segments.time.max(initial=0)), segments.now or 0)
         touched: dict[int, Connection] = {}
         done: set[int] = set()
@@ -174,7 +172,7 @@ class Connections:
         connection.finish()
         return connection
 
-    def _add(self, connection: Connection, side: int, block: _Block, flow: int) -> None:
+    def _add(self, connection: Connection, side: int, block: Flows, flow: int) -> None:
         """A flow without a SYN, or with one that stands first."""
         stream = connection.streams[side]
         low, high = block.bounds[flow], block.bounds[flow + 1]
@@ -198,7 +196,7 @@ class Connections:
             self._waiting[id(connection)] = connection
 
     def _slowly(
-        self, connection: Connection, first: int, block: _Block, flows: list[int]
+        self, connection: Connection, first: int, block: Flows, flows: list[int]
     ) -> tuple[list[Connection], Connection]:
         """Flows of which one holds a SYN: segments of both directions in the order of the capture, epoch by epoch.
         Gives the connections that ended, and the one that goes on. first: the side of the first flow."""
@@ -228,7 +226,7 @@ class Connections:
         return ended, connection
 
     def _settle(
-        self, connection: Connection, runs: tuple[list[Run], list[Run]], controls: list[tuple[int, int]], block: _Block
+        self, connection: Connection, runs: tuple[list[Run], list[Run]], controls: list[tuple[int, int]], block: Flows
     ) -> None:
         for side in (0, 1):
             self._take(connection, side, runs[side])
@@ -295,7 +293,7 @@ def _note(connection: Connection, first: int, last: int, segments: int) -> None:
     connection.last_time = max(connection.last_time, last)
 
 
-def _control(connection: Connection, side: int, block: _Block, at: int) -> None:
+def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
     flags = int(block.flags[at])
     if flags & FIN:
         connection.fins |= 1 << side
@@ -310,82 +308,3 @@ def _reverse(key: Key) -> Key:
 
 def _pair(key: Key) -> Key:
     return min(key, _reverse(key))
-
-
-class _Block:
-    """Segments sorted by flow and within it by sequence number, those without bytes first.
-
-    What pieces are made of is in lists."""
-
-    def __init__(self, segments: Segments) -> None:
-        bare, first = segments.length == 0, np.zeros(len(segments.keys), np.int64)
-        first[segments.flow[::-1]] = segments.seq[::-1]  # the last one written is the flow's first
-        relative = (segments.seq - first[segments.flow] + HALF) % WRAP
-        order = np.lexsort((relative, ~bare, segments.flow))
-        flow, seq, length = segments.flow[order], segments.seq[order], segments.length[order]
-        flags, have, start = segments.flags[order], segments.have[order], segments.start[order]
-        time = segments.time[order]
-        follows = np.zeros(len(order), np.int64)  # 1 where a segment does not follow the one before it
-        follows[1:] = seq[1:] != (seq[:-1] + length[:-1]) % WRAP
-        self._holes = np.cumsum(follows)
-        cut = have < length
-        follows[1:] |= cut[:-1]
-        self._splits: list[int] = np.flatnonzero(follows).tolist()
-        self._cuts = np.concatenate(([0], np.cumsum(cut)))
-        sums = np.cumsum(length)
-        self._before = sums - length
-        self._sums = np.concatenate(([0], sums))
-        bounds = np.searchsorted(flow, np.arange(len(segments.keys) + 1))
-        self.bounds: list[int] = bounds.tolist()
-        self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
-        self.last_times: list[int] = np.maximum.reduceat(time, bounds[:-1]).tolist()
-        self.bare: list[int] = np.add.reduceat(bare[order].astype(np.int64), bounds[:-1]).tolist()
-        self.index = {key: number for number, key in enumerate(segments.keys)}
-        self.syns: dict[int, list[int]] = {}
-        for at in np.flatnonzero(flags & SYN).tolist():
-            self.syns.setdefault(int(flow[at]), []).append(at)
-        self.controls: dict[int, list[int]] = {}
-        for at in np.flatnonzero(flags & (FIN | RST)).tolist():
-            self.controls.setdefault(int(flow[at]), []).append(at)
-        self.order, self.seqs, self.lengths, self.flags = order, seq, length, flags
-        self.times: list[int] = time.tolist()
-        self.numbers: list[int] = segments.number[order].tolist()
-        self._starts: list[int] = start.tolist()
-        self._ends: list[int] = (start + have).tolist()
-        self._buffer = segments.buffer
-
-    def carries(self, flow: int) -> bool:
-        """Whether there are bytes in it."""
-        return bool(self._sums[self.bounds[flow]] < self._sums[self.bounds[flow + 1]])
-
-    def opens(self, flow: int) -> bool:
-        """Whether a SYN, if there is one, is alone, carries nothing and comes right before what there is."""
-        syns, data = self.syns.get(flow, ()), self.bounds[flow] + self.bare[flow]
-        if not syns:
-            return True
-        follows = data == self.bounds[flow + 1] or self.seqs[data] == (self.seqs[syns[0]] + 1) % WRAP
-        return bool(len(syns) == 1 and not self.lengths[syns[0]] and follows)
-
-    def plain(self, low: int, high: int) -> bool:
-        """Whether the segments follow each other and are whole."""
-        return bool(self._holes[low] == self._holes[high - 1] and self._cuts[low] == self._cuts[high])
-
-    def joined(self, low: int, high: int, position: int) -> tuple[bytes, list[int], list[int], list[int]]:
-        """The bytes of segments that follow each other, and their packets, as Stream.extend takes them."""
-        buffer = self._buffer
-        if high - low == 1:
-            data = bytes(buffer[self._starts[low] : self._ends[low]])
-            return data, [position], self.times[low:high], self.numbers[low:high]
-        parts = [buffer[a:b] for a, b in zip(self._starts[low:high], self._ends[low:high], strict=True)]
-        places: list[int] = (self._before[low:high] + (position - self._sums[low])).tolist()
-        return b"".join(parts), places, self.times[low:high], self.numbers[low:high]
-
-    def runs(self, low: int, high: int) -> list[Run]:
-        """The segments in runs that follow each other."""
-        first, last = bisect_right(self._splits, low), bisect_left(self._splits, high)
-        ends = [low, *self._splits[first:last], high]
-        return [self.run(start, end, int(self.seqs[start])) for start, end in pairwise(ends)]
-
-    def run(self, low: int, high: int, seq: int) -> Run:
-        data, offsets, times, numbers = self.joined(low, high, 0)
-        return Run(seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers)

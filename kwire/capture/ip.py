@@ -24,6 +24,10 @@ MAX_DATAGRAM = 1 << 16
 MAX_PENDING = 1024  # datagrams of which some fragments are there
 LIFETIME = 30_000_000_000  # ns that fragments wait, as in Linux; later their identification means another datagram
 RAW_LINK = 101
+IPV4 = np.dtype({  # RFC 791, section 3.1: what is read of 20 bytes
+    "names": ["total", "fragment", "protocol", "source", "target"], "formats": [">u2", ">u2", "u1", ">u4", ">u4"],
+    "offsets": [2, 6, 9, 12, 16], "itemsize": 20,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,19 +105,19 @@ class Network:
     def _four(self, packets: Packets, data: Columns, at: Ints, index: NDArray[np.intp], first: Ints) -> Datagrams:
         captured = packets.start[index] + packets.captured[index]
         header = (first & 15) * 4
-        word = data.u32(at)
-        total = word & 0xFFFF
+        fields = data.records(IPV4, at)
+        total = fields["total"].astype(np.int64)
         wire = packets.start[index] + packets.length[index] - at
         total = np.where(total == 0, wire, total)  # segmentation offload: the card was to fill it in
-        fragment = data.u16(at + 6) & 0x3FFF
-        fine = (header >= 20) & (total >= header) & (at + header <= captured) & (data.u8(at + 9) == TCP)
+        fragment = fields["fragment"] & 0x3FFF
+        fine = (header >= 20) & (total >= header) & (at + header <= captured) & (fields["protocol"] == TCP)
         pieces = fine & (fragment != 0)
         if pieces.any():
             for row in np.flatnonzero(pieces).tolist():
                 self._piece_of_four(packets, int(index[row]), int(at[row]), int(header[row]), int(total[row]))
             fine &= ~pieces
-        source = data.u32(at + 12).astype(np.uint64) | np.uint64(MAPPED)
-        target = data.u32(at + 16).astype(np.uint64) | np.uint64(MAPPED)
+        source = fields["source"].astype(np.uint64) | np.uint64(MAPPED)
+        target = fields["target"].astype(np.uint64) | np.uint64(MAPPED)
         zeros = np.zeros(len(at), np.uint64)
         end = at + total
         found = Datagrams(index, zeros, source, zeros, target, at + header, end, np.minimum(end, captured))

@@ -17,7 +17,8 @@ from kwire.capture.packets import Columns, Ints, Packets
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 CONTROL = FIN | SYN | RST
-HEADER = 14  # bytes that must be there: up to the flags
+HEAD = np.dtype([("source", ">u2"), ("target", ">u2"), ("seq", ">u4"), ("ack", ">u4"), ("bits", ">u2")])  # RFC 9293
+HEADER = HEAD.itemsize  # bytes that must be there: up to the flags
 SEED = np.array([secrets.randbits(63) | 1 for _ in range(5)], np.uint64)  # nobody can aim at a collision
 
 Key = tuple[int, int, int, int, int, int]  # source high, source, source port, target high, target, target port
@@ -51,9 +52,9 @@ class Segments:
 def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Chosen) -> Segments:
     """The block's segments, without those that say nothing but how far the other side has read."""
     start = found.start
-    ports = data.u32(start)
-    source_port, target_port = ports >> 16, ports & 0xFFFF
-    bits = data.u16(start + 12)
+    fields = data.records(HEAD, start)
+    source_port, target_port = fields["source"].astype(np.int64), fields["target"].astype(np.int64)
+    bits = fields["bits"].astype(np.int64)
     flags = bits & 0xFF
     payload = start + (bits >> 12) * 4
     length = found.end - payload
@@ -69,7 +70,7 @@ def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Cho
         found.target_high[keep], found.target[keep], target_port[keep],
     )  # fmt: skip
     return Segments(
-        packets.buffer, packets.number[rows], packets.time[rows], data.u32(start[keep] + 4), flags[keep],
+        packets.buffer, packets.number[rows], packets.time[rows], fields["seq"][keep].astype(np.int64), flags[keep],
         payload, have, length, flow, keys,
     )  # fmt: skip
 
@@ -111,7 +112,7 @@ def _flows(
         mixed = source * SEED[0] ^ target * SEED[1] ^ ports * SEED[2]
         if source_high.any() or target_high.any():
             mixed ^= source_high * SEED[3] ^ target_high * SEED[4]
-    _, first, flow = np.unique(mixed, return_index=True, return_inverse=True)
+    first, flow = _numbered(mixed)
     if any((word[first][flow] != word).any() for word in words):
         _, first, flow = np.unique(np.stack(words, axis=1), axis=0, return_index=True, return_inverse=True)
         flow = flow.reshape(-1)
@@ -124,3 +125,19 @@ def _flows(
         target_high[first].tolist(), target[first].tolist(), target_port[first].tolist(), strict=True,
     )  # fmt: skip
     return flow, list(keys)
+
+
+def _numbered(mixed: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """As np.unique with the first index and the inverse, but for the order of the values, and several times as fast:
+    numbers of 16 bits are sorted by counting."""
+    upper = mixed >> np.uint64(32)
+    order = np.lexsort(((upper & np.uint64(0xFFFF)).astype(np.uint16), (upper >> np.uint64(16)).astype(np.uint16)))
+    begins, same = np.ones(len(mixed), bool), upper[order]
+    values = mixed[order]
+    begins[1:] = values[1:] != values[:-1]
+    if (begins[1:] & (same[1:] == same[:-1])).any():  # two values have the upper half in common
+        _, first, found = np.unique(mixed, return_index=True, return_inverse=True)
+        return first, found
+    flow = np.empty(len(mixed), np.intp)
+    flow[order] = np.cumsum(begins) - 1
+    return order[begins], flow

@@ -1,0 +1,107 @@
+"""Segments of a block sorted by flow and within it by sequence number, and runs of them joined."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.capture.packets import Ints
+from kwire.capture.streams import HALF, WRAP, Run
+from kwire.capture.tcp import FIN, RST, SYN, Segments
+
+
+class Flows:
+    """Segments sorted by flow and within it by sequence number, those without bytes first.
+
+    What pieces are made of is in lists."""
+
+    def __init__(self, segments: Segments) -> None:
+        bare, first = segments.length == 0, np.zeros(len(segments.keys), np.int64)
+        first[segments.flow[::-1]] = segments.seq[::-1]  # the last one written is the flow's first
+        relative = (segments.seq - first[segments.flow] + HALF) % WRAP
+        order = _ordered(segments.flow, len(segments.keys), bare, relative)
+        flow, seq, length = segments.flow[order], segments.seq[order], segments.length[order]
+        flags, have, start = segments.flags[order], segments.have[order], segments.start[order]
+        time = segments.time[order]
+        follows = np.zeros(len(order), np.int64)  # 1 where a segment does not follow the one before it
+        follows[1:] = seq[1:] != (seq[:-1] + length[:-1]) % WRAP
+        self._holes = np.cumsum(follows)
+        cut = have < length
+        follows[1:] |= cut[:-1]
+        self._splits: list[int] = np.flatnonzero(follows).tolist()
+        self._cuts = np.concatenate(([0], np.cumsum(cut)))
+        sums = np.cumsum(length)
+        self._before = sums - length
+        self._sums = np.concatenate(([0], sums))
+        bounds = np.searchsorted(flow, np.arange(len(segments.keys) + 1))
+        self.bounds: list[int] = bounds.tolist()
+        self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
+        self.last_times: list[int] = np.maximum.reduceat(time, bounds[:-1]).tolist()
+        self.bare: list[int] = np.add.reduceat(bare[order].astype(np.int64), bounds[:-1]).tolist()
+        self.index = {key: number for number, key in enumerate(segments.keys)}
+        self.syns: dict[int, list[int]] = {}
+        for at in np.flatnonzero(flags & SYN).tolist():
+            self.syns.setdefault(int(flow[at]), []).append(at)
+        self.controls: dict[int, list[int]] = {}
+        for at in np.flatnonzero(flags & (FIN | RST)).tolist():
+            self.controls.setdefault(int(flow[at]), []).append(at)
+        self.order, self.seqs, self.lengths, self.flags = order, seq, length, flags
+        self.times: list[int] = time.tolist()
+        self.numbers: list[int] = segments.number[order].tolist()
+        self._starts: list[int] = start.tolist()
+        self._ends: list[int] = (start + have).tolist()
+        self._buffer = segments.buffer
+
+    def carries(self, flow: int) -> bool:
+        """Whether there are bytes in it."""
+        return bool(self._sums[self.bounds[flow]] < self._sums[self.bounds[flow + 1]])
+
+    def opens(self, flow: int) -> bool:
+        """Whether a SYN, if there is one, is alone, carries nothing and comes right before what there is."""
+        syns, data = self.syns.get(flow, ()), self.bounds[flow] + self.bare[flow]
+        if not syns:
+            return True
+        follows = data == self.bounds[flow + 1] or self.seqs[data] == (self.seqs[syns[0]] + 1) % WRAP
+        return bool(len(syns) == 1 and not self.lengths[syns[0]] and follows)
+
+    def plain(self, low: int, high: int) -> bool:
+        """Whether the segments follow each other and are whole."""
+        return bool(self._holes[low] == self._holes[high - 1] and self._cuts[low] == self._cuts[high])
+
+    def joined(self, low: int, high: int, position: int) -> tuple[bytes, list[int], list[int], list[int]]:
+        """The bytes of segments that follow each other, and their packets, as Stream.extend takes them."""
+        buffer = self._buffer
+        if high - low == 1:
+            data = bytes(buffer[self._starts[low] : self._ends[low]])
+            return data, [position], self.times[low:high], self.numbers[low:high]
+        parts = [buffer[a:b] for a, b in zip(self._starts[low:high], self._ends[low:high], strict=True)]
+        places: list[int] = (self._before[low:high] + (position - self._sums[low])).tolist()
+        return b"".join(parts), places, self.times[low:high], self.numbers[low:high]
+
+    def runs(self, low: int, high: int) -> list[Run]:
+        """The segments in runs that follow each other."""
+        first, last = bisect_right(self._splits, low), bisect_left(self._splits, high)
+        ends = [low, *self._splits[first:last], high]
+        return [self.run(start, end, int(self.seqs[start])) for start, end in pairwise(ends)]
+
+    def run(self, low: int, high: int, seq: int) -> Run:
+        data, offsets, times, numbers = self.joined(low, high, 0)
+        return Run(seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers)
+
+
+def _ordered(flow: NDArray[np.intp], flows: int, bare: NDArray[np.bool_], relative: Ints) -> NDArray[np.intp]:
+    """As np.lexsort((relative, ~bare, flow)). Most flows come in order: only the others are sorted."""
+    order = np.argsort(flow.astype(np.uint16) if flows <= 1 << 16 else flow, kind="stable")  # 16 bits: by counting
+    of, none, place = flow[order], bare[order], relative[order]
+    fine = (of[1:] != of[:-1]) | (none[:-1] & ~none[1:])
+    fine |= (none[:-1] == none[1:]) & (place[:-1] <= place[1:])
+    if not fine.all():
+        odd = np.zeros(flows, bool)
+        odd[of[1:][~fine]] = True
+        rows = np.flatnonzero(odd[of])
+        some = order[rows]
+        order[rows] = some[np.lexsort((relative[some], ~bare[some], flow[some]))]
+    return order
