@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,41 @@ if TYPE_CHECKING:
     from kwire.render.lines import Line, Piece
 
 CELL = 40  # columns of a text in a table
+POLL = 0.5  # s
 
 
-class Source(click.Path):
+class Local(click.Path):
+    """A path, as file: addresses give it too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from kwire.pipeline.addresses import local
+
+        return super().convert(local(value), param, ctx)
+
+
+class Source(Local):
     """A path, or the address of one in a file system that Spark reads."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from kwire.pipeline.addresses import is_elsewhere, local
+        from kwire.pipeline.addresses import is_elsewhere
 
-        return value if is_elsewhere(value) else super().convert(local(value), param, ctx)
+        return value if is_elsewhere(value) else super().convert(value, param, ctx)
+
+
+class Setting(click.ParamType[tuple[str, str]]):
+    """NAME=VALUE."""
+
+    name = "setting"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, said = value.partition("=")
+        if not name or not equals:
+            self.fail("write NAME=VALUE", param, ctx)
+        return name, said
 
 
 @click.group(name="pipeline")
@@ -63,11 +90,22 @@ def command() -> None:
     metavar="NAME",
     help="parquet, or what the session can write: orc, delta, iceberg.",
 )
+@click.option(
+    "--work", metavar="DIR", help="What is under way, where all workers see it; for a DIR of another file system."
+)
+@click.option(
+    "--conf",
+    "settings",
+    type=Setting(),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of Spark's, as spark-submit takes it: spark.jars.packages=…",
+)
 @click.option("--drop-duplicates", is_flag=True, help="What several points captured, once; not with --stream.")
 @click.option("--no-rollups", is_flag=True, help="Only the tables.")
-@click.option("--stream", is_flag=True, help="Files as they arrive in the one SOURCE, a folder; Ctrl-C ends it.")
+@click.option("--stream", is_flag=True, help="As they arrive in the one SOURCE, a folder or a topic; Ctrl-C ends it.")
 @click.option("--available-now", is_flag=True, help="With --stream: those that are there, then end.")
-@click.option("--max-files", type=click.IntRange(1), metavar="N", help="With --stream: files of a batch.")
+@click.option("--max-files", type=click.IntRange(1), metavar="N", help="With --stream: files, or messages, of a batch.")
 @click.option(
     "--lateness",
     type=Duration(),
@@ -79,19 +117,21 @@ def command() -> None:
 @connection_options
 def run_command(
     sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
-    form: str, drop_duplicates: bool, no_rollups: bool, stream: bool, available_now: bool, max_files: int | None,
-    lateness: int, bounds: Bounds,
+    form: str, work: str | None, settings: tuple[tuple[str, str], ...], drop_duplicates: bool, no_rollups: bool,
+    stream: bool, available_now: bool, max_files: int | None, lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
     The tables are those of kwire table, row for row, however the files are cut into splits. A SOURCE may be hdfs:, s3a:
-    or whatever else Spark reads here.
+    or whatever else Spark reads here, and with --stream kafka://HOST:PORT/TOPIC: the keys of messages name capture
+    points, the values are captures. DIR may be hdfs: and so on too, but not with --stream.
     """
     from kwire.pipeline import need_spark
 
     need_spark()
     from kwire.cli.table import _names
     from kwire.pipeline.job import Job
+    from kwire.pipeline.messages import is_topic
     from kwire.pipeline.run import run, session
     from kwire.pipeline.stream import run_stream
     from kwire.render.bodies import Bodies
@@ -99,32 +139,66 @@ def run_command(
     names = _names(chosen, bodies != "none")
     if split_size < 1:
         raise click.UsageError("--split-size must be at least a byte")
-    if stream and (len(sources) > 1 or not Path(sources[0]).is_dir()):
-        raise click.UsageError("--stream reads the files of one folder")
-    if stream and (form != "parquet" or bodies == "variant"):
-        raise click.UsageError("--stream writes Parquet, and bodies as JSON")
-    if stream and drop_duplicates:
-        raise click.UsageError("--drop-duplicates needs all captures at once, and --stream has not")
-    spark = session(master)
+    if stream:
+        _fit_for_streams(sources, folder, form, bodies, drop_duplicates)
+    elif any(map(is_topic, sources)):
+        raise click.UsageError("what Kafka has comes with --stream; with --available-now too it ends")
+    interrupt = Interrupt()
+    spark = session(master, settings=dict(settings))
     try:
         job = Job(tuple(names), bounds.settings(), Bodies(False) if "bodies" in names else None)
         if stream:
             done = run_stream(
                 spark, sources[0], folder, job, split_size=split_size, lateness=lateness, most=max_files,
-                once=available_now, rollups=not no_rollups,
+                once=available_now, rollups=not no_rollups, stop=interrupt.wait,
             )  # fmt: skip
-            return _conclude(done, folder)
-        done = run(
-            spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
-            variant=bodies == "variant", drop_duplicates=drop_duplicates,
-        )  # fmt: skip
+        else:
+            done = run(
+                spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
+                variant=bodies == "variant", drop_duplicates=drop_duplicates, work=work,
+            )  # fmt: skip
     finally:
         spark.stop()
-    return _conclude(done, folder)
+    status = _conclude(done, folder)
+    return Exit.INTERRUPTED if interrupt.came else status
+
+
+class Interrupt:
+    """Ctrl-C while a stream runs: it ends, and then what there is gets written."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def wait(self, query: Any) -> None:
+        """Returns when the stream is over."""
+        before = signal.signal(signal.SIGINT, self._note)  # Spark's own handler breaks off jobs
+        try:
+            while not self.came and not query.awaitTermination(POLL):
+                pass
+        finally:
+            signal.signal(signal.SIGINT, before)
+        query.stop()
+
+    def _note(self, *_: object) -> None:
+        self.came = True
+
+
+def _fit_for_streams(sources: tuple[str, ...], folder: str, form: str, bodies: str, drop_duplicates: bool) -> None:
+    """Raises UsageError for what a stream cannot do."""
+    from kwire.pipeline.addresses import is_elsewhere
+
+    if len(sources) > 1 or not (is_elsewhere(sources[0]) or Path(sources[0]).is_dir()):
+        raise click.UsageError("--stream reads the files of one folder, or one topic")
+    if form != "parquet" or bodies == "variant":
+        raise click.UsageError("--stream writes Parquet, and bodies as JSON")
+    if drop_duplicates:
+        raise click.UsageError("--drop-duplicates needs all captures at once, and --stream has not")
+    if is_elsewhere(folder):
+        raise click.UsageError(f"--stream writes to a folder that all workers see, and {folder} is none")
 
 
 @command.command(name="report", short_help="What the rollups of a run say.")
-@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--format",
@@ -137,15 +211,11 @@ def run_command(
 @click.option("--rows", type=click.IntRange(1), default=15, show_default=True, metavar="N", help="Of each table.")
 def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -> int:
     """Prints what a run summed up: latency, errors, topics, clients, rebalances, quality. Without Spark."""
-    import importlib.util
-
-    if importlib.util.find_spec("pyarrow") is None:
-        from kwire.cli.table import Missing
-
-        raise Missing("kwire pipeline report needs pyarrow: pip install 'kwire[spark]'")
+    from kwire.cli.arrow import need
     from kwire.cli.output import show, width
     from kwire.pipeline.report import reports
 
+    need("pyarrow", command="kwire pipeline report", extra="spark")
     first = True
     for found in reports(folder, names, rows):
         if form == "json":

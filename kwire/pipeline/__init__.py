@@ -29,8 +29,9 @@ def need_spark() -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes spark.read.format("kwire") known to a session."""
+    """Makes spark.read.format("kwire") known to a session, which is to hand filters down to it."""
     need_spark()
     from kwire.pipeline.source import KwireSource
 
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")  # else Spark refuses sources that take filters
     spark.dataSource.register(KwireSource)

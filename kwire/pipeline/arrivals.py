@@ -23,10 +23,11 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kwire.pipeline.increments import Advance, State, load
-from kwire.pipeline.options import OptionError, Options
+from kwire.pipeline.options import OptionError, Options, in_short
 from kwire.pipeline.plan import Plan, survey_all, wanted
-from kwire.pipeline.splits import expand, plan
+from kwire.pipeline.splits import plan
 from kwire.pipeline.workers import surveyor
+from kwire.session.record import BodyTexts
 
 Planned = Callable[[Plan], Sequence[InputPartition]]
 Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
@@ -35,10 +36,8 @@ Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
 class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Of one table. planned makes partitions of a plan, read their rows: as the batch reader does."""
 
-    def __init__(self, options: Options, planned: Planned, read: Read) -> None:
-        if not options.state:
-            raise OptionError('readStream needs option("stateLocation", DIR): what is kept between batches lies there')
-        self._options, self._planned, self._read = options, planned, read
+    def __init__(self, options: Options, planned: Planned, read: Read, bodies: BodyTexts | None = None) -> None:
+        self._options, self._planned, self._read, self._bodies = options, planned, read, bodies
         self._until: int | None = None  # how many files count, when those that come later do not
 
     def initialOffset(self) -> dict[str, int]:
@@ -48,15 +47,18 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = self._options.max_files
         return ReadMaxFiles(most) if most else ReadAllAvailable()
 
+    @in_short
     def prepareForTriggerAvailableNow(self) -> None:
         self._until = len(self._log())
 
+    @in_short
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         there = len(self._log()) if self._until is None else self._until
         if isinstance(limit, ReadMaxFiles):
             there = min(there, start["files"] + limit.max_files)
         return {"files": max(there, start["files"])}
 
+    @in_short
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         first, last = start["files"], end["files"]
         options, settings = self._options, self._options.settings()
@@ -64,7 +66,7 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         state = self._state(first)
         splits = plan(paths, options.split_size)
         files = survey_all(splits, surveyor(settings, want), settings, want)
-        made = Advance([options.table], settings, lateness=options.lateness).by(state, files)
+        made = Advance([options.table], settings, self._bodies, options.lateness).by(state, files)
         self._write(f"state-{last:010}", state.saved())
         return self._planned(made)
 
@@ -72,29 +74,36 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._read(partition)
 
     def commit(self, end: dict[str, int]) -> None:
-        for path in Path(self._options.state).glob("state-??????????"):
+        for path in self._folder.glob("state-??????????"):
             if int(path.name.removeprefix("state-")) < end["files"]:
                 path.unlink()
 
+    @property
+    def _folder(self) -> Path:
+        """Where a table's state lies: that of another table may be beside it."""
+        if not self._options.state:  # said here, since Spark hides what __init__ raises behind an error of its own
+            raise OptionError('readStream needs option("stateLocation", DIR): what is kept between batches lies there')
+        return Path(self._options.state, self._options.table)
+
     def _known(self) -> list[str]:
-        path = Path(self._options.state, "files.json")
+        path = self._folder / "files.json"
         return list(json.loads(path.read_bytes())) if path.exists() else []
 
     def _log(self) -> list[str]:
         """All files so far, new ones behind the others, the oldest first."""
         known = self._known()
         there = set(known)
-        new = sorted((os.stat(path).st_mtime_ns, path) for path in expand(self._options.paths) if path not in there)
+        new = sorted((os.stat(path).st_mtime_ns, path) for path in self._options.files(some=False) if path not in there)
         if new:
             known += [path for _, path in new]
             self._write("files.json", json.dumps(known).encode())
         return known
 
     def _state(self, files: int) -> State:
-        return load(Path(self._options.state, f"state-{files:010}").read_bytes()) if files else State()
+        return load((self._folder / f"state-{files:010}").read_bytes()) if files else State()
 
     def _write(self, name: str, data: bytes) -> None:
-        folder = Path(self._options.state)
+        folder = self._folder
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f".{name}.{os.getpid()}"
         part.write_bytes(data)

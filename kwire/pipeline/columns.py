@@ -1,14 +1,17 @@
-"""The tables' columns as Spark knows them."""
+"""The tables' columns as Spark knows them, and those of them that a user's schema asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from kwire.errors import UnknownName
+from kwire.errors import KwireError, UnknownName
 from kwire.tables.columns import COLUMNS
 from kwire.tables.schemas import SCHEMAS
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 TYPES = {
     "string": "string", "int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "bool": "boolean",
@@ -17,15 +20,45 @@ TYPES = {
 }  # fmt: skip
 
 
+class WrongType(KwireError):
+    """A user's schema has a column of a type that it cannot have."""
+
+
+class Asked(NamedTuple):
+    """Columns of a table, in the user's order. schema: what they are called and of which types they are there."""
+
+    names: list[str]
+    schema: pa.Schema
+
+
 def ddl(table: str) -> str:
     """A table's columns, as Spark writes schemas."""
     return ", ".join(f"`{name}` {TYPES[kind]}" for name, kind, _ in COLUMNS[table])
 
 
-def narrowed(table: str, columns: Sequence[str]) -> pa.Schema:
-    """The schema of these columns of a table. Raises UnknownName for one that it does not have."""
-    schema = SCHEMAS[table]
-    for name in columns:
-        if name not in schema.names:
-            raise UnknownName("column", name, tuple(schema.names))
-    return pa.schema([schema.field(name) for name in columns])
+def asked(table: str, schema: StructType) -> Asked:
+    """The columns that a schema asks for: names in any case, integers as wide as they are or wider. Raises UnknownName,
+    WrongType."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    kinds = {name: kind for name, kind, _ in COLUMNS[table]}
+    names = [field.name.lower() for field in schema.fields]
+    wanted = to_arrow_schema(schema, timezone="UTC")
+    for name, field, kind in zip(names, schema.fields, wanted.types, strict=True):
+        if name not in kinds:
+            raise UnknownName("column", field.name, nearest(name, tuple(kinds)))
+        if not _holds(kind, SCHEMAS[table].field(name).type):
+            raise WrongType(f"{table}: {name} is {TYPES[kinds[name]]}, not {field.dataType.simpleString()}")
+    return Asked(names, wanted)
+
+
+def nearest(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """What it could have been; all, when nothing is near."""
+    import difflib
+
+    return tuple(difflib.get_close_matches(name, known, 3)) or known
+
+
+def _holds(kind: pa.DataType, ours: pa.DataType) -> bool:
+    integers = pa.types.is_signed_integer(kind) and pa.types.is_signed_integer(ours)
+    return bool(kind.equals(ours) or (integers and kind.bit_width >= ours.bit_width))

@@ -3,6 +3,7 @@
 Files are stitched in the order of their times, each when it is old enough that none before it can still come. What is
 between them is kept: surveys of files that wait, and the stitch of each chain of files with its open connections.
 A file that comes later than that is read by itself, and the table quality says so.
+What comes in order by itself waits for nothing: the messages of a capture point, each a file of the point's name.
 """
 
 from __future__ import annotations
@@ -26,21 +27,31 @@ from kwire.session.record import BodyTexts
 from kwire.tables.build import Builder
 
 LATENESS = 60_000_000_000  # ns of the captures' own time
+SEEN = 1000  # messages of a point among which one that is sent again is known
 
 
 @dataclass(slots=True)
 class Chain:
-    """Files that follow each other. last: when the last one's last packet came."""
+    """Files that follow each other. last: when the last one's last packet came; point: that they are all of."""
 
     last: int
     stitch: Stitch
     unread: dict[int, int] = field(default_factory=dict)
+    point: str | None = None
+
+
+@dataclass(slots=True)
+class Heard:
+    """Of a point that sends messages: when it sent the last one, and the digests of the last ones."""
+
+    last: int = 0
+    digests: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class State:
     """What is kept between batches. latest: the latest packet seen; released: when the latest file began that was
-    stitched; names: topics' names."""
+    stitched; names: topics' names; heard: of points that send messages."""
 
     waiting: list[list[Survey]] = field(default_factory=list)
     chains: list[Chain] = field(default_factory=list)
@@ -48,6 +59,17 @@ class State:
     latest: int = 0
     released: int = 0
     names: dict[UUID, str] = field(default_factory=dict)
+    heard: dict[str, Heard] = field(default_factory=dict)
+
+    def hear(self, point: str, digest: bytes, time: int) -> bool:
+        """A message came, sent at a time in ns; whether it is none of the point's last ones that was sent again."""
+        heard = self.heard.setdefault(point, Heard())
+        heard.last = max(heard.last, time)
+        if digest in heard.digests:
+            return False
+        heard.digests.append(digest)
+        del heard.digests[:-SEEN]
+        return True
 
     def saved(self) -> bytes:
         """As load takes it."""
@@ -63,16 +85,18 @@ def load(data: bytes) -> State:
 
 @dataclass(slots=True)
 class Advance:
-    """A batch. final: nothing more will come, so that all is stitched and all connections end."""
+    """A batch. in_order: files come as they follow each other, those of a capture point under its name."""
 
     names: Sequence[str]
     settings: Settings
     bodies: BodyTexts | None = None
     lateness: int = LATENESS
     window: int | None = None
+    in_order: bool = False
 
     def by(self, state: State, files: Iterable[list[Survey]], final: bool = False) -> Plan:
-        """Takes files that came, and changes the state; what became final."""
+        """Takes files that came, and changes the state; what became final. final: nothing more will come, so that all
+        is stitched and all connections end."""
         plan = Plan()
         builder = Builder(self.names, lambda name, batch: plan.rows.append((name, batch)), self.bodies, whole=False)
         builder.clients = state.clients
@@ -110,23 +134,27 @@ class Advance:
         return residue(placed(made), self.settings, keys, self.window)
 
     def _released(self, state: State, final: bool) -> list[list[Survey]]:
-        """The files whose turn it is, in the order of time."""
+        """The files whose turn it is, in their order."""
+        if self.in_order:
+            ready, state.waiting = state.waiting, []
+            return ready
         ready = [made for made in state.waiting if final or state.latest - span(made)[1] >= self.lateness]
         state.waiting = [made for made in state.waiting if not any(made is other for other in ready)]
         return sorted(ready, key=lambda made: (*span(made), made[0].split.path))
 
     def _stitch(self, state: State, surveys: list[Survey], builder: Builder, plan: Plan) -> Chain:
         first, last = span(surveys)
-        late = first < state.released
-        known = next((chain for chain in state.chains if 0 <= first - chain.last <= JOIN), None)
+        point = Path(surveys[0].split.path).name if self.in_order else None
+        late = point is None and first < state.released
+        known = next((chain for chain in state.chains if self._goes_on(chain, point, first)), None)
         if late or known is None:
-            stitch = Stitch(self.settings, builder, self._again, state.names, tracking=not builder.fast)
-            known = Chain(last, stitch)
+            stitch = Stitch(self.settings, builder, self._again, state.names, tracking=builder.tracking)
+            known = Chain(last, stitch, point=point)
             state.chains.append(known)
         if late:
             builder.remark(Path(surveys[0].split.path).name, "late", "came after what followed it was read")
         state.released = max(state.released, first)
-        known.last = last
+        known.last = max(known.last, last)
         known.stitch.topics.names.update(state.names)
         before = len(known.stitch.out.fixes)
         known.stitch.add(surveys)
@@ -138,8 +166,17 @@ class Advance:
         state.names.update(known.stitch.topics.names)
         return known
 
+    @staticmethod
+    def _goes_on(chain: Chain, point: str | None, first: int) -> bool:
+        """Whether a file belongs behind a chain's."""
+        return chain.point == point and (point is not None or 0 <= first - chain.last <= JOIN)
+
     def _over(self, state: State, chain: Chain) -> bool:
-        """Whether no file can follow the chain any more."""
+        """Whether no file can follow the chain any more. A point fell silent by the times at which messages are sent,
+        since the clocks of points may differ."""
+        if chain.point is not None:
+            last = max(heard.last for heard in state.heard.values())
+            return last - state.heard[chain.point].last > JOIN + self.lateness
         return state.latest - chain.last > JOIN + self.lateness and all(
             not 0 <= span(made)[0] - chain.last <= JOIN for made in state.waiting
         )

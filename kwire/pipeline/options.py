@@ -1,22 +1,34 @@
-"""What spark.read.format("kwire").option(...) may say."""
+"""What spark.read.format("kwire").option(...) may say, and how the source says what is wrong with it."""
 
 from __future__ import annotations
 
+import difflib
+import functools
+import glob
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import ParamSpec, TypeVar
 
 from kwire.capture.ip import MAPPED
 from kwire.errors import KwireError, UnknownName
 from kwire.pipeline.addresses import is_elsewhere, local
+from kwire.pipeline.columns import nearest
 from kwire.pipeline.increments import LATENESS
-from kwire.pipeline.splits import SIZE
+from kwire.pipeline.splits import SIZE, expand
 from kwire.session.reader import Settings
 from kwire.tables.columns import COLUMNS
 
 SECOND = 1_000_000_000  # ns
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+NAMES = ("path", "table", "splitSize", "port", "host", "stateLocation", "maxFilesPerTrigger", "lateness")
+
+SPELLED = 0.8  # of 1: how like an option a name must be to be meant as that one
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 class OptionError(KwireError):
@@ -25,9 +37,9 @@ class OptionError(KwireError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """paths: files and folders. split_size in bytes; ports, hosts: only these connections, as in session.reader. Of
-    streams: state, the folder of what is kept between batches; max_files of a batch, 0 all; lateness, ns of the
-    captures' time for which a file waits for one that belongs before it."""
+    """paths: files, folders and patterns of either. split_size in bytes; ports, hosts: only these connections, as in
+    session.reader. Of streams: state, the folder of what is kept between batches; max_files of a batch, 0 all;
+    lateness, ns of the captures' time for which a file waits for one that belongs before it."""
 
     paths: tuple[str, ...]
     table: str = "messages"
@@ -42,10 +54,14 @@ class Options:
     def of(cls, given: Mapping[str, str]) -> Options:
         """From the options of a reader, whose names come in any case. Raises OptionError, UnknownName."""
         low = {name.lower(): value for name, value in given.items()}
+        for name in low:
+            _spelled(name)
         table = low.get("table", "messages")
         if table not in COLUMNS:
-            raise UnknownName("table", table, tuple(COLUMNS))
+            raise UnknownName("table", table, nearest(table, tuple(COLUMNS)))
         paths = json.loads(low["paths"]) if low.get("paths") else [low["path"]] if "path" in low else []
+        if not any(paths):
+            raise OptionError("no captures: load() needs a file, a folder or several of them")
         return cls(
             tuple(_local(str(path)) for path in paths), table, size_of(low.get("splitsize", "128m")),
             frozenset(_port(text) for text in low.get("port", "").split(",") if text.strip()),
@@ -54,9 +70,37 @@ class Options:
             _count("lateness", low.get("lateness", str(LATENESS // SECOND))) * SECOND,
         )  # fmt: skip
 
+    def files(self, some: bool = True) -> list[str]:
+        """The captures that there are, those of folders sorted by name. some: that there must be any. Raises
+        OptionError."""
+        out: list[str] = []
+        for path in self.paths:
+            there = [path] if os.path.exists(path) else sorted(glob.glob(path))
+            if not there and (some or not glob.has_magic(path)):
+                raise OptionError(f"{path}: no such file or folder")
+            out += expand(there)
+        if some and not out:
+            raise OptionError(f"{', '.join(self.paths)}: no captures there")
+        return out
+
     def settings(self) -> Settings:
         """How captures are to be read."""
         return Settings(self.ports, self.hosts)
+
+
+def in_short(work: Callable[Given, Made]) -> Callable[Given, Made]:
+    """The same, but that Spark shows no frames below it, only the line that says what is wrong."""
+
+    @functools.wraps(work)
+    def tell(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+        try:
+            return work(*args, **kwargs)
+        except KwireError as error:
+            raise error.with_traceback(None) from None
+        except OSError as error:
+            raise OptionError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+
+    return tell
 
 
 def size_of(text: str) -> int:
@@ -67,6 +111,14 @@ def size_of(text: str) -> int:
     if not number.isdecimal() or not int(number):
         raise OptionError(f"{text} is no size; as 128MiB, 512k, 4000")
     return int(number) * UNITS[unit]
+
+
+def _spelled(name: str) -> None:
+    """Raises UnknownName for what is nearly an option; what is none at all may be somebody else's."""
+    known = {option.lower(): option for option in NAMES}
+    near = difflib.get_close_matches(name, known, 1, SPELLED)
+    if name not in known and name != "paths" and near:
+        raise UnknownName("option", name, (known[near[0]],))
 
 
 def _count(name: str, text: str) -> int:
@@ -92,5 +144,8 @@ def _host(text: str) -> tuple[int, int]:
 
 def _local(path: str) -> str:
     if is_elsewhere(path):
-        raise OptionError(f"{path} is not on this machine: kwire pipeline run reads it, or contents.from_column")
+        raise OptionError(
+            f"{path} is not on this machine: kwire pipeline run reads it, or load what "
+            "kwire.pipeline.contents.bring(spark, [path], folder) gives"
+        )
     return local(path)

@@ -174,6 +174,8 @@ def exit_of(conversation: Conversation) -> Exit | None:
         return None
     if conversation.token_after is not None:
         return None
+    if any(exchange.correlation_id is None for exchange in conversation.pairing.open):  # then no answer can be known
+        return None
     flows = []
     for turn, partial in enumerate(partials):
         assert partial is not None

@@ -5,7 +5,7 @@ The surveys of all splits may be made anywhere, in any order; stitching them tel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
@@ -139,7 +139,7 @@ def _stitched(
     names, unknown = dict(known), False
     readers: list[Reader] = []
     for chain in joined:
-        stitching = Stitch(settings, builder, again, names, tracking=not builder.fast, origins=origins)
+        stitching = Stitch(settings, builder, again, names, tracking=builder.tracking, origins=origins)
         for surveys in chain:
             stitching.add(surveys)
         stitching.finish()
@@ -190,10 +190,10 @@ def survey_with_rows(
 
 def read_task(
     task: Task, names: Iterable[str], emit: Emit, settings: Settings, topics: dict[UUID, str], *,
-    bodies: BodyTexts | None = None, window: int | None = None,
+    bodies: BodyTexts | None = None, window: int | None = None, columns: Collection[str] | None = None,
 ) -> int:  # fmt: skip
-    """The rows of a split's parts; how many exchanges."""
-    builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False)
+    """The rows of a split's parts; how many exchanges. columns: only these are made, None: all."""
+    builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False, columns=columns)
     read(task.split, settings, task.fixes, builder, topics, window)
     builder.finish(Reading([], settings))
     return builder.exchanges

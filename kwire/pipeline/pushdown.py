@@ -22,8 +22,6 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )  # fmt: skip
 
-from kwire.tables.columns import COLUMNS
-
 COMPARED: dict[type[Filter], str] = {
     EqualTo: "equal", GreaterThan: "greater", GreaterThanOrEqual: "greater_equal", LessThan: "less",
     LessThanOrEqual: "less_equal", StringStartsWith: "starts_with", StringEndsWith: "ends_with",
@@ -59,14 +57,13 @@ class Test(NamedTuple):
         return found
 
 
-def test_of(filter: Filter, table: str) -> Test | None:
-    """The test that says the same; None when there is none."""
+def test_of(filter: Filter, schema: pa.Schema) -> Test | None:
+    """The test that says the same of batches of the schema; None when there is none."""
     if isinstance(filter, Not):
-        inner = test_of(filter.child, table)
+        inner = test_of(filter.child, schema)
         return None if inner is None else inner._replace(negated=not inner.negated)
     attribute: tuple[str, ...] = getattr(filter, "attribute", ())
-    kinds = {name: kind for name, kind, _ in COLUMNS[table]}
-    if len(attribute) != 1 or not kinds.get(attribute[0], "list").startswith(("string", "int", "bool")):
+    if len(attribute) != 1 or attribute[0] not in schema.names or pa.types.is_nested(schema.field(attribute[0]).type):
         return None
     column = attribute[0]
     if isinstance(filter, IsNull | IsNotNull):

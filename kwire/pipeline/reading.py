@@ -32,11 +32,14 @@ from kwire.pipeline.survey import Block, Fix, Survey, Wanted
 from kwire.session.bulk import Batch, Bulk
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
-from kwire.session.kinds import Kind, Kinds
+from kwire.session.kinds import Kinds
 from kwire.session.reader import Settings
 from kwire.session.sides import Brokers
+from kwire.session.told import told
 from kwire.session.topics import Topics
 from kwire.tables.build import Builder
+from kwire.tables.decoded import Decoded
+from kwire.tables.speakers import clients_of
 
 QUIET = 14 * 60 * 1_000_000_000  # ns; a connection that was silent for longer may have been taken for over
 LONGEST = 400 * 1_000_000_000  # ns that a request may wait in a part
@@ -114,8 +117,8 @@ class _Reading:
         self._of: dict[int, _Track] = {}  # by conversation
         self._survey = Survey(split)
         self._kept: list[tuple[int, bool, Segments, int | None]] = []
-        fast = (builder is None or builder.fast) and not (wanted is not None and wanted.clients)
-        self._bulk = Bulk(self._kinds, self._accepts) if fast else None
+        scans = (builder is not None and builder.scans) or (wanted is not None and wanted.clients)
+        self._bulk = Bulk(self._kinds, lambda _: True, scans) if builder is None or builder.fast else None
 
     def survey(self) -> Survey:
         """All but the rows."""
@@ -320,18 +323,20 @@ class _Reading:
             learned.learn(exchange)
             track.names |= learned.names
 
-    def _accepts(self, kind: Kind) -> bool:
-        return self._wanted is None or not (self._wanted.names and kind.tells_names)
-
     def _batch(self, batch: Batch, at: int) -> None:
         if self._builder is not None:
             self._builder.batch(batch)
-        if self._fixes is not None:
+        if self._wanted is None:
             return
-        count = len(batch.kinds)
-        for both in np.unique(batch.conversation * count + batch.kind).tolist():
-            kind, track = batch.kinds[both % count], self._of[id(batch.conversations[both // count])]
+        for owner, number in np.unique(np.stack([batch.conversation, batch.kind], 1), axis=0).tolist():
+            kind, track = batch.kinds[number], self._of[id(batch.conversations[owner])]
             track.kinds.setdefault((kind.key, kind.version), at)
+        for owner, ident, name in told(batch) if self._wanted.names else ():
+            self._of[id(batch.conversations[owner])].names[ident] = name
+        for conversation, client in clients_of(Decoded(batch)) if self._wanted.clients else ():
+            met = self._of[id(conversation)].clients
+            if met is not None:
+                met.merge([client])
 
     def _look(self, track: _Track) -> None:
         """Whether the connection is still regular."""

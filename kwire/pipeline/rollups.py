@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.pipeline.columns import ddl
+from kwire.pipeline.formats import table_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 MINUTE = 60_000_000_000  # ns
 BROKER = "regexp_extract(connection, '>(.*)#', 1)"
@@ -71,11 +71,3 @@ def write_rollups(spark: SparkSession, folder: str, names: Iterable[str], form: 
         target = os.path.join(folder, "rollups", name)
         spark.sql(ROLLUPS[name].sql).coalesce(1).write.mode("overwrite").parquet(target)
     return made
-
-
-def table_of(spark: SparkSession, folder: str, table: str, form: str = "parquet") -> DataFrame:
-    """A table of a run, with its partitions' columns."""
-    reader = spark.read.format(form)
-    if form in ("parquet", "orc"):  # the others know their schema
-        reader = reader.schema(ddl(table) + ", `date` string")
-    return reader.load(os.path.join(folder, table))

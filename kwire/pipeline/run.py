@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import sys
+import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from kwire.errors import KwireError
 from kwire.pipeline import hive
-from kwire.pipeline.addresses import is_elsewhere
+from kwire.pipeline.addresses import is_elsewhere, local
 from kwire.pipeline.contents import bring
-from kwire.pipeline.copies import NEEDED, copies, named_apart, without_copies
-from kwire.pipeline.job import Job, staging, survey_splits, write_rows
+from kwire.pipeline.copies import NEEDED, Copy, copies, named_apart, without_copies
+from kwire.pipeline.failures import in_a_line
+from kwire.pipeline.formats import save, table_of
+from kwire.pipeline.job import Job, survey_splits, write_rows
 from kwire.pipeline.plan import stitch, survey_all, wanted
-from kwire.pipeline.rollups import table_of, write_rollups
+from kwire.pipeline.rollups import write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan
+from kwire.pipeline.staging import staging
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from kwire.pipeline.hive import Written
 
 TAG = "batch"
 
@@ -41,8 +48,14 @@ class Outcome:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def session(master: str | None = None, name: str = "kwire") -> SparkSession:
-    """The session that there is, or a new one. Raises NoSpark when Spark cannot be."""
+class NoFolder(KwireError):
+    """There is no folder that all workers see."""
+
+
+def session(
+    master: str | None = None, name: str = "kwire", settings: Mapping[str, str] | None = None
+) -> SparkSession:  # fmt: skip
+    """The session that there is, or a new one with these settings. Raises NoSpark when Spark cannot be."""
     from kwire.pipeline import need_spark
 
     need_spark()
@@ -53,86 +66,110 @@ def session(master: str | None = None, name: str = "kwire") -> SparkSession:
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
-    return (
-        builder.config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        .getOrCreate()
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config(
+        "spark.sql.execution.arrow.pyspark.enabled", "true"
     )
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # under spark-submit its configuration says what is logged
+        builder = builder.config("spark.log.level", "OFF")
+    for key, value in (settings or {}).items():
+        builder = builder.config(key, value)
+    with in_a_line():
+        return builder.getOrCreate()
 
 
 def run(
     spark: SparkSession, paths: Sequence[str], folder: str, job: Job, *, split_size: int = SIZE, form: str = "parquet",
-    rollups: bool = True, variant: bool = False, drop_duplicates: bool = False,
+    rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, work: str | None = None,
 ) -> Outcome:  # fmt: skip
-    """Reads captures into folder/TABLE/, which it writes anew; what lies in other file systems by way of the folder.
+    """Reads captures into folder/TABLE/, which it writes anew; what lies in other file systems by way of a folder.
     variant: bodies as Spark's type of that name. drop_duplicates: what several points captured is there once, as
-    copies.py says. Raises OSError, SameNames, Unreachable."""
-    names, landed = job.names, staging(folder)
-    far = [path for path in paths if is_elsewhere(path)]
-    surveyed = None
-    try:
-        there = expand([path for path in paths if path not in far]) + (bring(spark, far, landed) if far else [])
-        if drop_duplicates:
-            named_apart(there)
-            job = replace(job, names=tuple(dict.fromkeys([*names, *NEEDED])))
-        splits = plan(there, split_size)
-        surveyed = survey_splits(spark, splits, job)
-        want = wanted(job.names)
-        surveys = surveyed.surveys
-        files = survey_all(splits, lambda _: surveys, job.settings, want)
-        planned = stitch(files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates)
-        staged = staging(folder)
-        os.makedirs(staged, exist_ok=True)
-        written = write_rows(surveyed, planned, job, staged, TAG)
-        twice = copies(planned.origins)
-        counts: dict[str, int] | None = None
-        if twice:
-            with without_copies(spark, twice, lambda name: _staged(spark, staged, name)) as rest:
-                counts = convert(spark, staged, folder, names, form, variant, rest)
-        elif form == "parquet":
-            written = [found for found in written if found.table in names]
-            bodies = [found for found in written if variant and found.table == "bodies"]
-            hive.place(folder, staged, [found for found in written if found not in bodies], names, keep=bool(bodies))
-            if bodies:
-                convert(spark, staged, folder, ["bodies"], form, variant)
-        else:
-            convert(spark, staged, folder, names, form, variant)
-    finally:
-        if surveyed is not None:
-            surveyed.release()
-        shutil.rmtree(landed, ignore_errors=True)
-    out = Outcome(
-        dict.fromkeys(names, 0), planned.packets, len(splits), sum(split.end - split.start for split in splits),
-        surveyed.seams, planned.parts, planned.again, planned.exchanges, planned.failed,
-    )  # fmt: skip
+    copies.py says. work: where all workers see what is under way; the folder itself, unless it is in another file
+    system. Raises OSError, SameNames, Unreachable, NoFolder, SparkFailed."""
+    paths, folder = [local(path) for path in paths], local(folder)
+    with in_a_line(), staging(local(work) if work else _workplace(spark, folder)) as staged:
+        _try_out(spark, folder, form, staged)
+        done = _tables(spark, paths, folder, job, split_size, form, variant, drop_duplicates, staged)
+        if rollups:
+            write_rollups(spark, folder, job.names, form)
+    return done
+
+
+def _workplace(spark: SparkSession, folder: str) -> str:
+    if not is_elsewhere(folder):
+        return folder
+    if re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or ""):
+        return tempfile.gettempdir()
+    raise NoFolder(f"{folder}: on a cluster this needs --work DIR too, a folder that all workers see")
+
+
+def _try_out(spark: SparkSession, folder: str, form: str, staged: str) -> None:
+    """Raises what Spark says when it cannot write there, or in this format: before hours of work, not behind them."""
+    if is_elsewhere(folder):
+        path = spark.sparkContext._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
+        path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).mkdirs(path)
+    if form != "parquet":
+        save(spark.range(0), staged, "trial", form)
+
+
+def _tables(
+    spark: SparkSession, paths: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
+    drop_duplicates: bool, staged: str,
+) -> Outcome:  # fmt: skip
+    names, far = job.names, [path for path in paths if is_elsewhere(path)]
+    there = expand([path for path in paths if path not in far])
+    there += bring(spark, far, os.path.join(staged, "landed")) if far else []
+    if drop_duplicates:
+        named_apart(there)
+        job = replace(job, names=tuple(dict.fromkeys([*names, *NEEDED])))
+    splits = plan(there, split_size)
+    surveyed = survey_splits(spark, splits, job, staged)
+    files = survey_all(splits, lambda _: surveyed.surveys, job.settings, wanted(job.names))
+    planned = stitch(files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates)
+    written = write_rows(surveyed, planned, job, staged, TAG)
+    rows = dict.fromkeys(names, 0)
     for found in written:
-        if found.table in out.rows:
-            out.rows[found.table] += found.rows
-    out.rows |= counts or {}
-    if rollups:
-        write_rollups(spark, folder, names, form)
-    return out
+        if found.table in rows:
+            rows[found.table] += found.rows
+    rows |= _placed(spark, written, names, folder, staged, form, variant, copies(planned.origins))
+    return Outcome(
+        rows, planned.packets, len(splits), sum(split.end - split.start for split in splits), surveyed.seams,
+        planned.parts, planned.again, planned.exchanges, planned.failed,
+    )  # fmt: skip
+
+
+def _placed(
+    spark: SparkSession, written: Sequence[Written], names: Sequence[str], folder: str, staged: str, form: str,
+    variant: bool, twice: Sequence[Copy],
+) -> dict[str, int]:  # fmt: skip
+    """Brings staged tables to their places; how many rows they have now, where that changed."""
+    if twice:
+        with without_copies(spark, twice, lambda name: _staged(spark, staged, name)) as rest:
+            return convert(spark, staged, folder, names, form, variant, rest)
+    whole = form != "parquet" or is_elsewhere(folder)
+    by_spark = [name for name in names if whole or (variant and name == "bodies")]
+    moved = [name for name in names if name not in by_spark]
+    if moved:
+        hive.place(folder, staged, [found for found in written if found.table in moved], moved, keep=True)
+    convert(spark, staged, folder, by_spark, form, variant)
+    return {}
 
 
 def convert(
     spark: SparkSession, staged: str, folder: str, names: Sequence[str], form: str, variant: bool = False,
     rest: Callable[[str, DataFrame], DataFrame] | None = None,
 ) -> dict[str, int]:  # fmt: skip
-    """Tables of the run as the session writes them: in another format, as orc, delta, iceberg; bodies as variants.
-    rest: what of each table is written. Gives the rows of each, where that is asked."""
+    """Tables of the run as the session writes them: in another format, as orc, delta, iceberg; in another file system;
+    bodies as variants. rest: what of each table is written. Gives the rows of each, where that is asked."""
     out = {}
     for name in names:
-        columns = ["date", *(["api"] if hive.has_api(name) else [])]
         frame = _staged(spark, staged, name)
         if rest is not None:
             frame = rest(name, frame)
         if variant and name == "bodies":
             frame = frame.selectExpr("* except (body)", "try_parse_json(body) as body")
-        writer = frame.write.format(form).mode("overwrite").partitionBy(*columns)
-        writer.save(os.path.join(folder, name))
+        save(frame, folder, name, form, ("date", "api") if hive.has_api(name) else ("date",))
         if rest is not None:
             out[name] = table_of(spark, folder, name, form).count()
-    shutil.rmtree(staged)
     return out
 
 

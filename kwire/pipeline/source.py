@@ -1,47 +1,58 @@
 """spark.read.format("kwire"): captures as a Spark data source; its readers yield Arrow batches.
 
-Where a split begins, what of its connections it may read by itself and how they are called is found on the driver,
-which surveys all splits before tasks are made (plan.py); each task then reads its own split.
+What fits into one split is read by one task, as kwire table reads it. Of anything larger, where a split begins, what of
+its connections it may read by itself and how they are called is found on the driver, which surveys all splits before
+tasks are made (plan.py); each task then reads its own split. Columns that are not asked for are not made: Spark tells a
+Python source of the user's schema, and of nothing else that it could leave out.
 kwire.pipeline.register(spark) makes the format known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
+from kwire.errors import KwireError
 from kwire.pipeline.arrivals import KwireStream
-from kwire.pipeline.columns import ddl, narrowed
-from kwire.pipeline.options import Options
+from kwire.pipeline.columns import Asked, asked, ddl
+from kwire.pipeline.options import Options, in_short
 from kwire.pipeline.plan import SUMS, Plan, Task, read_task, stitch, survey_all, wanted
 from kwire.pipeline.pushdown import Test, test_of
-from kwire.pipeline.splits import expand, plan
-from kwire.pipeline.workers import surveyor
+from kwire.pipeline.splits import Split, plan
+from kwire.pipeline.workers import LEAST, few_collections, surveyor
+from kwire.session.record import BodyTexts
+from kwire.tables.build import Builder, Emit, read_into
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
 class KwireSource(DataSource):
-    """options: table (messages), splitSize (128m), port, host; see options.py."""
+    """options: as options.py takes them; what is wrong with them is said at load()."""
+
+    @in_short
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._options = Options.of(options)
 
     @classmethod
     def name(cls) -> str:
         return "kwire"
 
     def schema(self) -> str:
-        return ddl(Options.of(self.options).table)
+        return ddl(self._options.table)
 
     def reader(self, schema: StructType) -> KwireReader:
-        return KwireReader(Options.of(self.options), schema.fieldNames())
+        return KwireReader(self._options, schema)
 
     def streamReader(self, schema: StructType) -> KwireStream:
         reader = self.reader(schema)
-        return KwireStream(Options.of(self.options), reader.planned, reader.read)
+        return KwireStream(self._options, reader.planned, reader.read, reader.bodies)
 
 
 class Rows(InputPartition):
@@ -58,57 +69,112 @@ class Reads(InputPartition):
         self.task, self.names = replace(task, ordinals={}), plan.names
 
 
-class KwireReader(DataSourceReader):
-    """Of one table, these columns."""
+class Whole(InputPartition):
+    """Files that are to be read from their beginning to their end, of which nothing is known before."""
 
-    def __init__(self, options: Options, columns: Sequence[str]) -> None:
-        self._options, self._columns = options, list(columns)
-        self._schema = narrowed(options.table, self._columns)
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+
+
+class KwireReader(DataSourceReader):
+    """Of one table, the columns of this schema, which may also be what filters ask for."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options, self._wanted = options, schema
         self._tests: list[Test] = []
 
+    @cached_property
+    def _asked(self) -> Asked:
+        return asked(self._options.table, self._wanted)
+
+    @property
+    def bodies(self) -> BodyTexts | None:
+        """How bodies become JSON, without secrets, where they are what the table holds."""
+        if self._options.table != "bodies":
+            return None
+        from kwire.render.bodies import Bodies
+
+        return Bodies()
+
+    @in_short
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Takes those that columns alone can answer."""
-        for filter in filters:
-            test = test_of(filter, self._options.table)
-            if test is None:
-                yield filter
-            else:
-                self._tests.append(test)
+        tests = [(filter, test_of(filter, self._asked.schema)) for filter in filters]
+        self._tests += [test for _, test in tests if test is not None]
+        return [filter for filter, test in tests if test is None]
 
+    @in_short
     def partitions(self) -> Sequence[InputPartition]:
-        options, table = self._options, self._options.table
-        settings = options.settings()
-        splits = plan(expand(options.paths), options.split_size)
-        if not splits:
-            return [Rows(b"")]
-        want = wanted([table])
-        files = survey_all(splits, surveyor(settings, want), settings, want)
-        return self.planned(stitch(files, [table], settings))
+        assert self._asked.names  # says what cannot be, before anything is read
+        paths = self._options.files()
+        splits = plan(paths, self._options.split_size)
+        if len(splits) == 1 or _size(splits) <= min(LEAST, self._options.split_size):
+            return [Whole(paths)]
+        return self.planned(self._plan(splits))
 
     def planned(self, made: Plan) -> Sequence[InputPartition]:
         """What is to be read of a plan, and what it has already."""
         table = self._options.table
+        assert self._asked.names
         out: list[InputPartition] = [Rows(_bytes([batch for _, batch in made.rows], table))]
         if table not in SUMS:
             out += [Reads(task, made) for task in made.tasks]
         return out
 
+    @in_short
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        found: list[pa.RecordBatch] = []
+        with few_collections():
+            self._read(partition, found)
+        return iter(found)
+
+    def _read(self, partition: InputPartition, found: list[pa.RecordBatch]) -> None:
+        options = self._options
+
+        def emit(_: str, batch: pa.RecordBatch) -> None:
+            kept = self._kept(batch)
+            if kept.num_rows:
+                found.append(kept)
+
         if isinstance(partition, Rows):
-            found: list[pa.RecordBatch] = list(pa.ipc.open_stream(partition.data)) if partition.data else []
-        else:
-            assert isinstance(partition, Reads)
-            found = []
-            options = self._options
+            for batch in pa.ipc.open_stream(partition.data):
+                emit(options.table, batch)
+        elif isinstance(partition, Reads):
             read_task(
-                partition.task, [options.table], lambda _, batch: found.append(batch), options.settings(),
-                partition.names,
+                partition.task, [options.table], emit, options.settings(), partition.names, bodies=self.bodies,
+                columns=self._asked.names,
             )  # fmt: skip
-        for batch in found:
-            for test in self._tests:
-                batch = batch.filter(test.mask(batch))
-            if batch.num_rows:
-                yield batch.select(self._columns).cast(self._schema)
+        else:
+            assert isinstance(partition, Whole)
+            try:
+                self._whole(partition.paths, emit)
+            except KwireError:  # one of the files cannot be read: by splits, the others still can
+                found.clear()
+                for part in self.planned(self._plan(plan(partition.paths, options.split_size), jobs=1)):
+                    self._read(part, found)
+
+    def _whole(self, paths: list[str], emit: Emit) -> None:
+        builder = Builder([self._options.table], emit, self.bodies, columns=self._asked.names)
+        builder.finish(read_into(builder, paths, self._options.settings()))
+
+    def _plan(self, splits: Sequence[Split], jobs: int | None = None) -> Plan:
+        settings, tables = self._options.settings(), [self._options.table]
+        want = wanted(tables)
+        files = survey_all(splits, surveyor(settings, want, jobs), settings, want)
+        return stitch(files, tables, settings, bodies=self.bodies)
+
+    def _kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that the filters let pass, as the user's schema has them."""
+        names, schema = self._asked
+        arrays = [batch.column(name).cast(kind) for name, kind in zip(names, schema.types, strict=True)]
+        out = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        for test in self._tests:
+            out = out.filter(test.mask(out))
+        return out
+
+
+def _size(splits: Sequence[Split]) -> int:
+    return sum(split.end - split.start for split in splits)
 
 
 def _bytes(batches: list[pa.RecordBatch], table: str) -> bytes:

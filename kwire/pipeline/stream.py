@@ -1,27 +1,33 @@
-"""kwire pipeline run --stream: captures as they arrive in a folder, by Spark's own file source.
+"""kwire pipeline run --stream: captures as they arrive in a folder, by Spark's own file source, or as Kafka messages.
 
-Spark says which files are new and keeps count of them in its checkpoint; what kwire keeps between two batches lies
-beside it, one file for each batch. A batch's files begin with its number: a batch that runs a second time, after a
-crash, begins from the state before it and writes the same files anew. What still waits when the stream ends is written
-too, as if the captures ended there, into files that the next batch removes.
+Spark says what is new and keeps count of it in its checkpoint; what kwire keeps between two batches lies beside it, one
+file for each batch. A batch's files begin with its number: a batch that runs a second time, after a crash, begins from
+the state before it and writes the same files anew. What still waits when the stream ends is written too, as if the
+captures ended there, into files that the next batch removes. What is not on this machine is landed beside the state
+until no batch needs it.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.pipeline import hive
-from kwire.pipeline.addresses import local
+from kwire.pipeline.addresses import is_elsewhere, local
+from kwire.pipeline.contents import copied
+from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.increments import LATENESS, Advance, State, load
-from kwire.pipeline.job import Job, Surveyed, staging, survey_splits, write_rows
+from kwire.pipeline.job import Job, Surveyed, survey_splits, write_rows
+from kwire.pipeline.messages import arriving, is_topic, land
 from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
 from kwire.pipeline.run import Outcome
 from kwire.pipeline.splits import SIZE, plan
+from kwire.pipeline.staging import staging
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,13 +39,14 @@ KEPT = ".kwire-stream"  # in the folder of the tables
 
 @dataclass(slots=True)
 class Stream:
-    """Takes batches of files. folder: of the tables; the state lies in it, hidden."""
+    """Takes batches. folder: of the tables; the state lies in it, hidden. in_order: what comes are messages."""
 
     spark: SparkSession
     folder: str
     job: Job
     split_size: int = SIZE
     lateness: int = LATENESS
+    in_order: bool = False
     outcome: Outcome = field(default_factory=Outcome)
 
     @property
@@ -49,31 +56,40 @@ class Stream:
 
     def batch(self, number: int, paths: Sequence[str]) -> None:
         """The files of a batch; running it again changes nothing."""
+        self._take(number, self._state(number - 1), sorted(paths))
+
+    def messages(self, number: int, frame: DataFrame) -> None:
+        """The same for messages, as Spark's connector gives them."""
         state = self._state(number - 1)
-        splits = plan(sorted(paths), self.split_size)
-        surveyed = survey_splits(self.spark, splits, self.job)
-        try:
-            want = wanted(self.job.names)
-            files = survey_all(splits, lambda _: surveyed.surveys, self.job.settings, want)
+        landed = land(frame, self._landed(number))
+        self._take(number, state, [found.path for found in landed if state.hear(found.point, found.digest, found.sent)])
+
+    def copies(self, number: int, frame: DataFrame) -> None:
+        """The same for files of another file system, as binaryFile gives them."""
+        self.batch(number, copied(frame, self._landed(number)))
+
+    def _take(self, number: int, state: State, paths: Sequence[str]) -> None:
+        splits = plan(paths, self.split_size)
+        with staging(self.folder) as staged:
+            surveyed = survey_splits(self.spark, splits, self.job, staged)
+            files = survey_all(splits, lambda _: surveyed.surveys, self.job.settings, wanted(self.job.names))
             made = self._advance().by(state, files)
-            self._write(surveyed, made, f"batch-{number:08}")
-        finally:
-            surveyed.release()
+            self._write(surveyed, made, f"batch-{number:08}", staged)
         self._save(number, state)
 
     def finish(self) -> None:
         """Writes what still waits, as if nothing more came; the state stays as it is."""
         number = self._last()
         made = self._advance().by(self._state(number), [], final=True)
-        nothing = Surveyed(self.spark, self.spark.range(0), [], [], 0)
-        self._write(nothing, replace_made(made), OPEN)
+        with staging(self.folder) as staged:
+            self._write(Surveyed(self.spark, [], [], [], 0), replace_made(made), OPEN, staged)
 
     def _advance(self) -> Advance:
-        return Advance(self.job.names, self.job.settings, self.job.bodies, self.lateness)
+        return Advance(
+            self.job.names, self.job.settings, self.job.bodies, self.lateness, in_order=self.in_order
+        )  # fmt: skip
 
-    def _write(self, surveyed: Surveyed, made: Plan, tag: str) -> None:
-        staged = staging(self.folder)
-        os.makedirs(staged, exist_ok=True)
+    def _write(self, surveyed: Surveyed, made: Plan, tag: str, staged: str) -> None:
         there = {(split.path, split.number) for split in surveyed.splits}
         for task in made.tasks:  # of files that waited, the rows are made now
             task.made &= (task.split.path, task.split.number) in there
@@ -85,6 +101,7 @@ class Stream:
         for name in self.job.names:
             Path(self.folder, name).mkdir(exist_ok=True)
         out = self.outcome
+        out.rows |= dict.fromkeys(replaced, 0)
         for found in written:
             out.rows[found.table] = out.rows.get(found.table, 0) + found.rows
         out.packets += made.packets
@@ -93,6 +110,10 @@ class Stream:
         out.seams += surveyed.seams
         out.parts += made.parts
         out.failed |= made.failed
+
+    def _landed(self, number: int) -> str:
+        """Where the files of a batch lie that were not on this machine."""
+        return os.path.join(self.folder, KEPT, "landed", f"{number:08}")
 
     def _path(self, number: int) -> Path:
         return Path(self.folder, KEPT, f"state-{number:08}")
@@ -106,7 +127,7 @@ class Stream:
         return load(path.read_bytes()) if path.exists() else State()
 
     def _save(self, number: int, state: State) -> None:
-        """The state behind a batch; the one before it stays, in case the batch runs again."""
+        """The state behind a batch; the one before it stays, in case the batch runs again, and what waits in either."""
         path = self._path(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
@@ -115,6 +136,12 @@ class Stream:
         for old in path.parent.glob("state-????????"):
             if int(old.name.removeprefix("state-")) < number - 1:
                 old.unlink()
+        landed = list(path.parent.glob("landed/*"))
+        before = self._state(number - 1) if landed else state
+        waiting = {Path(made.split.path) for kept in (before, state) for made, *_ in kept.waiting}
+        for folder in landed:
+            if not any(path.is_relative_to(folder) for path in waiting):
+                shutil.rmtree(folder)
 
 
 def replace_made(plan: Plan) -> Plan:
@@ -127,25 +154,38 @@ def run_stream(
     spark: SparkSession, source: str, folder: str, job: Job, *, split_size: int = SIZE, lateness: int = LATENESS,
     most: int | None = None, once: bool = True, rollups: bool = True, stop: Callable[[Any], None] | None = None,
 ) -> Outcome:  # fmt: skip
-    """Reads the files of a folder as they come. most: files of a batch; once: those that are there, and then ends;
-    otherwise until somebody stops it: stop gets the query, and returns when it is over."""
-    stream = Stream(spark, folder, job, split_size, lateness)
+    """Reads the files of a folder, or a topic's messages, as they come. most: of a batch; once: those that are there,
+    and then ends; otherwise until somebody stops it: stop gets the query, and returns when it is over.
+    Raises NoTopic, SparkFailed."""
+    source, folder = local(source), local(folder)
+    stream = Stream(spark, folder, job, split_size, lateness, is_topic(source))
+    with in_a_line():
+        frame = arriving(spark, source, most) if stream.in_order else _files(spark, source, most)
+        writer = frame.writeStream.foreachBatch(_taker(stream, source)).option("checkpointLocation", stream.checkpoint)
+        query = (writer.trigger(availableNow=True) if once else writer).start()
+        if stop is not None:
+            stop(query)
+        query.awaitTermination()
+        stream.finish()
+        if rollups:
+            write_rollups(spark, folder, job.names)
+    return stream.outcome
+
+
+def _files(spark: SparkSession, source: str, most: int | None) -> DataFrame:
     reader = spark.readStream.format("binaryFile").schema(
         "path string, modificationTime timestamp, length bigint, content binary"
     )
     if most:
         reader = reader.option("maxFilesPerTrigger", most)
-    files = reader.load(source).select("path")
+    files = reader.load(source)
+    return files if is_elsewhere(source) else files.select("path")
 
-    def take(frame: DataFrame, number: int) -> None:
-        stream.batch(number, [local(row.path) for row in frame.collect()])
 
-    writer = files.writeStream.foreachBatch(take).option("checkpointLocation", stream.checkpoint)
-    query = (writer.trigger(availableNow=True) if once else writer).start()
-    if stop is not None:
-        stop(query)
-    query.awaitTermination()
-    stream.finish()
-    if rollups:
-        write_rollups(spark, folder, job.names)
-    return stream.outcome
+def _taker(stream: Stream, source: str) -> Callable[[DataFrame, int], None]:
+    """What is done with a batch, by what comes."""
+    if stream.in_order:
+        return lambda frame, number: stream.messages(number, frame)
+    if is_elsewhere(source):
+        return lambda frame, number: stream.copies(number, frame)
+    return lambda frame, number: stream.batch(number, [local(row.path) for row in frame.collect()])

@@ -1,11 +1,13 @@
-"""Surveys made on this machine, by several processes when it is worth it."""
+"""What those do who work: surveys made on this machine, by several processes when it is worth it."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 
 from kwire.pipeline.plan import Surveyor
@@ -15,6 +17,17 @@ from kwire.pipeline.survey import Survey, Wanted
 from kwire.session.reader import Settings
 
 LEAST = 32 << 20  # bytes from which a second process is worth its start
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """A split makes objects by the hundred thousand and no cycles: looking for those takes a sixth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def surveyor(settings: Settings, want: Wanted, jobs: int | None = None) -> Surveyor:
@@ -33,4 +46,5 @@ def surveyor(settings: Settings, want: Wanted, jobs: int | None = None) -> Surve
 
 
 def _survey(split: Split, settings: Settings, want: Wanted) -> Survey:
-    return survey(split, settings, want)
+    with few_collections():
+        return survey(split, settings, want)

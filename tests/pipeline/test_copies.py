@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kwire.pipeline.copies import Copy, Origin, SameNames, copies, named_apart, shifts_of
+from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
-from kwire.pipeline.rollups import table_of
 from kwire.pipeline.run import run
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS

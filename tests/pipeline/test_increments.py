@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from kwire.pipeline import increments
 from kwire.pipeline import plan as planning
 from kwire.pipeline.increments import Advance, State, load
 from kwire.pipeline.reading import survey
@@ -23,14 +24,17 @@ FOREVER = 1 << 60
 SETTINGS = Settings()
 
 
-def one_by_one(paths: list[Path], lateness: int, *, end: bool = True) -> tuple[dict[str, list[str]], State]:
+def one_by_one(
+    paths: list[Path], lateness: int, *, end: bool = True, in_order: bool = False
+) -> tuple[dict[str, list[str]], State]:
     """The tables when each file comes in a batch of its own, and the state is written and read between them."""
     want, state = planning.wanted(DEFAULT), State()
     parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in DEFAULT}
-    advance = Advance(DEFAULT, SETTINGS, lateness=lateness)
+    advance = Advance(DEFAULT, SETTINGS, lateness=lateness, in_order=in_order)
     for path in [*paths, *([None] if end else [])]:
         files = []
         if path is not None:
+            state.hear(path.name, str(path).encode(), 0)
             splits = plan([path], 7000)
             files = planning.survey_all(
                 splits, lambda some: [survey(split, SETTINGS, want) for split in some], SETTINGS, want
@@ -98,3 +102,25 @@ def test_a_chain_that_nothing_can_follow_ends_and_its_open_connections_are_named
     named = [row for row in rows["quality"] if "'given up'" in row]
     assert named
     assert all("its rest did not come" in row and "'capture': '0.pcap'" in row for row in named)
+
+
+def test_what_comes_in_order_follows_what_has_its_name_whatever_the_times(
+    tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable, expected: Callable
+) -> None:
+    points = [unpacked("kafkajs.pcap"), unpacked("old39.pcap.gz")]  # recorded hours apart
+    pieces = []
+    for point in points:
+        packets = packets_of(point)
+        for at in range(0, len(packets), 70):
+            (tmp_path / f"{at:05}").mkdir(exist_ok=True)
+            pieces.append(save(tmp_path / f"{at:05}" / point.name, packets[at : at + 70]))
+    assert one_by_one(sorted(pieces), 0, in_order=True)[0] == expected(points, DEFAULT)
+
+
+def test_a_message_is_heard_once_among_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(increments, "SEEN", 2)
+    state = State()
+    said = [state.hear(point, digest, 7) for point, digest in
+            [("a", b"1"), ("a", b"1"), ("b", b"1"), ("a", b"2"), ("a", b"3"), ("a", b"2"), ("a", b"1")]]  # fmt: skip
+    assert said == [True, False, True, True, True, False, True]
+    assert (state.heard["a"].last, state.heard["a"].digests) == (7, [b"3", b"1"])

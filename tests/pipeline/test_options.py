@@ -1,13 +1,15 @@
-"""What a reader's options may say, and which filters are taken."""
+"""What a reader's options and schema may say, and which filters are taken."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from kwire.errors import UnknownName
+from kwire.errors import KwireError
 from kwire.pipeline.addresses import is_elsewhere, local
-from kwire.pipeline.columns import ddl, narrowed
-from kwire.pipeline.options import OptionError, Options, size_of
+from kwire.pipeline.columns import asked, ddl
+from kwire.pipeline.options import OptionError, Options, in_short, size_of
 from kwire.tables.columns import COLUMNS
 
 
@@ -29,6 +31,8 @@ def test_options_in_any_case() -> None:
     found = Options.of({"PATH": "file:///caps/a.pcap", "Table": "exchanges", "splitsize": "1k", "PORT": "9092, 9093"})
     assert found.paths == ("/caps/a.pcap",)
     assert (found.table, found.split_size, found.ports) == ("exchanges", 1024, frozenset({9092, 9093}))
+    foreign = Options.of({"path": "a", "header": "true"})
+    assert foreign.table == "messages"
     several = Options.of({"paths": '["a", "b"]', "maxFilesPerTrigger": "3", "lateness": "2", "host": "::1"})
     assert (several.paths, several.max_files, several.lateness) == (("a", "b"), 3, 2_000_000_000)
     assert several.hosts == frozenset({(0, 1)})
@@ -38,14 +42,53 @@ def test_options_in_any_case() -> None:
     ("given", "said"),
     [
         ({"port": "70000"}, "70000 is no port"),
-        ({"path": "hdfs://name/x.pcap"}, "hdfs://name/x.pcap is not on this machine"),
+        ({"path": "hdfs://name/x.pcap"}, "hdfs://name/x.pcap is not on this machine: kwire pipeline run reads it, "),
         ({"host": "kafka"}, "kafka is no address"),
         ({"maxFilesPerTrigger": "few"}, "maxFilesPerTrigger: few is no number"),
+        ({"table": "mesages"}, "no table mesages; did you mean messages"),
+        ({"table": "x"}, "no table x; did you mean messages, exchanges, "),
+        ({"splitsiez": "1m"}, "no option splitsiez; did you mean splitSize?"),
+        ({"ports": "9092"}, "no option ports; did you mean port?"),
+        ({"path": ""}, "no captures: load() needs a file, a folder or several of them"),
+        ({"paths": "[]"}, "no captures: load() needs a file, a folder or several of them"),
     ],
 )
 def test_what_options_cannot_be(given: dict[str, str], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
-        Options.of(given)
+    with pytest.raises(KwireError) as caught:
+        Options.of({"path": "x.pcap"} | given)
+    assert str(caught.value).startswith(said)
+
+
+def test_files_of_paths(tmp_path: Path) -> None:
+    for name in ("b.pcap", "a.pcap", ".hidden", "sub/c.pcap", "empty/_done"):
+        Path(tmp_path, name).parent.mkdir(exist_ok=True)
+        Path(tmp_path, name).touch()
+
+    def files(path: str, some: bool = True) -> list[str]:
+        found = Options.of({"path": f"{tmp_path}/{path}"}).files(some)
+        return [str(Path(file).relative_to(tmp_path)) for file in found]
+
+    assert files("") == ["a.pcap", "b.pcap"]
+    assert files("?.pcap") == ["a.pcap", "b.pcap"]
+    assert files("s*") == ["sub/c.pcap"]
+    assert files("*.pcapng", some=False) == files("empty", some=False) == []
+    for path, said in (("empty", "no captures there"), ("no.pcap", "no such file"), ("*.pcapng", "no such file")):
+        with pytest.raises(OptionError, match=f"{path.replace('*', '.')}: {said}"):
+            files(path)
+
+
+def test_errors_are_told_without_the_frames_below() -> None:
+    @in_short
+    def work(error: Exception) -> None:
+        raise error
+
+    for error, said in (
+        (OptionError("x is no port"), "x is no port"), (FileNotFoundError(2, "No such file", "a"), "a: No such file")
+    ):  # fmt: skip
+        with pytest.raises(OptionError) as caught:
+            work(error)
+        assert str(caught.value) == said
+        assert [entry.name for entry in caught.traceback][1:] == ["tell"]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +105,22 @@ def test_which_paths_are_of_this_machine(path: str, here: str | None) -> None:
 
 def test_columns_of_every_table_have_a_type() -> None:
     assert all(f"`{column}` " in ddl(table) for table, columns in COLUMNS.items() for column, _, _ in columns)
-    assert narrowed("messages", ["size", "api"]).names == ["size", "api"]
-    with pytest.raises(UnknownName, match="no column sise"):
-        narrowed("messages", ["sise"])
+
+
+def test_columns_of_a_users_schema() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    names, schema = asked(
+        "messages", types.StructType().add("Size", "long").add("api", "string").add("errors", "integer")
+    )
+    assert (names, schema.names) == (["size", "api", "errors"], ["Size", "api", "errors"])
+    assert [str(kind) for kind in schema.types] == ["int64", "string", "int32"]
+    for name, kind, said in (
+        ("sise", "integer", "no column sise; did you mean size"),
+        ("size", "short", "messages: size is int, not smallint"),
+        ("time", "timestamp", "messages: time is bigint, not timestamp"),
+    ):  # fmt: skip
+        with pytest.raises(KwireError, match=said):
+            asked("messages", types.StructType().add(name, kind))
 
 
 def test_filters_as_tests() -> None:
@@ -87,8 +143,8 @@ def test_filters_as_tests() -> None:
         (StringStartsWith(("api",), "Pro"), [False, True, False]),
     ]
     for filter, want in cases:
-        test = test_of(filter, "messages")
+        test = test_of(filter, batch.schema)
         assert test is not None
         assert [bool(found) for found in test.mask(batch).fill_null(False).to_pylist()] == want
-    assert test_of(EqualTo(("api", "deeper"), 1), "messages") is None
-    assert test_of(EqualTo(("nothing",), 1), "messages") is None
+    assert test_of(EqualTo(("api", "deeper"), 1), batch.schema) is None
+    assert test_of(EqualTo(("kind",), "request"), batch.schema) is None

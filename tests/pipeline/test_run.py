@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +15,12 @@ import pytest
 
 from kwire.pipeline import job as jobs
 from kwire.pipeline.contents import Unreachable, bring
+from kwire.pipeline.failures import SparkFailed
+from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
 from kwire.pipeline.report import NoReport, reports
-from kwire.pipeline.rollups import ROLLUPS, table_of
-from kwire.pipeline.run import run
+from kwire.pipeline.rollups import ROLLUPS
+from kwire.pipeline.run import NoFolder, run
 from kwire.pipeline.stream import Stream, run_stream
 from kwire.tables.columns import COLUMNS, DEFAULT
 
@@ -175,6 +178,56 @@ def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
     stream().batch(2, batches[2])
     stream().finish()
     assert written(tmp_path / "out", FEW) == expected([Path(path) for path in paths], FEW)
+
+
+def test_tables_go_to_another_file_system(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+) -> None:
+    path, far, work = unpacked("kafkajs.pcap"), tmp_path / "far", tmp_path / "work"
+    far.mkdir()
+    spark.conf.set("fs.viewfs.mounttable.lake.link./all", far.as_uri())
+    for rollups in (False, True):  # the second run takes the place of the first
+        run(spark, [path.as_uri()], "viewfs://lake/all/a", Job(FEW), work=work.as_uri(), rollups=rollups)
+    assert written(far / "a", FEW) == expected([path], FEW)
+    assert [report.name for report in reports(far / "a")] == ["latency", "errors", "quality"]
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "form", "error", "said"),
+    [
+        ("nofs://x/y", "parquet", SparkFailed, "nofs"),
+        ("out", "nothing", SparkFailed, "Failed to find the data source: nothing"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_any_work(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, form: str, error: type, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=said):
+        run(spark, ["never read"], folder, Job(FEW), form=form)
+
+
+def test_a_cluster_needs_a_folder_that_all_workers_see() -> None:
+    cluster: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="yarn"))
+    with pytest.raises(NoFolder, match="needs --work DIR"):
+        run(cluster, ["never read"], "hdfs://host/lake", Job(FEW))
+
+
+def test_a_stream_from_another_file_system_keeps_what_waits(
+    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable
+) -> None:
+    out, paths = tmp_path / "out", []
+    landed = out / ".kwire-stream" / "landed"
+    for order, when, lateness in (((0, 1), 0, 1 << 60), ((2, 3, 4), 50, 0)):
+        paths += parts(order, when)
+        spark.conf.set("fs.viewfs.mounttable.arriving.link./in", (tmp_path / "in").as_uri())
+        run_stream(
+            spark, "viewfs://arriving/in", out.as_uri(), Job(FEW), split_size=9000, lateness=lateness, most=2,
+            rollups=False,
+        )  # fmt: skip
+        assert written(out, FEW) == expected(paths, FEW)
+        assert len(list(landed.glob("*/*/*"))) == (2 if lateness else 0)
 
 
 def test_there_is_no_report_without_rollups(tmp_path: Path) -> None:

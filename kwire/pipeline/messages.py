@@ -1,0 +1,105 @@
+"""Captures that come as Kafka messages, by Spark's connector: a source kafka://HOST:PORT/TOPIC.
+
+A message's key names the capture point, which the tables show as the capture; its value is a capture of the point's
+next packets with its header, pcap or pcapng, packed or not. A point's messages follow each other as their partition
+and offsets say. They are landed as files for as long as a batch needs them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+
+from kwire.errors import KwireError
+from kwire.pipeline.contents import UNFIT, small_batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ADDRESS = re.compile(r"kafka://(?P<servers>[^/\s]+:\d+)/(?P<topic>[\w.-]+)/?", re.IGNORECASE)
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+SHAPE = pa.schema([("path", pa.string()), ("point", pa.string()), ("digest", pa.binary()), ("sent", pa.int64())])
+LONGEST = 80  # bytes of a key in a file's name
+SETTINGS = "spark.kwire.kafka."  # what settings of the session for Kafka's client begin with
+
+
+class NoTopic(KwireError):
+    """Messages cannot be had."""
+
+
+class Landed(NamedTuple):
+    """Where a message lies now; digest: of its value; sent: when, in ns."""
+
+    path: str
+    point: str
+    digest: bytes
+    sent: int
+
+
+def is_topic(source: str) -> bool:
+    """Whether a source is one of messages."""
+    return source.lower().startswith("kafka:")
+
+
+def arriving(spark: SparkSession, source: str, most: int | None = None) -> DataFrame:
+    """The messages of a topic from the first on, as a stream. most: of a batch. Raises NoTopic."""
+    from pyspark.errors import AnalysisException
+
+    found = ADDRESS.fullmatch(source)
+    if found is None:
+        raise NoTopic(f"{source} is no topic: write kafka://HOST:PORT/TOPIC")
+    options = {"kafka.bootstrap.servers": found["servers"], "subscribe": found["topic"], "startingOffsets": "earliest"}
+    if most:
+        options["maxOffsetsPerTrigger"] = str(most)
+    for name, value in spark.sparkContext.getConf().getAll():
+        if name.startswith(SETTINGS):
+            options["kafka." + name.removeprefix(SETTINGS)] = value
+    try:
+        return spark.readStream.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        if "data source" not in str(error):
+            raise
+        raise NoTopic(
+            f"{source}: Spark needs its connector: --conf spark.jars.packages={CONNECTOR}:{spark.version}"
+        ) from error
+
+
+def land(frame: DataFrame, folder: str) -> list[Landed]:
+    """Writes messages as files FOLDER/PARTITION-OFFSET/POINT, which all workers must see; in that order."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = zip(*(column.to_pylist() if at else column for at, column in enumerate(batch.columns)), strict=True)
+            landed = [_land(folder, value.as_buffer(), *rest)._asdict() for value, *rest in rows if value.is_valid]
+            yield pa.RecordBatch.from_pylist(landed, SHAPE)
+
+    chosen = frame.selectExpr("value", "key", "partition", "offset", "unix_millis(timestamp) as sent")
+    with small_batches(frame.sparkSession):
+        found = chosen.mapInArrow(run, "path string, point string, digest binary, sent bigint").collect()
+    return sorted(Landed(row.path, row.point, bytes(row.digest), row.sent) for row in found)
+
+
+def point_of(key: bytes | None, partition: int) -> str:
+    """A name that can be a file's, another one for another key."""
+    if not key:
+        return f"partition {partition}"
+    said = key.decode("utf-8", "replace")
+    name = UNFIT.sub("_", said).lstrip(".").encode()[:LONGEST].decode(errors="ignore")
+    return name if name == said else f"{name}-{blake2b(key, digest_size=4).hexdigest()}"
+
+
+def _land(folder: str, value: pa.Buffer, key: bytes | None, partition: int, offset: int, sent: int) -> Landed:
+    point = point_of(key, partition)
+    place = Path(folder, f"{partition:05}-{offset:019}")
+    place.mkdir(parents=True, exist_ok=True)
+    part = place / f".{uuid4().hex}"  # an attempt's own
+    part.write_bytes(value)
+    os.replace(part, place / point)
+    return Landed(str(place / point), point, blake2b(value, digest_size=16).digest(), sent * 1_000_000)

@@ -1,0 +1,59 @@
+"""The command that starts jobs: what it refuses before Spark starts, and Ctrl-C."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from kwire.cli.pipeline import Interrupt
+
+CAPTURES = "fixtures/captures"
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("pyspark") is None or shutil.which("java") is None, reason="Spark needs pyspark and Java"
+)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["kafka://localhost:9092/captures", "-o", "x"], "what Kafka has comes with --stream"),
+        ([CAPTURES, "-o", "hdfs://host/x", "--stream"], "hdfs://host/x is none"),
+        ([CAPTURES, "hdfs://host/y", "-o", "x", "--stream"], "one folder, or one topic"),
+        ([CAPTURES, "-o", "x", "--stream", "--format", "delta"], "--stream writes Parquet"),
+        ([CAPTURES, "-o", "x", "--stream", "--drop-duplicates"], "needs all captures at once"),
+        ([CAPTURES, "-o", "x", "--conf", "spark.jars"], "write NAME=VALUE"),
+        (["file:///no/such.pcap", "-o", "x"], "'/no/such.pcap' does not exist"),
+    ],
+)
+def test_what_cannot_be_is_refused(kwire: Callable, arguments: list[str], said: str) -> None:
+    ran = kwire("pipeline", "run", *arguments)
+    assert (ran.status, said in ran.err) == (2, True)
+
+
+def test_a_report_takes_an_address_of_a_file(kwire: Callable) -> None:
+    ran = kwire("pipeline", "report", "file:///")
+    assert (ran.status, ran.err.startswith("kwire: /: no rollups there")) == (2, True)
+
+
+class Query:
+    """A stream that runs on until it is stopped."""
+
+    stopped = False
+
+    def awaitTermination(self, _: float) -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_an_interrupt_ends_a_stream_in_order() -> None:
+    interrupt, query, before = Interrupt(), Query(), signal.getsignal(signal.SIGINT)
+    interrupt.wait(query)
+    assert (interrupt.came, query.stopped, signal.getsignal(signal.SIGINT)) == (True, True, before)
