@@ -165,16 +165,14 @@ class _Reading:
         if not len(segments):
             return
         block = self._survey.blocks[at]
-        now = int(segments.time.max())
-        block.now = now if block.now is None else max(block.now, now)
-        if self._fixes is None and not joined and self._survey.split.why is None:
-            self._kept.append((at, joined, segments, self._cut.base))
-        elif self._fixes is None:
-            self._kept.append((at, joined, weigh(segments), None))
+        block.now = max(block.now or 0, int(segments.time.max()))
+        if self._fixes is None:
+            stays = not joined and self._survey.split.why is None
+            self._kept.append((at, joined, segments if stays else weigh(segments), self._cut.base if stays else None))
         firsts: dict[Key, int] = {}
-        flows, where = np.unique(segments.flow, return_index=True)
-        for flow, row in zip(flows.tolist(), where.tolist(), strict=True):
-            key, number = segments.keys[flow], int(segments.number[row])
+        numbers = np.zeros(len(segments.keys), np.int64)
+        numbers[segments.flow[::-1]] = segments.number[::-1]  # the last one written is the flow's first
+        for key, number in zip(segments.keys, numbers.tolist(), strict=True):
             firsts[pair(key)] = min(number, firsts.get(pair(key), number))
             if self._fixes is None and joined:
                 self._spoiled.add(pair(key))
@@ -324,16 +322,18 @@ class _Reading:
             track.names |= learned.names
 
     def _batch(self, batch: Batch, at: int) -> None:
+        decoded = Decoded(batch)
         if self._builder is not None:
-            self._builder.batch(batch)
+            self._builder.decoded(decoded)
         if self._wanted is None:
             return
-        for owner, number in np.unique(np.stack([batch.conversation, batch.kind], 1), axis=0).tolist():
-            kind, track = batch.kinds[number], self._of[id(batch.conversations[owner])]
+        count = len(batch.kinds)
+        for both in np.flatnonzero(np.bincount(batch.conversation * count + batch.kind)).tolist():
+            kind, track = batch.kinds[both % count], self._of[id(batch.conversations[both // count])]
             track.kinds.setdefault((kind.key, kind.version), at)
         for owner, ident, name in told(batch) if self._wanted.names else ():
             self._of[id(batch.conversations[owner])].names[ident] = name
-        for conversation, client in clients_of(Decoded(batch)) if self._wanted.clients else ():
+        for conversation, client in clients_of(decoded) if self._wanted.clients else ():
             met = self._of[id(conversation)].clients
             if met is not None:
                 met.merge([client])

@@ -108,6 +108,12 @@ class Builder:
 
     def batch(self, batch: Batch) -> tuple[()]:
         """What the fast path read."""
+        self.decoded(Decoded(batch))
+        return ()
+
+    def decoded(self, decoded: Decoded) -> None:
+        """The same, whose bodies others need too."""
+        batch = decoded.batch
         self.exchanges += len(batch)
         if "messages" in self.names:
             for made in fast.message_batches(batch, self._columns):
@@ -115,8 +121,7 @@ class Builder:
         if "exchanges" in self.names:
             self._emit("exchanges", fast.exchange_batch(batch, self._columns))
         if self.names & BODIED:
-            self._put_bodied(Decoded(batch))
-        return ()
+            self._put_bodied(decoded)
 
     def _put_bodied(self, decoded: Decoded) -> None:
         """What the bodies of a batch say."""

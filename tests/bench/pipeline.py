@@ -31,6 +31,7 @@ from traffic import make
 from kwire.capture.files import open_capture
 from kwire.pipeline import plan as planning
 from kwire.pipeline.provisional import fixed
+from kwire.pipeline.spill import Spill, rows_of
 from kwire.pipeline.splits import plan
 from kwire.session.reader import Settings
 
@@ -113,32 +114,33 @@ def core(path: Path, names: list[str], split_size: int) -> None:
 
     plain = cpu_of(lambda: build([path], names, count))
     wanted, counts = counts, {}
-    made: dict[int, list[Any]] = {}
     splits = plan([path], split_size << 20)
     surveys: list[Any] = []
+    files: dict[int, dict[str, str]] = {}
+    found: list[planning.Plan] = []
+    folder = tempfile.TemporaryDirectory()
 
     def survey() -> None:
         for split in splits:
-            mine = made[split.number] = []
-            surveys.append(planning.survey_with_rows(
-                split, names, lambda name, batch, mine=mine: mine.append((name, batch)), settings, want
-            ))  # fmt: skip
+            spill = Spill(folder.name, str(split.number))
+            surveys.append(planning.survey_with_rows(split, names, spill.write, settings, want))
+            files[split.number] = spill.close()
 
-    surveyed = cpu_of(survey)
-    seams = sum(len(zlib.compress(pickle.dumps(one), 1)) for one in surveys)
-    found: list[planning.Plan] = []
-    stitched = cpu_of(lambda: found.append(planning.stitch(
-        planning.survey_all(splits, lambda _: surveys, settings, want), names, settings
-    )))  # fmt: skip
+    def stitch() -> None:
+        checked = planning.survey_all(splits, lambda _: surveys, settings, want)
+        found.append(planning.stitch(checked, names, settings))
 
     def name_rows() -> None:
         for name, batch in found[0].rows:
             count(name, batch)
         for task in found[0].tasks:
-            for name, batch in made[task.split.number]:
-                count(name, fixed(name, batch, task.ordinals, found[0].names))
+            for name, file in files[task.split.number].items():
+                for batch in rows_of(file):
+                    count(name, fixed(name, batch, task.ordinals, found[0].names))
 
-    named = cpu_of(name_rows)
+    surveyed, stitched, named = cpu_of(survey), cpu_of(stitch), cpu_of(name_rows)
+    seams = sum(len(zlib.compress(pickle.dumps(one), 1)) for one in surveys)
+    folder.cleanup()
     same = "the same rows" if counts == wanted else f"OTHER ROWS {counts} {wanted}"
     print(
         f"  core: build {plain:.2f} s; survey {surveyed:.2f}, stitch {stitched:.2f}, names {named:.2f} s: "
