@@ -97,7 +97,7 @@ def _surveying(splits: list[Split], job: Job, folder: str) -> Any:
                 made = survey_with_rows(
                     splits[number], job.names, spill.write, job.settings, wanted(job.names), bodies=job.bodies
                 )
-            yield _data(zlib.compress(pickle.dumps((made, spill.close())), 1))
+            yield _data(zlib.compress(pickle.dumps((made, spill.close()))))
 
     return run
 

@@ -139,7 +139,7 @@ def core(path: Path, names: list[str], split_size: int) -> None:
                     count(name, fixed(name, batch, task.ordinals, found[0].names))
 
     surveyed, stitched, named = cpu_of(survey), cpu_of(stitch), cpu_of(name_rows)
-    seams = sum(len(zlib.compress(pickle.dumps(one), 1)) for one in surveys)
+    seams = sum(len(zlib.compress(pickle.dumps(one))) for one in surveys)
     folder.cleanup()
     same = "the same rows" if counts == wanted else f"OTHER ROWS {counts} {wanted}"
     print(
