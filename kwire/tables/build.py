@@ -115,18 +115,19 @@ class Builder:
         """The same, whose bodies others need too."""
         batch = decoded.batch
         self.exchanges += len(batch)
+        common = fast.shared(batch)
         if "messages" in self.names:
-            for made in fast.message_batches(batch, self._columns):
+            for made in fast.message_batches(batch, self._columns, common):
                 self._emit("messages", made)
         if "exchanges" in self.names:
-            self._emit("exchanges", fast.exchange_batch(batch, self._columns))
+            self._emit("exchanges", fast.exchange_batch(batch, self._columns, common))
         if self.names & BODIED:
-            self._put_bodied(decoded)
+            self._put_bodied(decoded, common)
 
-    def _put_bodied(self, decoded: Decoded) -> None:
+    def _put_bodied(self, decoded: Decoded, common: fast.Makes) -> None:
         """What the bodies of a batch say."""
         batch, columns = decoded.batch, self._columns
-        head = fast.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns))
+        head = fast.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns), common)
         for number, kind in enumerate(batch.kinds):
             if not self._facts.asks(kind.key):
                 continue

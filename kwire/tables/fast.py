@@ -23,10 +23,13 @@ Names = Collection[str]
 Makes = dict[str, Callable[[], pa.Array]]
 
 
-def message_batches(batch: Batch, columns: Names | None = None) -> list[pa.RecordBatch]:
-    """The rows of the table messages: of all requests, then of all responses. columns: only these, None: all."""
-    shared, count = _shared(batch), len(batch)
-    request = shared | _place(batch.request) | {
+def message_batches(
+    batch: Batch, columns: Names | None = None, common: Makes | None = None
+) -> list[pa.RecordBatch]:  # fmt: skip
+    """The rows of the table messages: of all requests, then of all responses. columns: only these, None: all; common:
+    see shared()."""
+    both, count = common or shared(batch), len(batch)
+    request = both | _place(batch.request) | {
         "kind": lambda: _same("request", count),
         "header_version": lambda: _taken([kind.request_header for kind in batch.kinds], batch.kind, pa.int8()),
         "error_code": lambda: pa.nulls(count, pa.int16()),
@@ -34,34 +37,37 @@ def message_batches(batch: Batch, columns: Names | None = None) -> list[pa.Recor
         "errors": lambda: pa.array(np.zeros(count, np.int32)),
         "latency_ns": lambda: pa.nulls(count, pa.int64()),
     }  # fmt: skip
-    response = shared | _place(batch.response) | _errors(batch) | {
-        "kind": lambda: _same("response", count),
-        "header_version": lambda: _taken([kind.response_header for kind in batch.kinds], batch.kind, pa.int8()),
-        "latency_ns": lambda: _latency(batch),
-    }  # fmt: skip
+    response = (
+        both
+        | _place(batch.response)
+        | {
+            "kind": lambda: _same("response", count),
+            "header_version": lambda: _taken([kind.response_header for kind in batch.kinds], batch.kind, pa.int8()),
+        }
+    )
     return [_record_batch("messages", makes, columns) for makes in (request, response)]
 
 
-def exchange_batch(batch: Batch, columns: Names | None = None) -> pa.RecordBatch:
-    """The rows of the table exchanges. columns: only these, None: all."""
+def exchange_batch(batch: Batch, columns: Names | None = None, common: Makes | None = None) -> pa.RecordBatch:
+    """The rows of the table exchanges. columns: only these, None: all; common: see shared()."""
     request, response = batch.request, batch.response
-    makes = _shared(batch) | _errors(batch) | {
+    makes = (common or shared(batch)) | {
         "time": lambda: pa.array(request.time),
         "request_index": lambda: pa.array(request.index),
         "request_size": lambda: pa.array(request.size.astype(np.int32)),
         "response_index": lambda: pa.array(response.index),
         "response_size": lambda: pa.array(response.size.astype(np.int32)),
         "response_time": lambda: pa.array(response.time),
-        "latency_ns": lambda: _latency(batch),
         "outcome": lambda: _taken(["ok", "error"], (batch.errors > 0).astype(np.int64), pa.string()),
     }  # fmt: skip
     return _record_batch("exchanges", makes, columns)
 
 
-def _shared(batch: Batch) -> Makes:
-    """What both messages of an exchange have in common, each made once."""
+def shared(batch: Batch) -> Makes:
+    """Columns that the rows of both tables have in common, each made once."""
     conversations, kinds, length = batch.conversations, batch.kinds, batch.client_length
-    makes: Makes = {
+    makes: Makes = _errors(batch) | {
+        "latency_ns": lambda: pa.array(batch.response.time - batch.request.last_time),
         "capture": lambda: _taken([mended(known.capture) for known in conversations], batch.conversation, pa.string()),
         "connection": lambda: _taken([known.name for known in conversations], batch.conversation, pa.string()),
         "api_key": lambda: _taken([kind.key for kind in kinds], batch.kind, pa.int16()),
@@ -87,17 +93,16 @@ def _place(side: Side) -> Makes:
     }
 
 
-def _latency(batch: Batch) -> pa.Array:
-    return pa.array(batch.response.time - batch.request.last_time)
-
-
 def _errors(batch: Batch) -> Makes:
     """The code and the name of each first error, null where there is none, and how many there are."""
 
     def name() -> pa.Array:
-        codes, which = np.unique(batch.first_error, return_inverse=True)
-        chosen = pa.array(which.astype(np.int64), mask=batch.errors == 0)
-        return pa.array([error_name(code) for code in codes.tolist()], pa.string()).take(chosen)
+        wrong = batch.errors > 0
+        codes, which = np.unique(batch.first_error[wrong], return_inverse=True)
+        chosen = np.zeros(len(batch), np.int64)
+        chosen[wrong] = which
+        names = [error_name(code) for code in codes.tolist()] or [None]
+        return pa.array(names, pa.string()).take(pa.array(chosen, mask=~wrong))
 
     return {
         "error_code": lambda: pa.array(batch.first_error.astype(np.int16), mask=batch.errors == 0),
