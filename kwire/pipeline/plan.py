@@ -21,7 +21,7 @@ from kwire.pipeline.splits import Split, whole
 from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Fix, Survey, Wanted
 from kwire.session.reader import Reader, Settings
-from kwire.session.reading import JOIN, Reading
+from kwire.session.reading import Reading, chained
 from kwire.session.record import BodyTexts
 from kwire.tables.build import Builder, Emit
 
@@ -94,14 +94,8 @@ def chains(files: Sequence[list[Survey]]) -> list[list[list[Survey]]]:
     """The files that follow each other in time together, as session.reading does."""
     if len(files) == 1:
         return [list(files)]
-    out: list[tuple[int, list[list[Survey]]]] = []
-    for first, last, _, surveys in sorted((*span(made), made[0].split.path, made) for made in files):
-        known = next((chain for chain in out if 0 <= first - chain[0] <= JOIN), None)
-        if known is None:
-            out.append((last, [surveys]))
-        else:
-            out[out.index(known)] = (last, [*known[1], surveys])
-    return [chain for _, chain in out]
+    spans = sorted(((*span(made), made) for made in files), key=lambda each: (*each[:2], each[2][0].split.path))
+    return chained(spans)
 
 
 def stitch(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from kwire.capture.files import Capture, open_capture
 from kwire.capture.packets import Packets
@@ -19,6 +20,7 @@ from kwire.session.record import Lines
 from kwire.session.told import Ahead
 from kwire.session.topics import Topics
 
+T = TypeVar("T")
 Progress = Callable[[Capture], None]
 JOIN = 300_000_000_000  # ns by which a capture may begin after the one before it ended, for both to be one
 
@@ -31,6 +33,19 @@ def span_of(path: str | Path) -> tuple[int, int]:
             first = min(first or int(packets.time[0]), int(packets.time.min()))
             last = max(last, int(packets.time.max()))
     return first, last
+
+
+def chained(spans: Iterable[tuple[int, int, T]]) -> list[list[T]]:
+    """What follows each other in time together. spans: times of the first and the last packet, sorted, and what has
+    them."""
+    chains: list[tuple[int, list[T]]] = []
+    for first, last, what in spans:
+        known = next((chain for chain in chains if 0 <= first - chain[0] <= JOIN), None)
+        if known is None:
+            chains.append((last, [what]))
+        else:
+            chains[chains.index(known)] = (last, [*known[1], what])
+    return [chain for _, chain in chains]
 
 
 def only_exchanges(items: Iterator[Item]) -> Iterator[Exchange]:
@@ -138,14 +153,7 @@ class Reading:
         connection goes on from one to the next, and packets are counted through."""
         if len(self.paths) == 1 or not self._twice:
             return [[path] for path in self.paths]
-        chains: list[tuple[int, list[str | Path]]] = []
-        for first, last, path in sorted((*span_of(path), path) for path in self.paths):
-            known = next((chain for chain in chains if 0 <= first - chain[0] <= JOIN), None)
-            if known is None:
-                chains.append((last, [path]))
-            else:
-                chains[chains.index(known)] = (last, [*known[1], path])
-        return [chain for _, chain in chains]
+        return chained(sorted((*span_of(path), path) for path in self.paths))
 
     def _one(self, chain: Sequence[str | Path], topics: Topics) -> Iterator[Exchange]:
         return only_exchanges(self._items(chain, topics, None))

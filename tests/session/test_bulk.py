@@ -12,6 +12,7 @@ from struct import pack, unpack_from
 from typing import Any
 
 import pytest
+from sinks import Kept
 
 from kwire.capture import source
 from kwire.codec import scan_columns
@@ -307,18 +308,6 @@ def test_a_client_that_says_its_name_late(traffic: Any, taken: Taken) -> None:
     for ident in range(30):
         tcp.send(traffic.request("Heartbeat", 4, {}, ident, client=None if ident < 10 else f"late-{ident}"))
         tcp.answer(traffic.response("Heartbeat", 4, ident=ident))
-    (over,) = traffic.read(sink=Nothing()).over
+    (over,) = traffic.read(sink=Kept()).over
     assert (over.client_id, over.exchanges) == ("late-10", 30)
     assert taken.pairs == 26
-
-
-class Nothing:
-    """A sink that takes all and makes nothing of it."""
-
-    scans = True
-
-    def batch(self, _: bulk.Batch) -> tuple[()]:
-        return ()
-
-    def accepts(self, _: Any) -> bool:
-        return True

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sinks import Kept
 
 from kwire.session import bulk, conversation
-from kwire.session.bulk import Batch
-from kwire.session.exchange import Exchange, Message
+from kwire.session.exchange import Message
 from kwire.session.reading import Reading
 from kwire.session.single import exchange_at
 
@@ -20,22 +20,6 @@ SAME = (
 )  # fmt: skip
 
 
-class Single:
-    """A sink that makes exchanges of batches."""
-
-    scans = True
-
-    def __init__(self) -> None:
-        self.found: list[Exchange] = []
-
-    def accepts(self, _: object) -> bool:
-        return True
-
-    def batch(self, batch: Batch) -> tuple[()]:
-        self.found += [exchange_at(batch, row) for row in range(len(batch))]
-        return ()
-
-
 def told(message: Message | None) -> list[Any]:
     assert message is not None
     return [getattr(message, name) for name in SAME] + [message.body()]
@@ -43,7 +27,7 @@ def told(message: Message | None) -> list[Any]:
 
 @pytest.mark.parametrize("name", ["classic.pcap.gz", "franz.pcap.gz", "oldjava.pcap.gz"])
 def test_they_say_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, sink = CAPTURES / name, Single()
+    path, sink = CAPTURES / name, Kept()
     slow = {
         (exchange.conversation.name, exchange.request.index): exchange
         for exchange in Reading([path]).exchanges()
@@ -52,8 +36,9 @@ def test_they_say_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "LEAST", 1)
     monkeypatch.setattr(conversation, "BULK_LEAST", 20)
     list(Reading([path]).through(sink))
-    assert len(sink.found) > 10
-    for exchange in sink.found:
+    found = [exchange_at(batch, row) for batch in sink.batches for row in range(len(batch))]
+    assert len(found) > 10
+    for exchange in found:
         assert exchange.request is not None
         other = slow[exchange.conversation.name, exchange.request.index]
         assert told(exchange.request) == told(other.request)

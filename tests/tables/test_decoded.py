@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sinks import Kept
 
 from kwire.session.bulk import Batch
 from kwire.session.reading import Reading
@@ -13,22 +14,6 @@ from kwire.tables.decoded import Decoded
 
 TAGGED = {"Responses": [{"Name": "t", "PartitionResponses": [{"Index": 0, "CurrentLeader": {"LeaderId": 3}}]}]}
 PLAIN = {"Responses": [{"Name": "t", "PartitionResponses": [{"Index": 0, "BaseOffset": 5}]}]}
-
-
-class Kept:
-    """A sink that keeps batches."""
-
-    scans = True
-
-    def __init__(self) -> None:
-        self.batches: list[Batch] = []
-
-    def accepts(self, _: object) -> bool:
-        return True
-
-    def batch(self, batch: Batch) -> tuple[()]:
-        self.batches.append(batch)
-        return ()
 
 
 def batch_of(traffic: Any, answers: list[Any], count: int = 60) -> Batch:
