@@ -1,110 +1,112 @@
-"""Captures that mean harm: time and peak memory of kwire read on a million packets of each kind.
+"""Inputs that mean harm: time and peak memory of kwire on each of the attacks in tests/attacks.
 
-    python tests/bench/hostile.py [--packets 1000000]
+    python tests/bench/hostile.py [WORDS] [--scale 1.0] [--seconds 300] [--memory 8192]
 
-Random packets (addresses, ports, flags, bytes); a capture with a hundredth of its bytes flipped; SYNs from everywhere;
-zeros on a Kafka connection; frames that claim 100 MiB and never come; requests that nobody answers. A crash ends it.
+WORDS: only attacks whose area and name hold them. Each attack runs in a process of its own, with its output thrown
+away, and is one row: what it is, the bytes of its input, seconds, microseconds a byte, peak memory, exit status.
+An exit of "killed" took longer than --seconds or was ended by the system, "bug" is an error that kwire did not expect.
+--memory (MB) bounds what a process may ask for.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import json
+import os
+import resource
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
-from struct import pack
+from typing import NamedTuple
 
-import numpy as np
-from captures import run
-from traffic import Talk, Wire, make
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS))
 
-import kwire
-
-BROKER = bytes([10, 0, 0, 1])
-CLAIM = pack(">ihhih", 100 << 20, 0, 9, 1, 1) + b"x" + bytes(20)
+# makes the input in a folder, at a scale (1.0: as large as it is measured), and gives the arguments of kwire; those of
+# Python where the first one is "python"
+Maker = Callable[[Path, float], list[str]]
 
 
-def random_packets(path: Path, packets: int) -> None:
-    random, wire = Random(1), Wire(path)
-    for _ in range(packets):
-        ports = random.randrange(1 << 16), random.randrange(1 << 16)
-        data = random.randbytes(random.randrange(120))
-        wire.send(
-            random.randbytes(4), random.randbytes(4), ports, random.randrange(1 << 32), random.randrange(256), data
+class Row(NamedTuple):
+    """What an attack cost. status is the exit status, or killed, or bug."""
+
+    name: str
+    size: int  # bytes of the input
+    seconds: float
+    peak: float  # MB
+    status: str
+
+    def __str__(self) -> str:
+        each = f"{1e6 * self.seconds / self.size:.3f}" if self.size else ""
+        return f"| {self.name} | {self.size:,} | {self.seconds:.2f} | {each} | {self.peak:.0f} | {self.status} |"
+
+
+HEAD = "| attack | bytes | seconds | µs a byte | peak MB | exit |\n|---|---|---|---|---|---|"
+
+
+def attacks() -> dict[str, Maker]:
+    """Every attack by its area and name."""
+    found: dict[str, Maker] = {}
+    for path in sorted((TESTS / "attacks").glob("[a-z]*.py")):
+        area = importlib.import_module(f"attacks.{path.stem}")
+        found |= {f"{path.stem}: {name}": maker for name, maker in area.ATTACKS.items()}
+    return found
+
+
+def measure(name: str, arguments: list[str], size: int, seconds: float, memory: int) -> Row:
+    """Runs kwire, or Python, and gives what it cost."""
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory << 20, memory << 20))
+
+    command = arguments[1:] if arguments[0] == "python" else ["-m", "kwire", *arguments]
+    nothing = subprocess.DEVNULL
+    with tempfile.TemporaryFile() as said:
+        begun = time.perf_counter()
+        child = subprocess.Popen(
+            [sys.executable, *command], stdin=nothing, stdout=nothing, stderr=said, preexec_fn=bounded
         )
-    wire.file.close()
-
-
-def mutated(path: Path, packets: int) -> None:
-    make(path, packets)
-    data = np.fromfile(path, np.uint8)
-    random = np.random.default_rng(1)
-    places = random.integers(24, len(data), len(data) // 100)
-    data[places] ^= random.integers(1, 256, len(places), np.uint8)
-    data.tofile(path)
-
-
-def syns(path: Path, packets: int) -> None:
-    random, wire = Random(1), Wire(path)
-    for _ in range(packets):
-        wire.send(random.randbytes(4), BROKER, (random.randrange(1024, 1 << 16), 9092), random.randrange(1 << 32), 2)
-    wire.file.close()
-
-
-def zeros(path: Path, packets: int) -> None:
-    wire = Wire(path)
-    talk = Talk(wire, 1)
-    talk.exchange(kwire.encode("ApiVersionsRequest", 0, {}), kwire.encode("ApiVersionsResponse", 0, {}), 18, 0)
-    for _ in range(packets):
-        talk._packet(0, 24, bytes(1000))
-    wire.file.close()
-
-
-def claims(path: Path, packets: int) -> None:
-    wire = Wire(path)
-    talks = [Talk(wire, number) for number in range(5000)]
-    for talk in talks:
-        talk._packet(0, 24, CLAIM)
-    for number in range(packets - 15_000):
-        talks[number % len(talks)]._packet(0, 24, b"z" * 1000)
-    wire.file.close()
-
-
-def unanswered(path: Path, packets: int) -> None:
-    wire = Wire(path)
-    talk, body = Talk(wire, 1), kwire.encode("HeartbeatRequest", 0, {"GroupId": "g"})
-    for number in range(packets):
-        frame = pack(">hhih", 12, 0, number, 1) + b"c" + body
-        talk._packet(0, 24, pack(">i", len(frame)) + frame)
-    wire.file.close()
-
-
-KINDS: dict[str, Callable[[Path, int], None]] = {
-    "random packets": random_packets,
-    "a hundredth of all bytes flipped": mutated,
-    "SYNs from everywhere": syns,
-    "zeros on a connection": zeros,
-    "5,000 frames of 100 MiB that never come": claims,
-    "requests that nobody answers": unanswered,
-}
+        signal.signal(signal.SIGALRM, lambda *_: child.kill())
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        _, status, usage = os.wait4(child.pid, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        took = time.perf_counter() - begun
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        errors = said.read()
+    ended = "killed" if child.returncode < 0 else str(child.returncode)
+    if b"a bug in kwire" in errors or b"Traceback" in errors:
+        ended = "bug"
+    return Row(name, size, took, usage.ru_maxrss / 1024, ended)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--packets", type=int, default=1_000_000)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--memory", type=int, default=8192)
+    parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)  # name and folder: only make the input
     given = parser.parse_args()
-    print("| capture | MB | seconds, lines | peak memory | seconds, JSON | peak memory |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "hostile.pcap"
-        for name, kind in KINDS.items():
-            kind(path, given.packets)
-            cells = [name, f"{path.stat().st_size / 1e6:.0f}"]
-            for form in ("text", "json"):
-                seconds, memory = run([sys.executable, "-m", "kwire", "read", "--format", form, str(path)])
-                cells += [f"{seconds:.1f}", f"{memory:.0f} MB"]
-            print("| " + " | ".join(cells) + " |", flush=True)
+    if given.make:
+        name, folder = given.make
+        print(json.dumps(attacks()[name](Path(folder), given.scale)))
+        return
+    print(HEAD)
+    for name in attacks():
+        if any(word.lower() not in name.lower() for word in given.words):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            # made by another process: what this one holds would count as the peak of those that it starts
+            make = [sys.executable, __file__, "--make", name, folder, "--scale", str(given.scale)]
+            arguments = json.loads(subprocess.run(make, check=True, stdout=subprocess.PIPE).stdout)
+            size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+            print(measure(name, arguments, size, given.seconds, given.memory), flush=True)
 
 
 if __name__ == "__main__":
