@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.render.lines import Line, Piece, clean, paragraph
+from kwire.render.lines import Line, Piece, Shortener, clean, cut, paragraph
 from kwire.session.pairing import LOST
 from kwire.session.record import error_name
 
@@ -30,6 +30,7 @@ TOPICS = 3  # named in a line, at most
 PARTITIONS = 6
 ABOUT = 40  # columns for what it is about, and at least so many where an outcome is long
 LEAST = 12
+NARROWEST = 7  # columns that a cell keeps behind others that are longer than theirs: 16.3 ms, 9999999
 ABOUT_HEAD = "about · outcome"
 LONGEST = 28  # columns of the longest usual outcome
 
@@ -54,7 +55,8 @@ class ExchangeLines:
 
     def __init__(self, width: int, start: int | None, bounded: bool = True) -> None:
         self.start, self.width, self.bounded = start, width, bounded
-        time = 11 if start is not None else 15
+        self._clients, self._brokers = Shortener(), Shortener()
+        time = 15 if start is None else 11 if width >= MIDDLE else 10
         if width >= WIDE:
             self.columns = Columns(time, 28 + min((width - WIDE) // 3, 16), 18, 24, 7, 7, 8)
         elif width >= BROKER:
@@ -62,7 +64,7 @@ class ExchangeLines:
         elif width >= MIDDLE:
             self.columns = Columns(time, 15, 0, 22, 6, 0, 8)
         else:
-            self.columns = Columns(time - 1, 11, 0, 20, 0, 0, 8)
+            self.columns = Columns(time, 11, 0, 20, 0, 0, 8)
 
     def head(self) -> Line:
         c = self.columns
@@ -84,16 +86,13 @@ class ExchangeLines:
         c, first = self.columns, exchange.first
         client, broker = exchange.conversation.ends
         name = clean(exchange.client_id or "")
-        version = exchange.api_version
         row = _Row(self.bounded)
-        row.put(self.time(exchange.time), c.time, "offset", right=True)
-        if c.size:
-            row.put(f"{name} {client}" if name else client, c.client, "")
-        else:
-            row.put(name or client, c.client, "")
+        row.put(self.time(exchange.time), c.time, "offset", right=True, whole=True)
+        row.put(f"{name} {client}".strip() if c.size else name or client, c.client, "", shorten=self._clients.short)
         if c.broker:
-            row.put(broker, c.broker, "dim")
-        row.put(exchange.api if version is None else f"{exchange.api} v{version}", c.api, "name")
+            row.put(broker, c.broker, "dim", shorten=self._brokers.short)
+        behind = sum(width + 2 for width in (c.ident, c.size, c.size, c.took) if width)
+        row.put(self._api(exchange, self.width - row.used - behind), c.api, "name", whole=True)
         if c.ident:
             row.put("" if first.correlation_id is None else str(first.correlation_id), c.ident, "dim", right=True)
         if c.size:
@@ -104,16 +103,31 @@ class ExchangeLines:
         if not self.bounded:
             row.put(about, ABOUT, "")
             return [[*row.pieces, (outcome, style)]]
+        row.settle()
         left = self.width - row.used
         room = left - len(outcome) - 2
         if room >= min(len(about), LEAST):
             row.put(about, min(room, max(ABOUT, left - LONGEST)), "")
             return [[*row.pieces, (outcome, style)]]
-        if left - 2 >= LEAST:
+        if not about and len(outcome) <= left:
+            return [[*row.pieces, (outcome, style)]]
+        if left - 2 >= LEAST and len(outcome) > LEAST:
             row.put(about, left - 2, "")
         elif about:  # no room for it beside the rest
+            indent = c.time + 2
+            room = self.width - indent - 4 - len(outcome)
+            if room >= min(len(about), ABOUT // 2):
+                return [row.pieces, [(f"{'':{indent}}╰ {cut(about, room)}  ", ""), (outcome, style)]]
             return [row.pieces, *self._beneath(f"╰ {about}", ""), *self._beneath(f"  {outcome}", style)]
         return [row.pieces, *self._beneath(f"╰ {outcome}", style)]
+
+    def _api(self, exchange: Exchange, room: int) -> str:
+        """The API and its version; on a terminal the name is cut where the line has no room for it, and where it would
+        push the rest away."""
+        version = "" if exchange.api_version is None else f" v{exchange.api_version}"
+        if not self.bounded:
+            return exchange.api + version
+        return cut(exchange.api, max(room - len(version) - 2, LEAST)) + version
 
     def _beneath(self, text: str, style: str) -> list[Line]:
         """Behind the column of times, as many lines as it takes."""
@@ -231,14 +245,20 @@ class _Row:
         self._bounded = bounded
         self._end = 0  # where the columns put so far should end
 
-    def put(self, text: str, width: int, style: str, right: bool = False) -> None:
+    def settle(self) -> None:
+        """What comes next begins where the cells end, be it behind their columns."""
+        self._end = self.used
+
+    def put(
+        self, text: str, width: int, style: str, right: bool = False, whole: bool = False,
+        shorten: Callable[[str, int], str] = cut,
+    ) -> None:  # fmt: skip
+        """whole: never cut, whatever the width; shorten: how it is cut otherwise."""
         self._end += width + 2
-        shown = _cut(text, width) if self._bounded else text
-        room = max(self._end - 2 - self.used, len(shown))
-        cell = f"{shown:>{room}}  " if right else f"{shown:<{room}}  "
+        room = max(self._end - 2 - self.used, 0)
+        if self._bounded and not whole and len(text) > room:
+            text = shorten(text, max(room, min(len(text), width, NARROWEST)))
+        room = max(room, len(text))
+        cell = f"{text:>{room}}  " if right else f"{text:<{room}}  "
         self.pieces.append((cell, style))
         self.used += len(cell)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable
 
 PROSE = 36  # columns that prose needs
+MOST_NAMES = 10_000  # that a Shortener keeps apart
 Piece = tuple[str, str]
 Line = list[Piece]
 
@@ -59,6 +60,43 @@ def quoted(text: str) -> str:
 def plain(line: Line) -> str:
     """A line without its styles."""
     return "".join(text for text, _ in line).rstrip()
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or as much of its beginning as fits."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+class Shortener:
+    """Names cut in their middle. Two that differ stay different: where the usual place would make a name look like an
+    earlier one, the cut moves, and where no cut helps, the name stays whole."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}  # by what is shown of them
+        self._shown: dict[tuple[str, int], str] = {}
+
+    def short(self, text: str, width: int) -> str:
+        """The name in width columns, at least 3 of them."""
+        if len(text) <= width:
+            return text
+        shown = self._shown.get((text, width))
+        if shown is None:
+            tries = (middle_cut(text, width, head) for head in _nearest(max(width - 1, 2) // 2, max(width - 2, 1)))
+            shown = next((one for one in tries if self._names.get(one, text) == text), text)
+            if len(self._names) < MOST_NAMES:
+                self._names[shown], self._shown[text, width] = text, shown
+        return shown
+
+
+def middle_cut(text: str, width: int, head: int) -> str:
+    """head characters of the beginning, and of the end what else fits into width."""
+    tail = width - 1 - head
+    return f"{text[:head]}…{text[len(text) - tail :] if tail > 0 else ''}"
+
+
+def _nearest(middle: int, most: int) -> list[int]:
+    """1 to most, the nearest to middle first."""
+    return sorted(range(1, most + 1), key=lambda number: abs(number - middle))
 
 
 def joined(parts: Iterable[Piece], width: int) -> list[Line]:

@@ -131,3 +131,38 @@ def test_bytes_of_which_no_frame_could_be_made(width: int) -> None:
         "1.000000  5,678 bytes from 10.0.0.2:9092 skipped at position 1,234: why so"
     )
     assert max(map(len, texts)) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 150, 200])
+@pytest.mark.parametrize("start", [None, START])
+def test_on_a_terminal_times_stay_whole_and_lines_within_the_width(width: int, start: int | None) -> None:
+    lines = ExchangeLines(width, start)
+    for exchange in EXCHANGES:
+        shown = [plain(line) for line in lines.lines(exchange)]
+        assert shown[0].split()[0] == lines.time(exchange.time)
+        assert max(map(len, shown)) <= width
+
+
+def test_times_that_need_more_than_their_column_stay_whole_too() -> None:
+    (line, *_) = ExchangeLines(80, START - 12_345 * 10**9).lines(EXCHANGES[0])
+    assert plain(line).startswith("12345.000")
+    assert plain(line).split()[1:4] == ["clas…dmin", "ApiVersions", "v3"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_long_names_of_apis_are_whole_where_the_line_has_room(width: int) -> None:
+    exchanges = list(Reading([CAPTURES / "share.pcap"], tracking=True).exchanges())
+    long = [exchange for exchange in exchanges if len(exchange.api) > 20]
+    assert {len(exchange.api) for exchange in long} >= {23, 25}
+    for exchange in long:
+        first, *beneath = ExchangeLines(width, START).lines(exchange)
+        assert f" {exchange.api} v{exchange.api_version} " in plain(first) + " "
+        assert "  ok" in plain(beneath[0] if beneath else first)
+
+
+def test_a_name_that_no_line_has_room_for_keeps_its_version() -> None:
+    exchanges = Reading([CAPTURES / "share.pcap"], tracking=True).exchanges()
+    exchange = next(exchange for exchange in exchanges if exchange.api == "InitializeShareGroupState")
+    first, _ = ExchangeLines(60, None).lines(exchange)
+    assert "… v0" in plain(first)
+    assert len(plain(first)) <= 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.render.export import COLORS
-from kwire.render.lines import STYLES, Piece, clean, joined, paragraph, plain, quoted, table
+from kwire.render.lines import STYLES, Piece, Shortener, clean, joined, paragraph, plain, quoted, table
 
 
 @pytest.mark.parametrize(
@@ -115,3 +115,22 @@ def test_a_table_without_rows_is_its_head() -> None:
 def test_every_style_has_a_color_in_documents_but_names_which_are_as_text_is() -> None:
     assert set(STYLES) - set(COLORS) == {"name"}
     assert set(COLORS) <= set(STYLES)
+
+
+def test_names_are_cut_in_their_middle_so_that_two_stay_different() -> None:
+    short = Shortener().short
+    assert short("billing-consumer-1", 11) == "billi…mer-1"
+    assert short("billing-consumer-2", 11) == "billi…mer-2"
+    assert short("billing-producer-1", 11) == "billi…cer-1"
+    assert short("billing-container-1", 11) == "billi…ner-1"
+    assert short("billing-customer-1", 11) not in ("billi…mer-1", "billing-customer-1")
+    assert short("billing-consumer-1", 11) == "billi…mer-1"
+    assert short("cart", 11) == "cart"
+
+
+def test_a_name_that_no_cut_tells_from_others_stays_whole() -> None:
+    short = Shortener().short
+    shown = [short(f"aaaaaaaa{number}bbbbbbbb", 5) for number in range(10)]
+    assert shown[0] == "aa…bb"
+    assert len(set(shown)) == 10
+    assert "aaaaaaaa9bbbbbbbb" in shown
