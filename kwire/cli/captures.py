@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire.cli.options import Name, library, schema_option
-from kwire.cli.quantities import Duration, Moment, Size
+from kwire.cli.quantities import Duration, Instant, Moment, Size
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -92,8 +92,10 @@ def exchange_options(command: Command) -> Command:
         click.option("--errors", is_flag=True, help="That went wrong: an error, no answer, a damaged frame."),
         click.option("--slower", type=Duration(), metavar="TIME", help="Whose answer took at least so long: 100ms."),
         click.option("--from", "start", type=Moment(), metavar="TIME",
-                     help="Begun at or after: seconds from the capture's start, or 2026-11-21T14:03:22 (UTC)."),
-        click.option("--to", "end", type=Moment(), metavar="TIME", help="Begun at or before."),
+                     help="Begun at or after: 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
+                     "2026-11-21T14:03:22.5 (UTC)."),
+        click.option("--to", "end", type=Moment(), metavar="TIME",
+                     help="Begun at or before; 14:03:22 is all of that second."),
         click.option("--id", "ids", type=int, multiple=True, metavar="N", help="With this correlation id."),
         click.option("--connection", "connections", multiple=True, metavar="TEXT",
                      help="On a connection whose name holds this: 10.0.0.7:51522, or #2."),
@@ -102,7 +104,7 @@ def exchange_options(command: Command) -> Command:
 
 
 class Wanted(NamedTuple):
-    """What exchange_options gave. Times are ns; start and end are (absolute, ns)."""
+    """What exchange_options gave. slower: ns."""
 
     apis: tuple[str, ...]
     client_ids: tuple[str, ...]
@@ -112,23 +114,20 @@ class Wanted(NamedTuple):
     groups: tuple[str, ...]
     errors: bool
     slower: int | None
-    start: tuple[bool, int] | None
-    end: tuple[bool, int] | None
+    start: Instant | None
+    end: Instant | None
     ids: tuple[int, ...]
     connections: tuple[str, ...]
 
-    def selection(self, first_time: Callable[[], int]) -> Selection:
-        """first_time: the start of the capture, asked only when a time counts from it."""
+    def selection(self, first: Callable[[], int], last: Callable[[], int]) -> Selection:
+        """first and last: the times of the capture's first and last packet, asked only when a time needs them."""
         from kwire.session.select import Selection
 
-        def moment(value: tuple[bool, int] | None) -> int | None:
-            if value is None:
-                return None
-            return value[1] if value[0] else first_time() + value[1]
-
+        start = self.start.of(first, last) if self.start else None
+        end = self.end.of(first, last) + self.end.digit - 1 if self.end else None  # all that is shown as this time
         return Selection.of(
             api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
-            group=self.groups, errors=self.errors, slower=self.slower, start=moment(self.start), end=moment(self.end),
+            group=self.groups, errors=self.errors, slower=self.slower, start=start, end=end,
             id=self.ids, connection=self.connections,
         )  # fmt: skip
 
@@ -147,8 +146,8 @@ class Captures(NamedTuple):
     wanted: Wanted
 
     def selection(self) -> Selection:
-        """Raises click.UsageError for times from the start of stdin."""
-        return self.wanted.selection(lambda: start_of(self.paths))
+        """Raises click.UsageError for times that stdin would have to be read for."""
+        return self.wanted.selection(lambda: start_of(self.paths), lambda: end_of(self.paths))
 
     def reading(
         self, ended: Callable[[Conversation], None], progress: Progress, tracking: bool, follow: bool = False
@@ -237,13 +236,22 @@ def start_of(paths: tuple[str, ...]) -> int:
     from kwire.capture.files import open_capture
 
     if "-" in paths:
-        raise click.UsageError("times that count from the start need files; stdin can be read only once")
+        raise click.UsageError(
+            "times from the start, and of the day without a date, need files; stdin can be read only once"
+        )
     firsts = []
     for path in paths:
         block = next((packets for packets in open_capture(path).blocks() if len(packets)), None)
         if block is not None:
-            firsts.append(int(block.time[0]))
+            firsts.append(int(block.time.min()))
     return min(firsts, default=0)
+
+
+def end_of(paths: tuple[str, ...]) -> int:
+    """The time of the last packet of all captures, ns. All of them are read for it."""
+    from kwire.session.reading import span_of
+
+    return max((span_of(path)[1] for path in paths), default=0)
 
 
 def fewer_collections() -> None:

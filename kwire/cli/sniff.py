@@ -57,7 +57,7 @@ def command(
 
     if listing:
         return _list()
-    chosen = wanted.selection(time.time_ns)
+    chosen = wanted.selection(time.time_ns, lambda: sys.maxsize)
     limits = bounds.settings()
     live = Live(names, expression(bounds.ports, bounds.hosts))
     saved = open(target, "wb") if target else None  # noqa: SIM115 (opened before the right to is gone)

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from kwire.cli.captures import Progress, processes
-from kwire.cli.quantities import Duration, Moment, Size
+from kwire.cli.quantities import Duration, Instant, Moment, Size
 from kwire.errors import Exit
 
 CAPTURES = "fixtures/captures/"
@@ -54,24 +54,49 @@ def test_what_is_no_size(given: str) -> None:
 @pytest.mark.parametrize(
     ("given", "moment"),
     [
-        ("12.5", (False, 12_500_000_000)),
-        ("0", (False, 0)),
-        ("+3s", (False, 3_000_000_000)),
-        ("1970-01-01T00:00:01", (True, 1_000_000_000)),
-        ("1970-01-01T00:00:01.000002", (True, 1_000_002_000)),
-        ("1970-01-01 01:00:00+01:00", (True, 0)),
-        ("2026-11-21T02:16:11.331748", (True, 1_795_227_371_331_748_000)),
-        ((True, 7), (True, 7)),
+        ("12.5", ("start", 12_500_000_000, 1)),
+        ("12.853", ("start", 12_853_000_000, 1_000_000)),
+        ("2.314049", ("start", 2_314_049_000, 1_000)),
+        ("0", ("start", 0, 1)),
+        ("+3s", ("start", 3_000_000_000, 1)),
+        ("+250ms", ("start", 250_000_000, 1)),
+        ("5m", ("start", 300_000_000_000, 1)),
+        ("00:00", ("day", 0, 60_000_000_000)),
+        ("1:02:03", ("day", 3_723_000_000_000, 1_000_000_000)),
+        ("22:46:53.12", ("day", 82_013_120_000_000, 10_000_000)),
+        ("22:46:53.123456789", ("day", 82_013_123_456_789, 1)),
+        ("00:30:00+01:00", ("day", 84_600_000_000_000, 1_000_000_000)),
+        ("1970-01-01T00:00:01", ("epoch", 1_000_000_000, 1_000_000_000)),
+        ("1970-01-01T00:00:01.000002", ("epoch", 1_000_002_000, 1_000)),
+        ("1970-01-01 01:00:00+01:00", ("epoch", 0, 1_000_000_000)),
+        ("1970-01-01T00:00:01Z", ("epoch", 1_000_000_000, 1_000_000_000)),
+        ("1970-01-02", ("epoch", 86_400_000_000_000, 86_400_000_000_000)),
+        ("2026-11-21T02:16:11.331748", ("epoch", 1_795_227_371_331_748_000, 1_000)),
+        ("1795227371331748000", ("epoch", 1_795_227_371_331_748_000, 1)),
+        (Instant("epoch", 7, 1), ("epoch", 7, 1)),
     ],
 )
-def test_moments(given: Any, moment: tuple[bool, int]) -> None:
+def test_moments(given: Any, moment: tuple[str, int, int]) -> None:
     assert Moment().convert(given, None, None) == moment
 
 
-@pytest.mark.parametrize("given", ["", "-1", "noon", "2026-13-01T00:00:00", "9" * 400])
+@pytest.mark.parametrize("given", ["", "-1", "noon", "25:00", "22:61", "22:46:", "2026-13-01T00:00:00", "9" * 400])
 def test_what_is_no_moment(given: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is no time; as 12\.5"):
         Moment().convert(given, None, None)
+
+
+@pytest.mark.parametrize(
+    ("clock", "first", "last", "moment"),
+    [("22:46:53", "1970-01-05T22:00:00", "1970-01-05T23:00:00", "1970-01-05T22:46:53"),
+     ("22:46:53", "1970-01-05T22:50:00", "1970-01-05T23:00:00", "1970-01-05T22:46:53"),
+     ("22:46:53", "1970-01-05T22:46:53.5", "1970-01-09T23:00:00", "1970-01-05T22:46:53"),
+     ("00:10", "1970-01-05T23:50:00", "1970-01-06T00:20:00", "1970-01-06T00:10"),
+     ("23:40", "1970-01-05T23:50:00", "1970-01-06T00:20:00", "1970-01-05T23:40")],
+)  # fmt: skip
+def test_a_time_of_day_is_of_the_captures_date(clock: str, first: str, last: str, moment: str) -> None:
+    given, begun, ended, expected = (Moment().convert(text, None, None) for text in (clock, first, last, moment))
+    assert given.of(lambda: begun.ns, lambda: ended.ns) == expected.ns
 
 
 def _ids(kwire: Any, *options: str, path: str = CLASSIC) -> list[tuple[str, int]]:
@@ -144,14 +169,25 @@ def test_times_count_from_the_start_or_are_of_the_day(kwire: Any) -> None:
     clock = "2026-11-21T02:16:14"
     ns = 1_795_227_374_000_000_000
     assert len(_ids(kwire, "--from", clock)) == sum(time >= ns for time in times)
-    assert len(_ids(kwire, "--to", clock)) == sum(time <= ns for time in times)
+    assert len(_ids(kwire, "--to", clock)) == sum(time < ns + 1_000_000_000 for time in times)
     assert _ids(kwire, "--from", clock + "+00:00") == _ids(kwire, "--from", clock)
+    assert _ids(kwire, "--from", "02:16:14") == _ids(kwire, "--from", str(ns)) == _ids(kwire, "--from", clock)
+
+
+def test_times_as_kwire_shows_them_choose_what_they_stand_beside(kwire: Any) -> None:
+    for options in ((), ("--utc",)):
+        (line,) = kwire("read", CLASSIC, "--api", "LeaveGroup", *options).text.splitlines()[1:2]
+        shown = line.split()[0]
+        assert ("LeaveGroup", 29) in _ids(kwire, "--from", shown, "--to", shown), shown
+        assert len(_ids(kwire, "--from", shown, "--to", shown)) == 1
 
 
 def test_times_from_the_start_of_stdin_cannot_be_told(kwire: Any) -> None:
     ran = kwire("read", "-", "--from", "1", stdin=b"")
     assert (ran.status, ran.out) == (Exit.USAGE, b"")
-    assert "Error: times that count from the start need files; stdin can be read only once" in ran.err
+    assert (
+        "Error: times from the start, and of the day without a date, need files; stdin can be read only once" in ran.err
+    )
 
 
 @pytest.mark.parametrize(
