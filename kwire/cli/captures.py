@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce, wraps
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwire.cli.filters import Filter
 from kwire.cli.options import Name, library, schema_option
 from kwire.cli.quantities import Duration, Instant, Moment, Size
 from kwire.errors import Exit
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from kwire.session.select import Selection
 
 Command = Callable[..., Any]
+BEGINNING = 10_000  # exchanges that are looked at for where there is Kafka at all
 LITTLE = 16 << 20  # bytes of captures that are not worth a second process
 jobs_option = click.option(
     "--jobs", type=click.IntRange(1, 64), metavar="N",
@@ -83,7 +86,8 @@ def bundled(command: Command, name: str, kind: type[Any]) -> Command:
 def exchange_options(command: Command) -> Command:
     """Which exchanges are wanted: the command gets them as wanted."""
     options = [
-        click.option("--api", "apis", type=Name(), multiple=True, metavar="NAME", help="Of this API, by name or key."),
+        click.option("--api", "apis", type=Name(), multiple=True, metavar="NAME",
+                     help="Of this API: its name (* and ?) or its key."),
         click.option("--client-id", "client_ids", multiple=True, metavar="ID", help="Of this client id (* and ?)."),
         click.option("--client", "clients", multiple=True, metavar="ADDRESS", help="From this address, or :port."),
         click.option("--broker", "brokers", multiple=True, metavar="ADDRESS", help="To this address, or :port."),
@@ -149,6 +153,10 @@ class Captures(NamedTuple):
         """Raises click.UsageError for times that stdin would have to be read for."""
         return self.wanted.selection(lambda: start_of(self.paths), lambda: end_of(self.paths))
 
+    def filter(self) -> Filter:
+        """The selection that notes what there is, for where it matches nothing."""
+        return Filter(self.selection(), self.wanted)
+
     def reading(
         self, ended: Callable[[Conversation], None], progress: Progress, tracking: bool, follow: bool = False
     ) -> Reading:
@@ -168,8 +176,8 @@ class Captures(NamedTuple):
         tracking: add asks what exchanges are about."""
         from kwire.session.select import remember
 
-        chosen = self.selection()
-        tracking = tracking or chosen.needs_about
+        chosen = self.filter()
+        tracking = tracking or chosen.selection.needs_about
         progress = Progress(True)
         reading = self.reading(ended, progress, tracking)
         kafka = interrupted = False
@@ -184,7 +192,7 @@ class Captures(NamedTuple):
             interrupted = True
         finally:
             progress.stop()
-        return Pass(reading, kafka, interrupted)
+        return Pass(reading, kafka, interrupted, chosen)
 
 
 class Pass(NamedTuple):
@@ -193,6 +201,7 @@ class Pass(NamedTuple):
     reading: Reading
     kafka: bool
     interrupted: bool
+    filter: Filter
 
     def conclude(self, malformed: bool = False, foreign: bool = False) -> Exit:
         """Says on stderr what was damaged or is missing, and gives the exit status. malformed: something in the
@@ -200,6 +209,7 @@ class Pass(NamedTuple):
         if self.interrupted:
             print("kwire: interrupted: this is what was found until then", file=sys.stderr)
             return Exit.INTERRUPTED
+        self.filter.say()
         status = conclude(self.reading, self.kafka or foreign, malformed)
         return status if self.kafka else Exit.NOT_KAFKA
 
@@ -317,9 +327,29 @@ def conclude(reading: Reading, kafka: bool, malformed: bool) -> Exit:
     if len(notes) > 20:
         print(f"kwire: and {len(notes) - 20:,} more of the kind", file=sys.stderr)
     if not kafka:
-        print("kwire: no Kafka in it (kwire read --not-kafka shows what there is)", file=sys.stderr)
+        where = elsewhere(reading) or " in it (kwire read --not-kafka shows what there is)"
+        print(f"kwire: no Kafka{where}", file=sys.stderr)
         return Exit.NOT_KAFKA
     return Exit.MALFORMED if malformed or reading.damaged else Exit.OK
+
+
+def elsewhere(reading: Reading) -> str:
+    """Where only some ports or hosts were looked at: what they are, and where the files' beginnings have Kafka."""
+    from dataclasses import replace
+
+    from kwire.cli.filters import there_are
+    from kwire.session.reading import Reading
+
+    ports, hosts = reading.settings.ports, reading.settings.hosts
+    if not (ports or hosts) or not all(map(os.path.isfile, reading.paths)):
+        return ""
+    everything = Reading(reading.paths, replace(reading.settings, ports=frozenset(), hosts=frozenset()))
+    brokers = {one.conversation.ends[1] for one in islice(everything.exchanges(), BEGINNING)}
+    if not brokers:
+        return ""
+    numbers = " or ".join(map(str, sorted(ports)))
+    where = f"port {numbers}{' of these hosts' if hosts else ''}" if ports else "these hosts"
+    return f" on {where}; brokers elsewhere in it: {there_are(brokers, numbers).partition(': ')[2]}"
 
 
 def open_captures(paths: tuple[str, ...]) -> list[str | Path]:

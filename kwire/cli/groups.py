@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import click
 
 from kwire.cli.captures import Captures, capture_options
+from kwire.cli.filters import Asked
+from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kwire.session.conversation import Conversation
 
 FORMATS = ("text", "json", "svg", "html")
-MOST_OTHERS = 1000  # names that are kept, of groups that were not asked for
 
 
 @click.command()
@@ -35,20 +35,18 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     which kwire decode CAPTURE --frame N shows. Exit status 1 when one of them is an error.
     """
     from kwire.analyze.groups import Groups
-    from kwire.analyze.verdicts import judge, some
+    from kwire.analyze.verdicts import judge
     from kwire.cli.output import show, width
     from kwire.render.groups import document, groups_lines
     from kwire.render.jsonform import dumps
-    from kwire.render.lines import clean
+    from kwire.session.select import fits
 
     patterns = captures.wanted.groups
-    others: dict[str, None] = {}
+    asked = Asked("group", patterns, fits)
 
     def wanted(name: str) -> bool:
-        fits = any(fnmatchcase(name, one) for one in patterns)
-        if not fits and len(others) < MOST_OTHERS:
-            others[name] = None
-        return fits
+        asked.see([name])
+        return any(fits(name, one) for one in patterns)
 
     groups = Groups(wanted if patterns else None)
     chosen = captures._replace(wanted=captures.wanted._replace(groups=()))
@@ -67,10 +65,13 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
         print(make(judged.groups, judged.clock, everything))
     if not judged.groups:
         sealed.tell()
-    if others and not judged.groups:
-        print(f"kwire: none matches; there is {clean(some(sorted(others), 6))}", file=sys.stderr)
+    if done.filter.held:
+        for line in asked.complaints():
+            print(f"kwire: {line}", file=sys.stderr)
     if groups.unkept:
-        print(f"kwire: {groups.unkept:,} requests of more groups than can be kept are left out", file=sys.stderr)
+        print(
+            f"kwire: {counted(groups.unkept, 'request')} of more groups than can be kept are left out", file=sys.stderr
+        )
     return done.conclude(judged.grave)
 
 
@@ -87,7 +88,7 @@ class Sealed:
     def tell(self) -> None:
         """On stderr, where there are any."""
         if self.count:
-            said = f"{self.count:,} connections speak" if self.count > 1 else "1 connection speaks"
+            said = f"{counted(self.count, 'connection')} {'speak' if self.count > 1 else 'speaks'}"
             print(f"kwire: {said} TLS and cannot be read; kwire clients tells of them", file=sys.stderr)
 
 

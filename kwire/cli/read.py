@@ -12,13 +12,14 @@ import click
 
 from kwire.cli.captures import Captures, Progress, capture_options, conclude, write_option
 from kwire.cli.shown import Shown, shown_options
+from kwire.counted import counted
 from kwire.errors import CaptureError, Exit
 
 if TYPE_CHECKING:
+    from kwire.cli.filters import Filter
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange
     from kwire.session.reading import Reading
-    from kwire.session.select import Selection
 
 MOST_FOREIGN = 10_000  # connections that are not Kafka and are shown
 FORMATS = ("text", "json", "pcap", "pcapng")
@@ -46,7 +47,8 @@ def command(
         output = "pcap" if target.endswith(".pcap") else "pcapng"
     if output in ("pcap", "pcapng") and (target is None or "-" in captures.paths or follow):
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that can be read twice")
-    chosen = captures.selection()
+    wanted = captures.filter()
+    chosen = wanted.selection
     over = Over()
     progress = Progress(output != "text" or not sys.stdout.isatty())
     reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow)
@@ -55,7 +57,7 @@ def command(
         if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
             sys.stdout.writelines(reading.lines(Lines(shown.bodies())))
             return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
-        exchanges = tally.count(reading.exchanges(), chosen, reading.tracking)
+        exchanges = tally.count(reading.exchanges(), wanted, reading.tracking)
         if not_kafka:
             tally.drain(exchanges)
             return _show_not_kafka(reading, over.foreign, output, utc)
@@ -73,6 +75,8 @@ def command(
         progress.stop()
     if output == "text" and not follow:
         tally.say(over, interrupted)
+    if not interrupted:
+        wanted.say()
     if interrupted:
         return Exit.INTERRUPTED
     return conclude(reading, tally.seen > 0, tally.malformed > 0)
@@ -101,17 +105,16 @@ class Tally:
     def __init__(self) -> None:
         self.seen = self.shown = self.malformed = self.wrong = self.unanswered = 0
 
-    def count(self, exchanges: Iterator[Exchange], chosen: Selection, tracking: bool) -> Iterator[Exchange]:
+    def count(self, exchanges: Iterator[Exchange], wanted: Filter, tracking: bool) -> Iterator[Exchange]:
         """Those that are wanted. tracking: what they are about is asked for."""
         from kwire.session.select import remember
 
-        everything = type(chosen)() == chosen
         for exchange in exchanges:
             self.seen += 1
             request, response = exchange.request, exchange.response
             if (request and request.quality == "malformed") or (response and response.quality == "malformed"):
                 self.malformed += 1
-            if everything or chosen.holds(exchange):
+            if wanted.holds(exchange):
                 self.shown += 1
                 self.wrong += exchange.error is not None
                 self.unanswered += exchange.response is None and not exchange.silent
@@ -126,16 +129,17 @@ class Tally:
     def say(self, over: Over, interrupted: bool) -> None:
         """A line on stderr: how much there was."""
         kafka, other = over.kafka, over.others
-        parts = [f"{self.shown:,} exchanges" + (f" of {self.seen:,}" if self.shown != self.seen else "")]
+        of = f" of {self.seen:,}" if self.shown != self.seen else ""
+        parts = [counted(self.shown, "exchange") + of]
         if self.wrong:
             parts.append(f"{self.wrong:,} with errors")
         if self.unanswered:
             parts.append(f"{self.unanswered:,} without an answer")
-        parts.append(f"on {kafka:,} connection{'s' if kafka != 1 else ''}")
+        parts.append(f"on {counted(kafka, 'connection')}")
         if over.missing:
-            parts.append(f"{over.missing:,} bytes missing from the capture")
+            parts.append(f"{counted(over.missing, 'byte')} missing from the capture")
         if other:
-            parts.append(f"{other:,} connection{'s' if other != 1 else ''} not Kafka (--not-kafka)")
+            parts.append(f"{counted(other, 'connection')} not Kafka (--not-kafka)")
         sys.stdout.flush()
         print(f"kwire: {'interrupted: ' if interrupted else ''}{', '.join(parts)}", file=sys.stderr)
 
@@ -198,7 +202,7 @@ def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: 
                             total += 1
                 before += capture.packets
         writer.close()
-    print(f"kwire: {total:,} packets to {target}", file=sys.stderr)
+    print(f"kwire: {counted(total, 'packet')} to {target}", file=sys.stderr)
 
 
 def _show_not_kafka(reading: Reading, over: list[Conversation], output: str, utc: bool) -> int:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections, write_option
+from kwire.cli.filters import Filter
 from kwire.cli.quantities import Duration
 from kwire.cli.shown import Shown, shown_options
+from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.capture.live import Live
     from kwire.session.exchange import Exchange
     from kwire.session.reader import Reader
-    from kwire.session.select import Selection
 
 
 @click.command()
@@ -57,7 +58,7 @@ def command(
 
     if listing:
         return _list()
-    chosen = wanted.selection(time.time_ns, lambda: sys.maxsize)
+    chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     limits = bounds.settings()
     live = Live(names, expression(bounds.ports, bounds.hosts))
     saved = open(target, "wb") if target else None  # noqa: SIM115 (opened before the right to is gone)
@@ -84,12 +85,13 @@ def command(
     for note in reader.notes:
         print(f"kwire: {note}", file=sys.stderr)
     lost = f", {dropped:,} dropped by the kernel" if dropped else ""
-    print(f"kwire: {reader.packets:,} packets{lost}, {tally[0]:,} exchanges", file=sys.stderr)
+    print(f"kwire: {counted(reader.packets, 'packet')}{lost}, {counted(tally[0], 'exchange')}", file=sys.stderr)
+    chosen.say()
     return Exit.OK if tally[0] or not reader.packets else Exit.NOT_KAFKA
 
 
 def _exchanges(
-    live: Live, reader: Reader, chosen: Selection, duration: int | None, count: int | None, saved: Any, tally: list[int]
+    live: Live, reader: Reader, chosen: Filter, duration: int | None, count: int | None, saved: Any, tally: list[int]
 ) -> Iterator[Exchange | None]:
     """Those that are wanted, as they become complete; None when a moment passed without any."""
     from kwire.capture.save import PcapngWriter

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 import click
 
 from kwire.cli.captures import Captures, capture_options
+from kwire.cli.filters import Asked
+from kwire.counted import counted
 from kwire.errors import Exit
 
 
@@ -30,6 +31,7 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     from kwire.render.jsonform import dumps
     from kwire.render.lines import clean
     from kwire.render.trace import document, trace_lines
+    from kwire.session.select import fits
 
     trace = Trace()
     groups, ids = captures.wanted.groups, captures.wanted.client_ids
@@ -49,14 +51,25 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
         show(trace_lines(found, clock, width(), everything))
     if not consumers:
         sealed.tell()
-    if consumers and not found:
+    asked = [Asked("consumer in a group", groups, fits), Asked("consumer with client id", ids, fits)]
+    for one in consumers:
+        asked[0].see(one.groups)
+        asked[1].see([one.client_id])
+    complaints = [line for kind in asked for line in kind.complaints()] if done.filter.held else []
+    if consumers and not found and not complaints:
         said = some([f"{one.client_id} of {some(list(one.groups)) or 'no group'}" for one in consumers], 6)
-        print(f"kwire: none matches; there is {clean(said)}", file=sys.stderr)
+        complaints.append(f"no consumer is both; there is {clean(said)}")
+    for line in complaints:
+        print(f"kwire: {line}", file=sys.stderr)
     if trace.unkept:
-        print(f"kwire: {trace.unkept:,} requests of more clients than can be kept are left out", file=sys.stderr)
+        print(
+            f"kwire: {counted(trace.unkept, 'request')} of more clients than can be kept are left out", file=sys.stderr
+        )
     return done.conclude(any(one.severity == SEVERITIES[0] for _, one in found))
 
 
 def _any(patterns: tuple[str, ...], names: Iterable[str]) -> bool:
     """Whether a name is wanted; without patterns all are."""
-    return not patterns or any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+    from kwire.session.select import fits
+
+    return not patterns or any(fits(name, pattern) for name in names for pattern in patterns)

@@ -47,9 +47,9 @@ class Selection:
     ) -> Selection:  # fmt: skip
         """From single values or several of a kind; APIs by name or key. Raises UnknownName."""
         return cls(
-            frozenset(_key(str(name)) for name in _each(api)), _texts(client_id), _texts(client), _texts(broker),
-            _texts(topic), _texts(group), errors, slower, start, end, frozenset(int(one) for one in _each(id)),
-            _texts(connection),
+            frozenset(key for name in _each(api) for key in keys_of(str(name))), _texts(client_id), _texts(client),
+            _texts(broker), _texts(topic), _texts(group), errors, slower, start, end,
+            frozenset(int(one) for one in _each(id)), _texts(connection),
         )  # fmt: skip
 
     @property
@@ -87,8 +87,8 @@ class Selection:
             yield latency is not None and latency >= self.slower
         if self.clients or self.brokers or self.connections:
             client, broker = exchange.conversation.ends
-            yield not self.clients or any(_is_at(client, wanted) for wanted in self.clients)
-            yield not self.brokers or any(_is_at(broker, wanted) for wanted in self.brokers)
+            yield not self.clients or any(is_at(client, wanted) for wanted in self.clients)
+            yield not self.brokers or any(is_at(broker, wanted) for wanted in self.brokers)
             yield not self.connections or any(wanted in exchange.conversation.name for wanted in self.connections)
         if self.topics:
             yield _any(self.topics, exchange.about.topics)
@@ -111,6 +111,16 @@ def remember(exchange: Exchange) -> None:
         _ = exchange.about
 
 
+def keys_of(name: str) -> frozenset[int]:
+    """The keys of the API of that name or number, or of all whose names fit it, with * and ?. Raises UnknownName."""
+    if "*" not in name and "?" not in name:
+        return frozenset({_key(name)})
+    found = frozenset(one.key for one in builtin().apis() if one.key is not None and fits(one.name, name, exact=False))
+    if not found:
+        raise UnknownName("API", name)
+    return found
+
+
 def _key(name: str) -> int:
     if name.isdecimal():
         return builtin().api(int(name)).key or 0
@@ -128,10 +138,17 @@ def went_wrong(exchange: Exchange) -> bool:
 
 def _any(patterns: tuple[str, ...], names: object) -> bool:
     assert isinstance(names, list | dict)
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+    return any(fits(name, pattern) for pattern in patterns for name in names)
 
 
-def _is_at(endpoint: str, wanted: str) -> bool:
+def fits(name: str, pattern: str, exact: bool = True) -> bool:
+    """Whether the name is the pattern, in which * is any text and ? any character. exact: in the same case."""
+    if not exact:
+        name, pattern = name.lower(), pattern.lower()
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def is_at(endpoint: str, wanted: str) -> bool:
     """Whether "10.0.0.7:9092" is at 10.0.0.7, at 10.0.0.7:9092, or at :9092."""
     address, _, port = endpoint.rpartition(":")
     return wanted in (endpoint, address, address.strip("[]"), f":{port}")

@@ -48,7 +48,7 @@ def test_one_group_of_several(pattern: str, kwire: Any) -> None:
 
 def test_a_name_that_no_group_has_is_answered_with_those_there_are(kwire: Any) -> None:
     ran = kwire("groups", FOLDER + "evict-refused-commits.pcap.gz", "--group", "ship")
-    assert (ran.text, ran.err) == ("no groups\n", "kwire: none matches; there is billing, ledger and shipping\n")
+    assert (ran.text, ran.err) == ("no groups\n", "kwire: no group ship; 3 there are: shipping, billing, ledger\n")
 
 
 @pytest.mark.parametrize("command", ["groups", "trace"])

@@ -104,14 +104,15 @@ def test_what_is_left_of_the_lines_is_shown_as_without_the_filter(
         ((CLASSIC,), "kwire: 166 exchanges, 9 with errors, 2 without an answer, on 10 connections\n", Exit.OK),
         ((CLASSIC, "--errors"), "kwire: 11 exchanges of 166, 9 with errors, 2 without an answer, on 10 connections\n",
          Exit.OK),
-        ((CLASSIC, "--id", "999999"), "kwire: 0 exchanges of 166, on 10 connections\n", Exit.OK),
-        ((TLS,), "kwire: 1 exchanges, 1 without an answer, on 1 connection, 8 connections not Kafka (--not-kafka)\n",
+        ((CLASSIC, "--id", "999999"), "kwire: 0 exchanges of 166, on 10 connections\nkwire: no correlation id "
+         "999999; 49 there are: 1, 2, 3, 4, 5, 6 and 43 more\n", Exit.OK),
+        ((TLS,), "kwire: 1 exchange, 1 without an answer, on 1 connection, 8 connections not Kafka (--not-kafka)\n",
          Exit.OK),
         ((TLS, "--not-kafka"), "", Exit.OK),
-        ((SHARE, "--port", "9"), "kwire: 0 exchanges, on 0 connections\nkwire: no Kafka in it (kwire read --not-kafka "
-         "shows what there is)\n", Exit.NOT_KAFKA),
-        ((SHARE, "--port", "9", "--format", "json"), "kwire: no Kafka in it (kwire read --not-kafka shows what there "
-         "is)\n", Exit.NOT_KAFKA),
+        ((SHARE, "--port", "9"), "kwire: 0 exchanges, on 0 connections\nkwire: no Kafka on port 9; brokers elsewhere "
+         "in it: 127.0.0.1:9092\n", Exit.NOT_KAFKA),
+        ((SHARE, "--port", "9", "--format", "json"), "kwire: no Kafka on port 9; brokers elsewhere in it: "
+         "127.0.0.1:9092\n", Exit.NOT_KAFKA),
     ],
 )  # fmt: skip
 def test_the_last_words_and_the_status(arguments: tuple[str, ...], said: str, status: Exit, kwire: Any) -> None:

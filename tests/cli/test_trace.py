@@ -49,7 +49,7 @@ def test_no_consumer(kwire: Any) -> None:
 
 def test_a_name_that_nobody_has_is_answered_with_those_there_are(kwire: Any) -> None:
     ran = kwire("trace", FOLDER + "classic.pcap.gz", "--client-id", "classic-c9")
-    there = "kwire: none matches; there is classic-c1 of classic-billing and classic-c2 of classic-billing\n"
+    there = "kwire: no consumer with client id classic-c9; 2 there are: classic-c2, classic-c1\n"
     assert (ran.text, ran.err) == ("no consumer\n", there)
 
 

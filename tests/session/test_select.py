@@ -73,7 +73,7 @@ def test_bodies_are_needed_for_topics_and_groups(given: dict[str, Any], needs: b
 
 @pytest.mark.parametrize("address", ["::1", "[::1]", "[::1]:9092", ":9092"])
 def test_ipv6_addresses(address: str) -> None:
-    from kwire.session.select import _is_at
+    from kwire.session.select import is_at
 
-    assert _is_at("[::1]:9092", address)
-    assert not _is_at("[::2]:9093", address)
+    assert is_at("[::1]:9092", address)
+    assert not is_at("[::2]:9093", address)

@@ -1,0 +1,168 @@
+"""What there is, where a filter matches nothing: values are noted while the exchanges pass by, and for every value that
+was asked for and never came, a line says which there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.counted import counted
+from kwire.render.lines import clean
+from kwire.session.select import is_at
+
+if TYPE_CHECKING:
+    from kwire.cli.captures import Wanted
+    from kwire.cli.quantities import Instant
+    from kwire.session.exchange import Exchange
+    from kwire.session.select import Selection
+
+MOST_VALUES = 10_000  # of a kind that are kept
+NAMED = 6  # of a kind, in a line
+
+
+class Asked:
+    """Values of one kind that were asked for, and those that came."""
+
+    def __init__(self, what: str, patterns: Iterable[str], fits: Callable[[str, str], bool]) -> None:
+        self.what, self._fits = what, fits
+        self.unmet = dict.fromkeys(patterns)
+        self._values: dict[str, None] = {}
+
+    def see(self, values: Iterable[str]) -> None:
+        """Values that came."""
+        for value in values:
+            if value in self._values or not self.unmet:
+                continue
+            if len(self._values) < MOST_VALUES:
+                self._values[value] = None
+            for pattern in [one for one in self.unmet if self._fits(value, one)]:
+                del self.unmet[pattern]
+
+    def complaints(self) -> Iterator[str]:
+        """A line for each value that never came."""
+        for pattern in self.unmet:
+            values: Iterable[str] = self._values
+            if self._fits is is_at and ":" not in pattern.strip("[]"):  # hosts, not each of their ports
+                values = {value.rpartition(":")[0] for value in values}
+            yield f"no {self.what} {clean(pattern)}; {there_are(values, pattern)}"
+
+
+def there_are(values: Iterable[str], wanted: str) -> str:
+    """As "3 there are: rdkafka-1, rdkafka-2, rdkafka-3", those first that are most like what was wanted."""
+    from difflib import get_close_matches
+
+    names = sorted(filter(None, values), key=lambda name: (len(name) if name.isdecimal() else 0, name))
+    if not names:
+        return "there is none"
+    near = get_close_matches(wanted, names[:1000], NAMED, 0.6)
+    shown = list(dict.fromkeys([*near, *names]))[:NAMED]
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    said = f"{len(names):,} there are" if len(names) > 1 else "1 there is"
+    return f"{said}: {clean(', '.join(shown))}{more}"
+
+
+class Filter:
+    """A selection that notes what it is asked about. holds(exchange) decides; complaints() says in the end which of
+    the options matched nothing."""
+
+    def __init__(self, selection: Selection, wanted: Wanted) -> None:
+        from kwire.session.select import fits, keys_of
+
+        def is_api(name: str, pattern: str) -> bool:
+            return name in self._apis and self._apis[name] in keys_of(pattern)
+
+        self.selection = selection
+        self._apis: dict[str, int] = {}
+        self._start, self._end = wanted.start, wanted.end
+        self._seen = self.held = 0
+        self._first = self._last = self._slowest = 0
+        self._options = [name for name, given in zip(OPTIONS, wanted, strict=True) if given not in ((), None, False)]
+        kinds = [
+            Kind(Asked("API", wanted.apis, is_api), self._api_of),
+            Kind(Asked("client id", wanted.client_ids, fits), lambda exchange: [exchange.first.client_id or ""]),
+            Kind(Asked("client", wanted.clients, is_at), lambda exchange: [exchange.conversation.ends[0]]),
+            Kind(Asked("broker", wanted.brokers, is_at), lambda exchange: [exchange.conversation.ends[1]]),
+            Kind(Asked("topic", wanted.topics, fits), lambda exchange: exchange.about.topics),
+            Kind(Asked("group", wanted.groups, fits), lambda exchange: exchange.about.groups),
+            Kind(Asked("correlation id", map(str, wanted.ids), str.__eq__),
+                 lambda exchange: [str(exchange.first.correlation_id)]),
+            Kind(Asked("connection", wanted.connections, lambda name, part: part in name),
+                 lambda exchange: [exchange.conversation.name]),
+        ]  # fmt: skip
+        self._kinds = [kind for kind in kinds if kind.asked.unmet]
+
+    def _api_of(self, exchange: Exchange) -> list[str]:
+        api = exchange.first.api
+        if api is not None and len(self._apis) < MOST_VALUES:
+            self._apis[exchange.api] = api.key
+        return [exchange.api]
+
+    def holds(self, exchange: Exchange) -> bool:
+        """Whether the exchange is wanted."""
+        if not self._options:
+            self.held += 1
+            return True
+        if not self.held:
+            self._note(exchange)
+        for asked, values in self._kinds:
+            if asked.unmet:
+                asked.see(values(exchange))
+        held = self.selection.holds(exchange)
+        self.held += held
+        return held
+
+    def _note(self, exchange: Exchange) -> None:
+        self._seen += 1
+        self._first = min(exchange.time, self._first or exchange.time)
+        self._last = max(exchange.time, self._last)
+        self._slowest = max(exchange.latency or 0, self._slowest)
+
+    def say(self) -> None:
+        """The complaints on stderr."""
+        for line in self.complaints():
+            print(f"kwire: {line}", file=sys.stderr)
+
+    def complaints(self) -> Iterator[str]:
+        """What matched nothing, and what there is instead; nothing where there were no exchanges at all."""
+        from kwire.render.exchanges import took
+
+        if not self._seen:
+            return
+        found = [line for kind in self._kinds for line in kind.asked.complaints()]
+        yield from found
+        if self.held or found:
+            return
+        chosen = self.selection
+        if chosen.slower is not None and self._slowest < chosen.slower:
+            yield f"no answer took {took(chosen.slower)}; the slowest came after {took(self._slowest)}"
+        elif chosen.start is not None and self._last < chosen.start:
+            at = self._clock(self._start, chosen.start)
+            yield f"nothing began at {at(chosen.start)} or later; the last exchange began at {at(self._last)}"
+        elif chosen.end is not None and self._first > chosen.end:
+            at = self._clock(self._end, chosen.end)
+            yield f"nothing began until {at(chosen.end)}; the first exchange began at {at(self._first)}"
+        elif self._options == ["--errors"]:
+            yield f"nothing went wrong in {counted(self._seen, 'exchange')}"
+        else:
+            yield f"none of {counted(self._seen, 'exchange')} fits {', '.join(self._options)} at once"
+
+    def _clock(self, given: Instant | None, moment: int) -> Callable[[int], str]:
+        """Shows times as one was given, which became moment."""
+        from kwire.render.exchanges import clock
+
+        if given is None or given.base != "start":
+            return clock
+        start = (moment - given.ns) // 1000 * 1000
+        return lambda time: f"{(time - start) // 1000 / 1e6:.6f}"
+
+
+OPTIONS = ("--api", "--client-id", "--client", "--broker", "--topic", "--group", "--errors", "--slower", "--from",
+           "--to", "--id", "--connection")  # fmt: skip
+
+
+class Kind(NamedTuple):
+    """Values asked for, and what an exchange has of their kind."""
+
+    asked: Asked
+    of: Callable[[Exchange], Iterable[str]]
