@@ -5,6 +5,7 @@
     ├── EncodeError          a message that cannot be written; knows the path
     ├── SchemaError          a definition that cannot be read or merged; knows the file and the line
     ├── CaptureError         a file that is no capture, or damaged where nothing can be read any more
+    ├── OutputError          a file that must not be written: it is read too, or would be lost
     ├── QueryError           SQL that cannot be run, or a result that a form cannot hold
     └── UnknownName          no such message, API, field, error code or version; knows the nearest ones
 
@@ -65,6 +66,14 @@ class CaptureError(KwireError):
     def __init__(self, source: str, reason: str) -> None:
         self.source, self.reason = source, reason
         super().__init__(f"{source}: {reason}")
+
+
+class OutputError(KwireError):
+    """A file that must not be written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason}")
 
 
 class QueryError(KwireError):

@@ -15,6 +15,7 @@ from kwire.broker.recorder import Recorder
 from kwire.broker.server import Server
 from kwire.broker.words import Happening, Seen, Settings
 from kwire.errors import KwireError
+from kwire.outputs import Output
 from kwire.records import Record, read_records
 
 T = TypeVar("T")
@@ -26,8 +27,8 @@ class Broker:
 
     topics: name to number of partitions; others are created when they are first named. faults: rules as kwire broker
     --fault takes them. users: name to password, with SASL PLAIN and SCRAM. tls: with a certificate of its own, see
-    certificate. capture: a file, pcapng. settings: what else there is, see kwire.broker.words.Settings. Raises
-    KwireError for a rule that does not parse, OSError for a port that is taken.
+    certificate. capture: a file, pcapng; one that exists is overwritten. settings: what else there is, see
+    kwire.broker.words.Settings. Raises KwireError for a rule that does not parse, OSError for a port that is taken.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Broker:
         faults: Iterable[str] = (),
         users: Mapping[str, str] | None = None,
         tls: bool = False,
-        capture: str | Path | None = None,
+        capture: str | Path | Output | None = None,
         era: tuple[int, int] | None = None,
         port: int = 0,
         settings: Settings | None = None,
@@ -56,7 +57,7 @@ class Broker:
         for rule in faults:
             self.faults.add(rule)
         self.certificate: str | None = None
-        self._capture = capture
+        self._output = Output(capture, private=True) if isinstance(capture, str | Path) else capture
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -79,7 +80,7 @@ class Broker:
 
         async def run() -> None:
             try:
-                recorder = Recorder(self._capture) if self._capture else None
+                recorder = Recorder(self._output) if self._output else None
                 server = Server(self.settings, self.faults, recorder, context)
                 await server.start()
             except BaseException as error:

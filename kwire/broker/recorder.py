@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
-from pathlib import Path
 from struct import pack
-from typing import Any
+from typing import Any, BinaryIO
 
-from kwire.capture.save import PcapngWriter
+from kwire.capture.save import writer_of
+from kwire.outputs import Output
 
 RAW = 101  # LINKTYPE_RAW: packets begin with the IP header
 FIN, SYN, PUSH, ACK = 1, 2, 8, 16
@@ -23,15 +23,26 @@ MASK = 0xFFFFFFFF
 
 
 class Recorder:
-    """Writes one file for all connections. now: ns since the Unix epoch."""
+    """Writes one file for all connections, pcapng or, x.pcap, pcap. open() is called when the broker listens: before
+    that nothing happens to what has the file's name. now: ns since the Unix epoch."""
 
-    def __init__(self, path: str | Path, now: Callable[[], int] = time.time_ns) -> None:
-        """Raises OSError."""
-        self._file = open(path, "wb")  # noqa: SIM115 (open as long as the broker)
-        self._writer = PcapngWriter(self._file)
-        self._file.flush()
+    def __init__(self, output: Output, now: Callable[[], int] = time.time_ns) -> None:
+        self._output = output
+        self._file: BinaryIO | None = None
+        self._early: list[tuple[int, bytes]] = []  # what came before open(): a first client may be quick
         self._now = now
         self._streams = 0
+
+    def open(self) -> None:
+        """Begins the file; it has its name at once. Raises OSError, OutputError."""
+        self._file = self._output.open()
+        form = "pcap" if self._output.path.suffix.lower() in (".pcap", ".cap") else "pcapng"
+        self._writer = writer_of(self._file, form, RAW)
+        for moment, packet in self._early:
+            self._writer.write(moment, packet, len(packet), RAW)
+        self._early.clear()
+        self._output.place()
+        self.flush()
 
     def begin(self, client: Any, broker: Any) -> Stream:
         """A connection: (host, port, …) of both ends, as sockets give them."""
@@ -39,15 +50,17 @@ class Recorder:
         return Stream(self, client, broker, 1_000 * self._streams)
 
     def write(self, packet: bytes) -> None:
-        if not self._file.closed:
+        if self._file is None:
+            self._early.append((self._now(), packet))
+        elif not self._file.closed:
             self._writer.write(self._now(), packet, len(packet), RAW)
 
     def flush(self) -> None:
-        if not self._file.closed:
+        if self._file is not None and not self._file.closed:
             self._file.flush()
 
     def close(self) -> None:
-        self._file.close()
+        self._output.close()
 
 
 class Stream:

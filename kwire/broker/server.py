@@ -76,6 +76,8 @@ class Server:
                 self._listeners.append(listener)
                 bound = listener.sockets[0].getsockname()[1]
                 self.state.cluster.nodes[node] = Node(node, shown_host(settings.host), bound)
+            if self.recorder is not None:
+                self.recorder.open()
         except BaseException:
             await self.stop()
             raise

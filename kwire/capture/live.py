@@ -32,6 +32,7 @@ TICK = 0.1  # seconds that packets may wait for others
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 CAPABILITIES_V3 = 0x20080522  # linux/capability.h
 PR_SET_NO_NEW_PRIVS = 38
+NOBODY = 65534, 65534  # the user and group of that name, where the system does not say
 
 
 class Interface(NamedTuple):
@@ -68,7 +69,8 @@ def _scapy() -> Any:
 class Live:
     """Sockets on the named interfaces ("any": all that are up). Raises CaptureError when they cannot be opened.
 
-    filter is a pcap filter expression. unfiltered: that the kernel could not take it, so that all packets come."""
+    filter is a pcap filter expression. unfiltered: that the kernel could not take it, so that all packets come.
+    links: each socket's link type; user: who called sudo, as user and group."""
 
     def __init__(self, names: Sequence[str], filter: str) -> None:
         known = {interface.name: interface for interface in interfaces()}
@@ -82,7 +84,8 @@ class Live:
         self.dropped = 0
         self.unfiltered: str | None = None
         self._sockets = [self._open(name, filter) for name in chosen]
-        self._links = [LINKS.get(socket.LL.__name__, 1) for socket in self._sockets]
+        self.links = [LINKS.get(socket.LL.__name__, 1) for socket in self._sockets]
+        self.user = _user()
         self._number = 1
 
     def _open(self, name: str, filter: str) -> Any:
@@ -113,12 +116,12 @@ class Live:
         return socket
 
     def drop_privileges(self) -> None:
-        """Nothing but the open sockets is needed from here on."""
-        user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-        if os.geteuid() == 0 and user and group:
+        """Nothing but the open sockets is needed from here on: who was root is who called sudo, or nobody."""
+        if os.geteuid() == 0:
+            user, group = self.user or _nobody()
             os.setgroups([])
-            os.setgid(int(group))
-            os.setuid(int(user))
+            os.setgid(group)
+            os.setuid(user)
         if sys.platform == "linux":
             libc = ctypes.CDLL(None)
             libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -133,7 +136,7 @@ class Live:
             rows: list[tuple[bytes, int, int]] = []
             for file in ready:
                 at = by_file[file]
-                rows += self._take(self._sockets[at], self._links[at])
+                rows += self._take(self._sockets[at], self.links[at])
             yield self._packets(rows)
 
     def _take(self, socket: Any, link: int) -> list[tuple[bytes, int, int]]:
@@ -170,6 +173,22 @@ class Live:
     def close(self) -> None:
         for socket in self._sockets:
             socket.close()
+
+
+def _user() -> tuple[int, int] | None:
+    """Who called sudo, and their group; None without sudo, and when root did."""
+    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    return (int(user), int(group)) if user.isdecimal() and group.isdecimal() and int(user) else None
+
+
+def _nobody() -> tuple[int, int]:
+    import pwd
+
+    try:
+        found = pwd.getpwnam("nobody")
+    except KeyError:
+        return NOBODY
+    return found.pw_uid, found.pw_gid
 
 
 def expression(ports: Sequence[int], hosts: Sequence[str]) -> str:

@@ -19,12 +19,19 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
-class PcapWriter:
-    """One link type for the whole file."""
+def writer_of(file: BinaryIO, form: str, link: int | None = None) -> PcapWriter | PcapngWriter:
+    """form: pcap or pcapng. link: what all packets will have, so that pcap can begin at once."""
+    return PcapWriter(file, link) if form == "pcap" else PcapngWriter(file)
 
-    def __init__(self, file: BinaryIO) -> None:
+
+class PcapWriter:
+    """One link type for the whole file, which begins with the first packet unless link says it before."""
+
+    def __init__(self, file: BinaryIO, link: int | None = None) -> None:
         self._file = file
         self._link: int | None = None
+        if link is not None:
+            self._begin(link)
 
     def close(self) -> None:
         """A file without packets is a capture too."""

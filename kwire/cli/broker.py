@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.errors import Exit, KwireError
+from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
+from kwire.errors import Exit, KwireError, OutputError
 
 if TYPE_CHECKING:
     from kwire.broker.server import Server
     from kwire.broker.words import Happening, Settings
+    from kwire.outputs import Output
 
 
 class Topic(click.ParamType[tuple[str, int]]):
@@ -85,13 +87,13 @@ class Era(click.ParamType[tuple[int, int]]):
     help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable.",
 )  # fmt: skip
 @click.option("--tls", is_flag=True, help="TLS with a certificate made on the spot.")
-@click.option(
-    "--certificate", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="With --tls, where the certificate goes that clients must trust; kwire-broker.pem.",
+@output_option(
+    "--certificate", name="certificate",
+    purpose="With --tls, where the certificate goes that clients must trust; kwire-broker.pem.",
 )  # fmt: skip
-@click.option(
-    "--capture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Write what is said as pcapng, which kwire read reads; the plain text also with --tls.",
+@packets_option(
+    "--capture", name="capture",
+    purpose="Write what is said as pcapng or, x.pcap, as pcap; the plain text also with --tls. Readable at any time.",
 )  # fmt: skip
 @click.option("--era", type=Era(), metavar="RELEASE", help="Serve what this Kafka release serves, as 3.9; else all.")
 @click.option(
@@ -105,7 +107,7 @@ class Era(click.ParamType[tuple[int, int]]):
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
     host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
-    users: tuple[tuple[str, str], ...], tls: bool, certificate: Path | None, capture: Path | None,
+    users: tuple[tuple[str, str], ...], tls: bool, certificate: Output | None, capture: Output | None,
     era: tuple[int, int] | None, rebalance_delay: int, log_limit: int, quiet: bool,
 ) -> int:  # fmt: skip
     """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
@@ -130,6 +132,8 @@ def command(
 
     coordinator:advertise changes what FindCoordinator says, leader:advertise what Metadata says, advertise both.
     """
+    if capture is not None:
+        form_of(capture.path, PACKETS, None, "pcapng")
     from kwire.broker.words import Limits, MiB, Settings
     from kwire.coordinator.words import Settings as GroupSettings
 
@@ -143,7 +147,7 @@ def command(
 
 
 async def _run(
-    settings: Settings, rules: tuple[str, ...], certificate: Path | None, capture: Path | None, quiet: bool
+    settings: Settings, rules: tuple[str, ...], certificate: Output | None, capture: Output | None, quiet: bool
 ) -> None:
     from kwire.broker.faults import Faults
     from kwire.broker.recorder import Recorder
@@ -152,13 +156,14 @@ async def _run(
     faults = Faults()
     for rule in rules:
         faults.add(rule)
-    context = None
+    context, pem = None, ""
     if settings.tls:
         from kwire.broker.tls import context as make
+        from kwire.outputs import Output
 
+        certificate = certificate or Output("kwire-broker.pem")
+        _spare_keys(certificate.path)
         context, pem = make(settings.host)
-        certificate = certificate or Path("kwire-broker.pem")
-        certificate.write_text(pem)
     server = Server(settings, faults, Recorder(capture) if capture else None, context)
     if not quiet:
         server.state.watching.append(_line)
@@ -168,8 +173,15 @@ async def _run(
         if error.errno != errno.EADDRINUSE:
             raise
         raise KwireError(f"{error.strerror}; --port 0 takes a free one") from error
+    try:
+        if certificate is not None and context is not None:
+            with certificate as file:
+                file.write(pem.encode())
+    except BaseException:
+        await server.stop()
+        raise
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with contextlib.suppress(NotImplementedError):  # not everywhere can a loop do that
             server.loop.add_signal_handler(number, stop.set)
     _greet(server, certificate, capture)
@@ -183,7 +195,13 @@ async def _run(
         print(f"kwire: {seen:,}{more} request{'s' * (seen != 1)}", file=sys.stderr)
 
 
-def _greet(server: Server, certificate: Path | None, capture: Path | None) -> None:
+def _spare_keys(path: Path) -> None:
+    """Raises OutputError for a file with a private key: who names one wants it used, not overwritten."""
+    if path.is_file() and b"PRIVATE KEY-----" in path.read_bytes()[:1_000_000]:
+        raise OutputError(str(path), "holds a private key; kwire makes its own certificate, and would write it here")
+
+
+def _greet(server: Server, certificate: Output | None, capture: Output | None) -> None:
     """What a client must know, on stdout, so that a script can wait for it."""
     for node in server.state.cluster.nodes.values():
         print(f"node {node.id} listens on {node}")

@@ -214,12 +214,6 @@ class Pass(NamedTuple):
         return status if self.kafka else Exit.NOT_KAFKA
 
 
-def write_option(purpose: str) -> Callable[[Command], Command]:
-    """-w, where packets go: the command gets it as target."""
-    path = click.Path(dir_okay=False)
-    return click.option("-w", "--write", "target", type=path, metavar="FILE", help=purpose)
-
-
 def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
     return reduce(lambda made, option: option(made), reversed(options), command)
 

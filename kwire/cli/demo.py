@@ -10,31 +10,29 @@ from pathlib import Path
 
 import click
 
+from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.errors import Exit
+from kwire.outputs import Output
 
 UNKNOWN_MEMBER_ID = 25
 
 
 @click.command()
-@click.option(
-    "-w",
-    "--write",
-    "target",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep the capture.",
-)
-def command(target: Path | None) -> Exit:
+@packets_option("-w", "--write", "--capture", name="target", purpose="Keep the capture.")
+def command(target: Output | None) -> Exit:
     """Lets two consumers and a producer live through a join, a rebalance, a missed session timeout and a fault, and
     shows what kwire says of it. Needs no Kafka, no root and no network: the broker is kwire's own, on loopback. About
     ten seconds."""
     from kwire.cli.demo_story import play
 
+    if target is not None:
+        form_of(target.path, PACKETS, None, "pcapng")
     begun = time.monotonic()
     _title("kwire broker: a broker in this process, which writes down every byte (--capture FILE)")
     with tempfile.TemporaryDirectory() as folder:
-        capture = target or Path(folder, "demo.pcapng")
-        play(capture, lambda turn: print(f"  {time.monotonic() - begun:4.1f} s  {turn}", flush=True))
+        output = target or Output(Path(folder, "demo.pcapng"), private=True)
+        capture = output.path
+        play(output, lambda turn: print(f"  {time.monotonic() - begun:4.1f} s  {turn}", flush=True))
         _run("what went wrong, a line for each request with its answer", "read", capture, "--errors")
         frame = _frame(capture)
         _run("one frame of it, byte by byte", "decode", capture, "--frame", str(frame))

@@ -6,7 +6,9 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -92,7 +94,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that is not UTF-8 lacks some characters
     try:
-        status = cli.main(standalone_mode=False, prog_name="kwire")
+        with _ended_by_signals():
+            status = cli.main(standalone_mode=False, prog_name="kwire")
         sys.stdout.flush()
         _leave(int(status) if isinstance(status, int) else Exit.OK)
     except click.exceptions.Abort:
@@ -119,6 +122,30 @@ def main() -> None:
             raise
         _complain(f"a bug in kwire: {type(error).__name__}: {error} (KWIRE_DEBUG=1 shows where)")
         _leave(Exit.MALFORMED)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half stays; a second one ends it at once."""
+    process, taken = os.getpid(), []
+
+    def end(number: int, _: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() != process:  # a worker has nothing to clear away
+            os.kill(os.getpid(), number)
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores it, and so do we
+            with contextlib.suppress(ValueError):  # not the main thread
+                signal.signal(number, end)
+                taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _complain(text: str) -> None:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Captures, Progress, capture_options, conclude, write_option
+from kwire.cli.captures import Captures, Progress, capture_options, conclude
+from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.shown import Shown, shown_options
 from kwire.counted import counted
 from kwire.errors import CaptureError, Exit
 
 if TYPE_CHECKING:
     from kwire.cli.filters import Filter
+    from kwire.outputs import Output
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange
     from kwire.session.reading import Reading
@@ -30,11 +32,11 @@ FORMATS = ("text", "json", "pcap", "pcapng")
 @click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
-@write_option("Where the packets go, with --format pcap or pcapng.")
+@packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
 def command(
-    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: str | None, utc: bool, follow: bool
+    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool
 ) -> int:
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
@@ -43,8 +45,8 @@ def command(
     """
     from kwire.session.record import Lines
 
-    if target is not None and output not in ("pcap", "pcapng"):
-        output = "pcap" if target.endswith(".pcap") else "pcapng"
+    if target is not None:
+        output = form_of(target.path, PACKETS, output if output in PACKETS.values() else None, "pcapng")
     if output in ("pcap", "pcapng") and (target is None or "-" in captures.paths or follow):
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that can be read twice")
     wanted = captures.filter()
@@ -78,6 +80,8 @@ def command(
     if not interrupted:
         wanted.say()
     if interrupted:
+        if target is not None:
+            print(f"kwire: interrupted: nothing is written to {target}", file=sys.stderr)
         return Exit.INTERRUPTED
     return conclude(reading, tally.seen > 0, tally.malformed > 0)
 
@@ -171,7 +175,7 @@ def _first_time(reading: Reading) -> int:
     return min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
 
 
-def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: str) -> None:
+def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: Output) -> None:
     """Writes the packets of the exchanges, and those that opened their connections."""
     from kwire.capture.files import open_capture
     from kwire.capture.save import PcapngWriter, PcapWriter, Writer
@@ -184,9 +188,9 @@ def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: 
             if message is not None:
                 numbers.update([message.packet, message.last_packet], (number for _, number in message.marks))
     if len({capture.name for capture in reading.captures}) < len(reading.captures):
-        raise CaptureError(target, "captures of the same name cannot be told apart")
+        raise CaptureError(str(target), "captures of the same name cannot be told apart")
     total = 0
-    with open(target, "wb") as file:
+    with target as file:
         writer: Writer = PcapWriter(file) if output == "pcap" else PcapngWriter(file)
         for chain in reading.chains:
             before = 0

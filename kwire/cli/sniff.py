@@ -7,19 +7,22 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections, write_option
+from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
 from kwire.cli.filters import Filter
+from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.quantities import Duration
 from kwire.cli.shown import Shown, shown_options
 from kwire.counted import counted
-from kwire.errors import Exit
+from kwire.errors import Exit, OutputError
 
 if TYPE_CHECKING:
     from kwire.capture.live import Live
+    from kwire.capture.packets import Packets
+    from kwire.outputs import Output
     from kwire.session.exchange import Exchange
     from kwire.session.reader import Reader
 
@@ -39,13 +42,17 @@ if TYPE_CHECKING:
 @exchange_options
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="End after so many exchanges.")
 @click.option("--duration", type=Duration(), metavar="TIME", help="End after so long: 30s, 5m.")
-@write_option("Also write the packets, as pcapng.")
+@packets_option(
+    "-w", "--write", name="target",
+    purpose="Also write the packets, as pcapng or, x.pcap, as pcap; readable while it grows. - is stdout, which "
+    "then shows nothing else.",
+)  # fmt: skip
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
-    target: str | None, stats: bool, shown: Shown, output: str,
+    target: Output | None, stats: bool, shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
@@ -60,8 +67,9 @@ def command(
         return _list()
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     limits = bounds.settings()
+    form = form_of(target.path, PACKETS, None, "pcapng") if target else ""
     live = Live(names, expression(bounds.ports, bounds.hosts))
-    saved = open(target, "wb") if target else None  # noqa: SIM115 (opened before the right to is gone)
+    saved = Saved(target, form, live) if target else None  # before the right to is gone
     live.drop_privileges()
     reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", limits, tracking=True, ordered=False)
     if sys.stderr.isatty():
@@ -71,7 +79,10 @@ def command(
     tally = [0, 0]
     try:
         exchanges = _exchanges(live, reader, chosen, duration, count, saved, tally)
-        if stats:
+        if target is not None and target.is_stdout:
+            for _ in exchanges:
+                pass
+        elif stats:
             _stats(exchanges, reader)
         else:
             _show(exchanges, output, shown)
@@ -90,11 +101,44 @@ def command(
     return Exit.OK if tally[0] or not reader.packets else Exit.NOT_KAFKA
 
 
+class Saved:
+    """The capture that grows meanwhile: it has its name with its first bytes, and each block of packets whole."""
+
+    def __init__(self, target: Output, form: str, live: Live) -> None:
+        from kwire.capture.save import writer_of
+
+        links = set(live.links)
+        if form == "pcap" and len(links) > 1:
+            raise OutputError(str(target), "these interfaces have several link types, which only pcapng holds")
+        self._target = target
+        self._file = target.open()
+        try:
+            self._writer = writer_of(self._file, form, min(links, default=None))
+            self._file.flush()
+            if os.geteuid() == 0 and live.user is not None:
+                target.hand_over(*live.user)
+            target.place()
+        except BaseException:
+            target.abandon()
+            raise
+
+    def add(self, packets: Packets) -> None:
+        for at in range(len(packets)):
+            start, size = int(packets.start[at]), int(packets.captured[at])
+            data = bytes(packets.buffer[start : start + size])
+            self._writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
+        if len(packets):
+            self._file.flush()
+
+    def close(self) -> None:
+        self._target.close()
+
+
 def _exchanges(
-    live: Live, reader: Reader, chosen: Filter, duration: int | None, count: int | None, saved: Any, tally: list[int]
-) -> Iterator[Exchange | None]:
+    live: Live, reader: Reader, chosen: Filter, duration: int | None, count: int | None, saved: Saved | None,
+    tally: list[int],
+) -> Iterator[Exchange | None]:  # fmt: skip
     """Those that are wanted, as they become complete; None when a moment passed without any."""
-    from kwire.capture.save import PcapngWriter
     from kwire.session.reading import only_exchanges
     from kwire.session.select import remember
 
@@ -106,15 +150,11 @@ def _exchanges(
                 tally[1] += 1
                 yield exchange
 
-    writer = PcapngWriter(saved) if saved else None
     until = None if duration is None else time.monotonic() + duration / 1e9
     for packets in live.blocks(until):
         found = list(only_exchanges(reader.feed(packets) if len(packets) else reader.tick(time.time_ns())))
-        if writer is not None:
-            for at in range(len(packets)):
-                start, size = int(packets.start[at]), int(packets.captured[at])
-                data = bytes(packets.buffer[start : start + size])
-                writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
+        if saved is not None:
+            saved.add(packets)
         yield from wanted(found)
         if tally[1] == count:
             return

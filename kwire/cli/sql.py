@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, nullcontext
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -25,16 +25,18 @@ from kwire.cli.captures import (
     open_captures,
     processes,
 )
+from kwire.cli.outputs import form_of, output_option
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
+    from kwire.outputs import Output
     from kwire.session.reading import Reading
     from kwire.tables.query import Result, Session
 
 FORMATS = ("table", "json", "csv", "markdown", "parquet", "arrow")
 BINARY = ("parquet", "arrow")
 SUFFIXES = {".json": "json", ".jsonl": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet",
-            ".arrow": "arrow"}  # fmt: skip
+            ".arrow": "arrow", ".txt": "table"}  # fmt: skip
 SHOWN = 100  # rows of a table on a terminal
 
 
@@ -45,7 +47,7 @@ SHOWN = 100  # rows of a table on a terminal
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="What comes out; table unless the output's name tells."
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where it goes.")
+@output_option("-o", "--output", name="output", purpose="Where it goes; .json, .csv, .md, … tell the form.")
 @click.option(
     "--rows", type=click.IntRange(0), metavar="N", help="At most N rows of a table; 0 all, as a pipe gets them anyway."
 )
@@ -53,8 +55,8 @@ SHOWN = 100  # rows of a table on a terminal
 @jobs_option
 @connection_options
 def command(
-    words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Path | None, rows: int | None,
-    show_secrets: bool, jobs: int | None, bounds: Bounds,
+    words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Output | None,
+    rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality and
     bodies are tables, as kwire table --columns describes them. The SQL is DuckDB's.
@@ -64,8 +66,8 @@ def command(
     if listing:
         return _list(report)
     paths, query = _split(words, report)
-    form = form or (SUFFIXES.get(output.suffix, "table") if output else "table")
-    if form in BINARY and output is None and sys.stdout.isatty():
+    form = form_of(output.path, SUFFIXES, form, None if output.path.suffix else "table") if output else form or "table"
+    if form in BINARY and (output is None or output.is_stdout) and sys.stdout.isatty():
         raise click.UsageError(f"--format {form} needs -o FILE, or a pipe")
     if query is None and sys.stdin.isatty() and (output is not None or not sys.stdout.isatty()):
         raise click.UsageError("needs a QUERY or --report NAME, or a terminal to ask at")
@@ -87,6 +89,8 @@ def command(
         return Exit.OK
     result, reading, exchanges = ask(session, sys.stdin.read() if query is None else query)
     if result is not None:
+        if output is not None and "bodies" in session.loaded:
+            output.private = True
         _write(result, form, output, rows)
     return Exit.OK if reading is None else conclude(reading, exchanges > 0, False)
 
@@ -143,12 +147,12 @@ def _list(report: str | None) -> int:
     return Exit.OK
 
 
-def _write(result: Result, form: str, output: Path | None, rows: int | None) -> None:
+def _write(result: Result, form: str, output: Output | None, rows: int | None) -> None:
     if form in BINARY:
-        with _opened(output, "b") as file:
-            result.write(file, form)
+        with output or nullcontext(sys.stdout.buffer) as binary:
+            result.write(binary, form)
         return
-    with _opened(output, "") as file:
+    with _text(output) as file:
         if form == "table":
             _table(result, file, rows)
         elif form == "json":
@@ -160,18 +164,15 @@ def _write(result: Result, form: str, output: Path | None, rows: int | None) -> 
 
 
 @contextmanager
-def _opened(path: Path | None, mode: str) -> Iterator[Any]:
-    """The file, which has its name only when it is whole; else stdout."""
-    if path is None:
-        yield sys.stdout.buffer if mode else sys.stdout
+def _text(output: Output | None) -> Iterator[IO[str]]:
+    """The output for text; else stdout."""
+    if output is None or output.is_stdout:
+        yield sys.stdout
         return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, f"w{mode}", encoding=None if mode else "utf-8", newline=None if mode else "") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with output as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        yield text
+        text.detach()
 
 
 def _table(result: Result, file: IO[str], rows: int | None) -> None:

@@ -19,7 +19,8 @@ from kwire.cli.captures import (
     open_captures,
     processes,
 )
-from kwire.errors import Exit
+from kwire.cli.outputs import ELSEWHERE, inputs
+from kwire.errors import Exit, OutputError
 
 if TYPE_CHECKING:
     from kwire.session.reader import Settings
@@ -60,6 +61,8 @@ def command(
         return _list()
     if folder is None or not paths:
         raise click.UsageError("needs captures, and -o DIR")
+    if folder.suffix.lower() in ELSEWHERE and not folder.is_dir():
+        raise OutputError(str(folder), "becomes a folder, with a file for each table; kwire sql -o writes one file")
     from kwire.render.bodies import Bodies
 
     names = _names(chosen, bodies)
@@ -78,7 +81,8 @@ def _write(
     from kwire.tables.jobs import build_with_jobs
     from kwire.tables.writer import Files
 
-    files, progress = Files(folder, names, form), Progress(True)
+    read = inputs(click.get_current_context())
+    files, progress = Files(folder, names, form, read), Progress(True)
     try:
         reading, exchanges = build_with_jobs(paths, names, files.write, bounds, jobs, texts, progress)
         files.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kwire.errors import SchemaError
+from kwire.outputs import Output
 from kwire.schema import merge, text
 from kwire.schema.model import NONE, Definition, Message, Release, Renamed, release_order, snake
 from kwire.schema.official import Official, Source
@@ -57,16 +58,28 @@ def import_source(source: Source, folder: Path) -> Imported:
                 results[path] = replace(definition, releases=_gone(definition.releases, source.release))
     made: list[Path] = []
     changed: list[Path] = []
-    for path, definition in results.items():
-        page = text.dump(definition)
-        target = path.with_name(f"{definition.key:02}_{snake(definition.name)}.txt") if definition.is_api else path
-        if path.exists() and target == path and path.read_text("utf-8") == page:
-            continue
-        (changed if path.exists() else made).append(target)
-        if target != path and path.exists():
-            path.unlink()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page, "utf-8")
+    gone: list[Path] = []
+    outputs: list[Output] = []
+    try:
+        for path, definition in results.items():
+            page = text.dump(definition)
+            target = path.with_name(f"{definition.key:02}_{snake(definition.name)}.txt") if definition.is_api else path
+            if path.exists() and target == path and path.read_text("utf-8") == page:
+                continue
+            (changed if path.exists() else made).append(target)
+            if target != path and path.exists():
+                gone.append(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            outputs.append(Output(target))
+            outputs[-1].open().write(page.encode())
+        for output in outputs:  # only now, when all are whole
+            output.close()
+    except BaseException:
+        for output in outputs:
+            output.abandon()
+        raise
+    for path in gone:
+        path.unlink()
     return Imported(tuple(made), tuple(changed))
 
 

@@ -87,7 +87,8 @@ class Result:
 
 class Session:
     """Captures that are asked. missing() says which tables a text needs, load() builds them, run() gives the results;
-    bodies makes the texts of the table of that name; jobs: how many processes build."""
+    loaded: the tables that are there; bodies makes the texts of the table of that name; jobs: how many processes
+    build."""
 
     def __init__(
         self, paths: Sequence[str | Path], settings: Settings | None = None, bodies: BodyTexts | None = None,
@@ -95,7 +96,7 @@ class Session:
     ) -> None:  # fmt: skip
         self._paths, self._settings, self._bodies = list(paths), settings or Settings(), bodies
         self._jobs = jobs
-        self._loaded: set[str] = set()
+        self.loaded: set[str] = set()
         self._db = duckdb.connect(":memory:", config=dict(LOCKED))
         self._names = duckdb.connect(":memory:", config=dict(LOCKED))  # tells which tables a query names
         for name, schema in SCHEMAS.items():
@@ -110,7 +111,7 @@ class Session:
         statements = _statements(text)
         for statement in statements:
             found |= self._named(statement, alone=len(statements) == 1)
-        return found - self._loaded
+        return found - self.loaded
 
     def load(self, names: set[str], progress: Progress | None = None) -> tuple[Reading, int]:
         """Builds tables; how the reading went, and how many exchanges there were. Raises CaptureError, OSError,
@@ -122,7 +123,7 @@ class Session:
         )  # fmt: skip
         for name, batches in parts.items():
             self._db.register(name, pa.Table.from_batches(batches, SCHEMAS[name]))
-        self._loaded |= names
+        self.loaded |= names
         return reading, exchanges
 
     def run(self, text: str) -> Result | None:

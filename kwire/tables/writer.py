@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kwire.outputs import Output
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP = 1 << 17  # rows of a Parquet row group
 SUFFIXES = {"parquet": "parquet", "arrow": "arrow", "csv": "csv"}
-Opener = Callable[[str, Any], Any]
+Opener = Callable[[Any, Any], Any]  # of a path or a binary file, and a schema
+PRIVATE = ("bodies",)  # tables that hold what packets do
 
 
 class Files:
     """write(name, batch) as batches come; close() when all is there, abandon() when it is not.
 
-    The files are DIR/NAME.parquet and so on; until close() they are hidden ones beside them. Arrow is imported with the
-    first rows only: workers are forked before that.
+    The files are DIR/NAME.parquet and so on, and have these names only behind close(). inputs: files that are read,
+    onto none of which is written. Arrow is imported with the first rows only: workers are forked before that.
     """
 
-    def __init__(self, folder: Path, names: Iterable[str], form: str = "parquet") -> None:
+    def __init__(
+        self, folder: Path, names: Iterable[str], form: str = "parquet", inputs: Iterable[str | Path] = ()
+    ) -> None:
+        self._made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-        self._open = OPENERS[form]
+        self._folder, self._open = folder, OPENERS[form]
         self.paths = {name: folder / f"{name}.{SUFFIXES[form]}" for name in names}
-        self._parts = {name: folder / f".{path.name}.{os.getpid()}.part" for name, path in self.paths.items()}
+        self._outputs = {
+            name: Output(path, inputs=inputs, private=name in PRIVATE) for name, path in self.paths.items()
+        }
         self._waiting: dict[str, list[pa.RecordBatch]] = {name: [] for name in self.paths}
         self._counts = dict.fromkeys(self.paths, 0)
         self.rows = dict.fromkeys(self.paths, 0)
@@ -46,16 +53,19 @@ class Files:
         for name in self.paths:
             self._flush(name)
             self._writer(name).close()
-        for name, path in self.paths.items():
-            os.replace(self._parts[name], path)
+        for output in self._outputs.values():
+            output.close()
 
     def abandon(self) -> None:
         """Leaves nothing behind."""
         for writer in self._writers.values():
             with suppress(OSError, ValueError):  # as on a full disk; the parts go all the same
                 writer.close()
-        for part in self._parts.values():
-            part.unlink(missing_ok=True)
+        for output in self._outputs.values():
+            output.abandon()
+        if self._made:
+            with suppress(OSError):  # it holds something, by now
+                self._folder.rmdir()
 
     def _flush(self, name: str) -> None:
         import pyarrow as pa
@@ -72,11 +82,11 @@ class Files:
 
         known = self._writers.get(name)
         if known is None:
-            known = self._writers[name] = self._open(str(self._parts[name]), SCHEMAS[name])
+            known = self._writers[name] = self._open(self._outputs[name].open(), SCHEMAS[name])
         return known
 
 
-def _parquet(path: str, schema: pa.Schema) -> Any:
+def _parquet(path: Any, schema: pa.Schema) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -89,20 +99,20 @@ def _parquet(path: str, schema: pa.Schema) -> Any:
     )  # fmt: skip
 
 
-def _arrow(path: str, schema: pa.Schema) -> Any:
+def _arrow(path: Any, schema: pa.Schema) -> Any:
     import pyarrow as pa
 
     return pa.ipc.new_file(path, schema)
 
 
-def _csv(path: str, schema: pa.Schema) -> Any:
+def _csv(path: Any, schema: pa.Schema) -> Any:
     return _Csv(path, schema)
 
 
 class _Csv:
     """CSV has no lists: they are written as JSON."""
 
-    def __init__(self, path: str, schema: pa.Schema) -> None:
+    def __init__(self, path: Any, schema: pa.Schema) -> None:
         import pyarrow as pa
         import pyarrow.csv
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from struct import unpack_from
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 import kwire
 from kwire.broker.recorder import MOST, Recorder, checksum
-from kwire.capture.save import PcapngWriter
+from kwire.capture.files import open_capture
+from kwire.outputs import Output
 
 
 class Packets:
@@ -26,7 +28,8 @@ class Packets:
 
 @pytest.fixture
 def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    made = Recorder(tmp_path / "c.pcapng", lambda: 5)
+    made = Recorder(Output(tmp_path / "c.pcapng"), lambda: 5)
+    made.open()
     monkeypatch.setattr(made, "_writer", Packets())
     yield made
     made.close()
@@ -79,7 +82,8 @@ def test_the_internet_checksum(data: bytes, expected: int) -> None:
 
 def test_a_capture_is_readable_while_it_grows_and_after_it_is_closed(desk: Any, sized: Any, tmp_path: Path) -> None:
     path = tmp_path / "c.pcapng"
-    recorder = Recorder(path)
+    recorder = Recorder(Output(path))
+    recorder.open()
     stream = recorder.begin(("127.0.0.1", 40000), ("127.0.0.1", 9092))
     asked = desk.frame("Metadata", 12, {"Topics": None})
     stream.client(sized(asked))
@@ -99,9 +103,28 @@ def test_an_address_that_is_gone_is_no_failure(recorder: Any) -> None:
     assert len(recorder._writer.found) == 6
 
 
-def test_the_file_begins_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "c.pcapng"
-    recorder = Recorder(path)
-    assert path.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
-    assert isinstance(recorder._writer, PcapngWriter)
+@pytest.mark.parametrize(("name", "magic"), [("c.pcapng", "0a0d0d0a"), ("c.pcap", "4d3cb2a1"), ("c", "0a0d0d0a")])
+def test_the_file_begins_when_it_is_opened_and_not_before(name: str, magic: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    recorder = Recorder(Output(path))
+    assert not path.exists()
+    recorder.open()
+    assert path.read_bytes()[:4].hex() == magic
+    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
     recorder.close()
+
+
+def test_packets_that_came_before_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "c.pcap"
+    recorder = Recorder(Output(path), lambda: 5)
+    stream = recorder.begin(("127.0.0.1", 40000), ("127.0.0.1", 9092))
+    recorder.open()
+    stream.end()
+    recorder.close()
+    (block,) = open_capture(path).blocks()
+    assert (len(block), set(block.time.tolist())) == (6, {5})
+
+
+def test_one_that_never_began_leaves_nothing(tmp_path: Path) -> None:
+    Recorder(Output(tmp_path / "c.pcapng")).close()
+    assert list(tmp_path.iterdir()) == []

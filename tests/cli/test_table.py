@@ -116,7 +116,7 @@ def test_what_is_no_capture_leaves_no_files(jobs: str, kwire: Run, tmp_path: Pat
     ran = kwire("table", CAPTURE, str(tmp_path / "text"), "-o", str(tmp_path / "out"), "--jobs", jobs)
     assert ran.status == 2
     assert "text: neither pcap nor pcapng" in ran.err
-    assert names(tmp_path / "out") == []
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (OSError("No space left on device"), 2)])

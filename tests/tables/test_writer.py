@@ -10,7 +10,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 import pandas as pd
@@ -161,8 +161,8 @@ def test_what_is_closed_in_vain_leaves_nothing(form: str, tmp_path: Path, monkey
 
 def test_a_writer_that_cannot_be_closed_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
-        def __init__(self, path: str, _: pa.Schema) -> None:
-            Path(path).write_text("half")
+        def __init__(self, file: BinaryIO, _: pa.Schema) -> None:
+            file.write(b"half")
 
         def write_table(self, _: pa.Table) -> None:
             raise OSError("No space left on device")
@@ -200,6 +200,7 @@ def test_a_kill_leaves_no_final_name_and_the_next_run_is_whole(tmp_path: Path) -
     files = Files(tmp_path, ["messages", "exchanges"])
     build([CAPTURE], ["messages", "exchanges"], files.write)
     files.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["exchanges.parquet", "messages.parquet"]
     assert pq.read_table(tmp_path / "messages.parquet").num_rows == tables()["messages"].num_rows
 
 
