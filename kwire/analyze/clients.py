@@ -110,13 +110,15 @@ class Client:
 
 @dataclass(slots=True)
 class Secured:
-    """Connections that speak TLS: who opened how many, to which name."""
+    """Connections that speak TLS: who opened how many, to which name; refused: of these, how many got no ServerHello
+    to their ClientHello, so that nothing was encrypted."""
 
     address: str
     broker: str
     server_name: str | None
     connections: int = 0
     alerts: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
 
 
 class Clients:
@@ -169,7 +171,7 @@ class Clients:
 
     def close(self, conversation: Conversation) -> None:
         """A connection that is over: of TLS all that can be told."""
-        if conversation.verdict is None or not conversation.verdict.verdict.what.startswith("TLS"):
+        if conversation.verdict is None or not conversation.verdict.is_tls:
             return
         verdict = conversation.verdict
         name = verdict.verdict.detail.removeprefix("server name ") if "server name" in verdict.verdict.detail else None
@@ -177,6 +179,7 @@ class Clients:
         key = address.rpartition(":")[0].strip("[]"), broker, name
         found = self._secured.setdefault(key, Secured(*key))
         found.connections += 1
+        found.refused += verdict.is_refused
         if verdict.answer and "alert" in verdict.answer:
             found.alerts[verdict.answer] += 1
 

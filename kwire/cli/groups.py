@@ -79,17 +79,22 @@ class Sealed:
     """Counts connections in TLS as they end: a group may be in there."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.refused = 0
 
     def add(self, conversation: Conversation) -> None:
         found = conversation.verdict
-        self.count += found is not None and found.verdict.what.startswith("TLS")
+        if found is not None and found.is_tls:
+            self.refused += found.is_refused
+            self.count += not found.is_refused
 
     def tell(self) -> None:
         """On stderr, where there are any."""
         if self.count:
             said = f"{counted(self.count, 'connection')} {'speak' if self.count > 1 else 'speaks'}"
             print(f"kwire: {said} TLS and cannot be read; kwire clients tells of them", file=sys.stderr)
+        if self.refused:
+            said = f"{self.refused:,} connections" if self.refused > 1 else "1 connection"
+            print(f"kwire: {said} sent a TLS ClientHello and got no ServerHello: not encrypted", file=sys.stderr)
 
 
 def clock_of(done: Pass) -> Clock:

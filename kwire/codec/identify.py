@@ -158,7 +158,7 @@ def _single(data: bytes, library: Library) -> Item:
     frame = cut or frame
     if frame:
         return _from_frame(0, len(data), frame, library)
-    claimed = int(unpack_from(">i", data)[0]) if len(data) >= 12 else 0
+    claimed = int(unpack_from(">i", data)[0]) if len(data) >= 12 or _begins_request(data, library) else 0
     name = CUT_FRAME if len(data) - 4 < claimed <= PLAUSIBLE_SIZE else "bytes"
     return Item(0, len(data), _opaque(data, name))
 
@@ -184,6 +184,15 @@ def _as_request(raw: bytes, size: bool, library: Library) -> Frame | None:
     if frame.correlation_id is None or (message is None and not client):
         return None
     return frame if client is None or client.isprintable() else None
+
+
+def _begins_request(data: bytes, library: Library) -> bool:
+    """Whether these few bytes are a size, and a key and a version that are known."""
+    if len(data) < 8:
+        return False
+    key, version = unpack_from(">hh", data, 4)
+    message = library.api_message(key, request=True) if key > 0 else None  # zeros are anything
+    return message is not None and version in message.versions
 
 
 def _from_frame(start: int, end: int, frame: Frame, library: Library) -> Item:

@@ -13,6 +13,7 @@ from struct import error as StructError
 from struct import unpack_from
 from typing import NamedTuple
 
+UNKNOWN = "not recognized"
 MAX_REQUEST = 104857600  # socket.request.max.bytes, the broker's default
 
 
@@ -23,6 +24,11 @@ class Verdict(NamedTuple):
     detail: str
     size: int | None
     advice: str
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known what it is."""
+        return self.what != UNKNOWN
 
     @property
     def logged(self) -> str | None:

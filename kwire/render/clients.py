@@ -64,7 +64,14 @@ def _secured(found: Secured, width: int) -> list[Line]:
     name = f" as {clean(found.server_name)}" if found.server_name else ""
     plural = "s" if found.connections != 1 else ""
     title = (f"TLS  {found.address} → {found.broker}{name}", "title")
-    lines = flowing([title, (f"{found.connections:,} connection{plural}, encrypted", "dim")], width, "  ")
+    encrypted = found.connections - found.refused
+    said = f"{encrypted:,} of {found.connections:,} connections" if found.refused and encrypted else ""
+    said = said or f"{found.connections:,} connection{plural}"
+    parts = [title, (f"{said}, encrypted", "dim")] if encrypted else [title, (said, "dim")]
+    if found.refused:
+        which = f"{found.refused:,}" if encrypted else "each"
+        parts.append((f"{which} a ClientHello that got no ServerHello: not encrypted", "error"))
+    lines = flowing(parts, width, "  ")
     for text, count in found.alerts.items():
         lines += paragraph(f"{clean(text)} ({count:,} times)", width, "  ", "error", "    ", breaks=True)
     return lines

@@ -112,7 +112,7 @@ class Conversation:
         """Reads what is new in both streams; the regular part only when bulk is run, if there is one."""
         streams = self.connection.streams
         new = streams[0].pieces, streams[1].pieces
-        if not new[0] and not new[1]:
+        if not new[0] and not new[1] and not (self.connection.finished and any(self._pieces)):
             return
         streams[0].pieces, streams[1].pieces = [], []
         if self.verdict:
@@ -225,8 +225,6 @@ class Conversation:
     def finish(self, why: str = "the capture ended") -> None:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
-        if self.client is None and not self.verdict and any(self._pieces):
-            self.verdict, self.client = sides.NotKafka.of(self.connection, self._pieces), self.connection.opener
         if self.client is not None and not self.verdict:
             closed = self.connection.closed
             ended = [stream.ended or self.connection.reset for stream in self.connection.streams]

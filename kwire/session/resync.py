@@ -49,6 +49,18 @@ def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
         return len(name) < int(client)  # cut in the middle of a character
 
 
+def begins_request(data: bytes, kinds: Kinds) -> bool:
+    """Whether these bytes, too few for a header, can be the first ones of a request."""
+    if not data or int.from_bytes(data[:4].ljust(4, b"\0"), "big") > MAX_SIZE:
+        return False
+    if len(data) < 4:
+        return True
+    highest = kinds.highest(int.from_bytes(data[4:6].ljust(2, b"\0"), "big"))
+    if highest is None or int.from_bytes(data[:4], "big") < 8:
+        return False
+    return len(data) < 8 or int.from_bytes(data[6:8], "big") <= highest
+
+
 def reads_as_request(data: bytes, at: int, kinds: Kinds, named: bool = True) -> bool:
     """Whether a request, as far as it is there, begins at this offset, and no response: its correlation id looks like a
     key and a version, below 2**16 those of Produce, and there is no client id. named: what could be such a one is none.

@@ -7,9 +7,11 @@ from itertools import pairwise
 
 from kwire.capture.connections import Connection, Endpoint
 from kwire.capture.streams import Piece
-from kwire.codec.verdict import Verdict, judge
+from kwire.codec.verdict import UNKNOWN, Verdict, judge
+from kwire.session.framing import rest
 from kwire.session.kinds import Kinds
 from kwire.session.resync import (
+    begins_request,
     find_request,
     find_response,
     looks_like_request,
@@ -19,7 +21,10 @@ from kwire.session.resync import (
 
 ENOUGH = 14  # bytes that tell a request from anything else
 UNDECIDED = 1 << 18  # bytes that are kept until it is known which side is the broker
+LONG = 16 << 20  # bytes in midstream in which a request must begin: a frame may be long
 HEAD = 4096  # bytes of each direction that are kept of what is not Kafka
+TAIL = 1 << 16  # the last bytes of each direction that are kept while nobody can tell
+HELLO = "TLS ClientHello"
 ALERT = 21  # the type of a TLS record that holds one (RFC 8446 section 6)
 
 Both = tuple[list[Piece], list[Piece]]  # of the connection's two sides
@@ -105,8 +110,13 @@ def decide(connection: Connection, new: Both, known: Brokers, kinds: Kinds) -> i
     opener = connection.opener
     if opener is None:
         found = client_of(connection.ends, new, known, kinds)
-        lots = sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED
-        return NotKafka.of(connection, new) if found is None and lots else found
+        if found is None and sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED:
+            foreign = NotKafka.of(connection, new)
+            if foreign.verdict.known or sum(stream.position for stream in connection.streams) > LONG:
+                return foreign
+            for pieces in new:
+                _shorten(pieces)
+        return at_last(connection, new) if found is None and connection.finished else found
     both = speaks(new)
     if not new[opener]:
         return NotKafka.of(connection, new) if both or connection.finished else None
@@ -116,7 +126,30 @@ def decide(connection: Connection, new: Both, known: Brokers, kinds: Kinds) -> i
     readable = enough or hole is None
     if not readable or looks_like_request(first, 0, kinds) or is_whole_request(first):
         return opener
+    if not enough and begins_request(first, kinds):
+        return opener if both or connection.finished else None
     return NotKafka.of(connection, new) if enough or connection.finished or both else None
+
+
+def at_last(connection: Connection, new: Both) -> NotKafka | None:
+    """What a connection is of which nobody could tell when it ended; None of too few bytes from its midst."""
+    found = NotKafka.of(connection, new)
+    return found if found.verdict.known or sum(found.sizes) >= ENOUGH else None
+
+
+def _shorten(pieces: list[Piece]) -> None:
+    """Keeps the beginning, for a verdict, and the end, in which a request may begin."""
+    have = sum(len(piece.data) for piece in pieces)
+    if have <= HEAD + TAIL:
+        return
+    first, kept = pieces[0], 0
+    at = len(pieces)
+    while kept < TAIL:
+        at -= 1
+        kept += len(pieces[at].data)
+    last = rest(*pieces[at][:5], max(kept - TAIL, 0))
+    head = first._replace(data=first.data[:HEAD])
+    pieces[: at + 1] = [head, last._replace(missing=last.position - head.position - len(head.data))]
 
 
 class NotKafka:
@@ -126,12 +159,15 @@ class NotKafka:
         self.client = client
         self.heads = [b"", b""]
         self.sizes = [0, 0]
+        self.seen = True  # whether the capture holds packets of both sides
 
     @classmethod
     def of(cls, connection: Connection, new: Both) -> NotKafka:
         """Of a connection with these pieces."""
         made = cls(connection.opener or 0)
         made.more(new)
+        made.sizes = [stream.position - stream.missing for stream in connection.streams]
+        made.seen = all(stream.syn is not None or stream.next is not None for stream in connection.streams)
         return made
 
     def more(self, new: Both) -> None:
@@ -154,7 +190,20 @@ class NotKafka:
         begin = first[:4]  # what comes behind may be a password
         text = f'"{begin.decode()}"' if begin.isascii() and begin.decode().isprintable() else begin.hex(" ")
         shown = f"begins with {text}" if first else "no bytes"
-        return Verdict("not recognized", shown, size, "")
+        return Verdict(UNKNOWN, shown, size, "")
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether a side speaks TLS."""
+        return self.verdict.what.startswith("TLS")
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a ClientHello got no ServerHello, though the capture would hold it: nothing is encrypted then."""
+        if self.verdict.what != HELLO or not self.seen:
+            return False
+        server = judge(self.heads[1 - self.client])
+        return server is None or server.what != "TLS ServerHello"
 
     @property
     def logged(self) -> str | None:
@@ -169,6 +218,10 @@ class NotKafka:
         server = judge(self.heads[1 - self.client])
         if server is not None and server.what == "TLS ServerHello":
             return "Encrypted: only the keys of the session would show what is inside."
+        if self.is_refused:
+            if server is not None and server.what.startswith("TLS"):
+                return "Not encrypted: the server speaks TLS and refused the handshake; its alert says why."
+            return "Not encrypted: no ServerHello came. A listener without TLS hangs up on a ClientHello."
         return self.verdict.advice or None
 
     @property

@@ -84,7 +84,9 @@ def test_brokers_come_last() -> None:
 
 def test_tls_connections_by_the_name_that_was_asked_for() -> None:
     secured = collected("tls.pcap").secured
-    assert [(row.server_name, row.connections) for row in secured] == [("kafka.example", 6), (None, 2)]
+    assert [(row.server_name, row.connections, row.refused) for row in secured] == [
+        ("kafka.example", 6, 1), (None, 2, 0),
+    ]  # fmt: skip
     assert any("unknown_ca" in text for text in secured[0].alerts)
 
 

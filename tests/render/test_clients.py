@@ -74,3 +74,15 @@ def test_who_says_nothing_of_itself() -> None:
     clients._found[None, None, None] = Client(None, None, None)
     assert plain(clients_lines(clients, 80)[0]) == "(no client id)  software not said"
     assert clients_lines(Clients(), 80) == []
+
+
+@pytest.mark.parametrize(("connections", "refused", "said"), [
+    (6, 0, "6 connections, encrypted"),
+    (6, 6, "6 connections  each a ClientHello that got no ServerHello: not encrypted"),
+    (1, 1, "1 connection  each a ClientHello that got no ServerHello: not encrypted"),
+    (6, 2, "4 of 6 connections, encrypted  2 a ClientHello that got no ServerHello: not encrypted"),
+])  # fmt: skip
+def test_what_got_no_server_hello_is_not_called_encrypted(connections: int, refused: int, said: str) -> None:
+    clients = Clients()
+    clients._secured["a", "b", None] = Secured("a", "b", None, connections, Counter(), refused)
+    assert [plain(line) for line in clients_lines(clients, 200)] == [f"TLS  a → b  {said}"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kwire.session import sides
 from kwire.session.reader import Settings
 from kwire.session.sides import Brokers, is_whole_request
 
@@ -202,3 +203,93 @@ HEADER = pack(">ihhih", 20, 500, 3, 1, 2) + b"me" + bytes(8)
 def test_whole_requests_of_what_nobody_knows(data: bytes, whole: bool) -> None:
     """What follows the first frame decides only when it is there: blocks of packets end anywhere."""
     assert is_whole_request(data) is whole
+
+
+# ---------------------------------------------------------------- too little, too much, no TLS
+
+
+@pytest.mark.parametrize("feed", [None, 1])
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize("end", ["close", "reset", None])
+@pytest.mark.parametrize("have", [1, 3, 4, 7, 8, 13, 14, 20])
+def test_half_a_request_is_no_other_protocol(
+    traffic: Any, have: int, end: str | None, answered: bool, feed: int | None
+) -> None:
+    tcp = traffic.connection().send(traffic.request("Metadata", 12, {}, client="cart-1")[:have])
+    if answered:
+        tcp.answer(b"\0")
+    if end:
+        getattr(tcp, end)()
+    outcome = traffic.read(feed=feed)
+    assert [each.verdict for each in outcome.over] == [None]
+    assert [message.quality for message in outcome.messages if message.kind == "request"] == ["truncated"] * (have > 3)
+
+
+@pytest.mark.parametrize("first", [b"\x16\x03\x01", b"GET", b"\0\0\0\x20\x7f\xff", b"\0\0\0\x20\0\3\0\x77"])
+def test_a_few_bytes_that_begin_no_request_are_another_protocols(traffic: Any, first: bytes) -> None:
+    traffic.connection().send(first).close()
+    (conversation,) = traffic.read().over
+    assert conversation.verdict is not None
+
+
+def test_of_a_few_bytes_in_midstream_nothing_is_said(traffic: Any) -> None:
+    traffic.connection(syn=False).send(b"\x9a\x9b\x9c").close()
+    (conversation,) = traffic.read().over
+    assert (conversation.verdict, conversation.is_kafka) == (None, False)
+
+
+@pytest.mark.parametrize("feed", [None, 50])
+def test_in_midstream_a_long_frame_is_waited_for(traffic: Any, feed: int | None) -> None:
+    tcp = traffic.connection(syn=False).send(b"\x9a" * 900_000, 1400)
+    tcp.answer(traffic.response("Produce", 9, ident=5))
+    talk(traffic, tcp, 6, 7, api="Metadata", version=9)
+    outcome = traffic.read(feed=feed)
+    assert names(outcome) == [NAME]
+    assert [skipped.length for _, _, skipped in outcome.skipped] == [900_000]
+    assert [each.api for each in outcome.exchanges][-2:] == ["Metadata"] * 2
+
+
+def test_in_midstream_something_else_is_waited_for_in_bounds(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tcp = traffic.connection(syn=False)
+    for _ in range(40):
+        tcp.send(b"\x9a" * 500_000)
+    waited = []
+
+    def decide(*given: Any) -> Any:
+        found = decide_of(*given)
+        waited.append(sum(len(piece.data) for pieces in given[1] for piece in pieces))
+        return found
+
+    decide_of = sides.decide
+    monkeypatch.setattr(sides, "decide", decide)
+    (conversation,) = traffic.read(feed=3).over
+    assert max(waited) <= sides.UNDECIDED + (1 << 17)
+    assert sum(conversation.verdict.sizes) == 20_000_000
+    assert len(waited) * (1 << 15) * 3 <= sides.LONG + (1 << 20)
+
+
+SERVER_HELLO = b"\x16\x03\x03\x00\x2a\x02" + bytes(41)
+
+
+@pytest.mark.parametrize(("answers", "end", "refused"), [
+    ([], "close", True), ([], "reset", True), ([b"\x15\x03\x03\0\2\2\x28"], "close", True),
+    ([SERVER_HELLO], "close", False), ([SERVER_HELLO, b"\x15\x03\x03\0\2\2\x30"], "close", False),
+])  # fmt: skip
+def test_a_hello_without_an_answer_is_not_encrypted(
+    traffic: Any, answers: list[bytes], end: str, refused: bool
+) -> None:
+    tcp = traffic.connection().send(client_hello(b"kafka.example"))
+    for answer in answers:
+        tcp.answer(answer)
+    getattr(tcp, end)()
+    (conversation,) = traffic.read().over
+    found = conversation.verdict
+    assert (found.is_tls, found.is_refused) == (True, refused)
+    assert found.advice.startswith("Not encrypted: " if refused else "Encrypted:")
+
+
+def test_a_hello_of_which_only_one_direction_was_captured_is_not_judged(traffic: Any) -> None:
+    traffic.connection().send(client_hello(b"kafka.example"))
+    mine = [packet for at, packet in enumerate(traffic.packets) if at != 1]
+    (conversation,) = traffic.read(mine).over
+    assert (conversation.verdict.is_tls, conversation.verdict.is_refused) == (True, False)
