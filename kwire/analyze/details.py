@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.payload import assigned
+from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
@@ -33,7 +34,7 @@ def _metadata(exchange: Exchange) -> str:
         title = topic.get("Name") or exchange.conversation.topics.name(topic["TopicId"])
         names.append(f"{title} ({len(topic['Partitions']):,})")
     topics = f"; topics {_some(names)}" if names else ""
-    return f"{count:,} broker{'s' if count != 1 else ''}{topics}"
+    return f"{counted(count, 'broker')}{topics}"
 
 
 def _coordinator(exchange: Exchange) -> str:
@@ -54,7 +55,7 @@ def _assignment(exchange: Exchange) -> str:
     body = _answer(exchange)
     if "ActiveTasks" in body:
         count = sum(len(one["Partitions"]) for one in body["ActiveTasks"] or ())
-        return f"{count:,} active task{'s' if count != 1 else ''}"
+        return counted(count, "active task")
     given: Any = body.get("Assignment")
     if isinstance(given, dict):
         names = exchange.conversation.topics.name
@@ -72,7 +73,7 @@ def _offsets(exchange: Exchange) -> str:
     topics = body.get("Topics") or [topic for group in body.get("Groups") or () for topic in group["Topics"]]
     offsets = [part["CommittedOffset"] for topic in topics for part in topic["Partitions"]]
     known = sum(offset >= 0 for offset in offsets)
-    return f"{known:,} of {len(offsets):,} partition{'s' if len(offsets) != 1 else ''} with a committed offset"
+    return f"{known:,} of {counted(len(offsets), 'partition')} with a committed offset"
 
 
 def _fetch(exchange: Exchange) -> str:
@@ -86,7 +87,7 @@ def _partitions(topics: dict[str, list[int]]) -> str:
     names = [
         f"{topic}-{_some([str(part) for part in sorted(parts)], ',', 8)}" for topic, parts in topics.items() if parts
     ]
-    return f"{count:,} partition{'s' if count != 1 else ''}" + (f": {_some(names)}" if names else "")
+    return counted(count, "partition") + (f": {_some(names)}" if names else "")
 
 
 def _some(names: list[str], between: str = ", ", most: int = SHOWN) -> str:

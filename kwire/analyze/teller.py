@@ -14,6 +14,7 @@ from kwire.analyze.causes import SLACK
 from kwire.analyze.findings import Clock, Finding, Reference, lasted
 from kwire.analyze.history import Cause, Generation, History, Problem
 from kwire.analyze.members import Departure, Member
+from kwire.counted import counted
 from kwire.schema.errorcodes import errors
 
 COORDINATOR = {  # while it starts or moves
@@ -282,7 +283,7 @@ class Teller:
         call = problem.call
         what = f"{problem.label}: {name(call.error)} at {self.clock(problem.time)} ({call.api})"
         if problem.repeats:
-            times = "once" if problem.repeats == 1 else f"{problem.repeats:,} times"
+            times = "once" if problem.repeats == 1 else counted(problem.repeats, "time")
             what += f" and {times} more until {self.clock((problem.last or call.proof).time)}"
         if problem.solved_at is not None:
             what += f": {COORDINATOR[call.error]}; {call.api} went well at {self.clock(problem.solved_at)}"
@@ -386,7 +387,7 @@ def name(code: int) -> str:
 def _offsets(problem: Problem) -> str:
     count, names = problem.unstored
     more = " and others" if len(names) > 2 else ""
-    return f"offsets of {count:,} partition{'s' if count != 1 else ''} of {', '.join(names[:2])}{more} were not stored"
+    return f"offsets of {counted(count, 'partition')} of {', '.join(names[:2])}{more} were not stored"
 
 
 def _unique(*refs: Reference | None) -> tuple[Reference, ...]:

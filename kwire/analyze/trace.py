@@ -16,6 +16,7 @@ from kwire.analyze.details import DETAILS, has_records
 from kwire.analyze.findings import Clock, Finding, Reference, lasted
 from kwire.analyze.intervals import Intervals
 from kwire.analyze.teller import name
+from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
@@ -250,7 +251,7 @@ def _repeats(step: Step, clock: Clock, subject: str) -> Finding:
     )
     what += name(step.last_error)
     if step.since > 1:
-        what += f" {step.since:,} times from {clock(first.time)} to {clock(step.last_wrong.time)}"
+        what += f" {counted(step.since, 'time')} from {clock(first.time)} to {clock(step.last_wrong.time)}"
     else:
         what += f" at {clock(step.last_wrong.time)}"
     what += f" (frame {step.last_wrong.packet})"

@@ -18,6 +18,7 @@ from kwire.broker.configs import Configs
 from kwire.broker.log import Log, Room
 from kwire.broker.words import Limits
 from kwire.coordinator.words import Topic as GroupTopic
+from kwire.counted import counted
 from kwire.wire.uuids import ZERO, to_text
 
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -153,7 +154,9 @@ class Cluster:
             raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
         have = len(topic.partitions)
         if count <= have:
-            raise Refused(Code.INVALID_PARTITIONS, f"The topic has {have} partitions already; {count} is not more.")
+            raise Refused(
+                Code.INVALID_PARTITIONS, f"The topic has {counted(have, 'partition')} already; {count} is not more."
+            )
         self._allow(count - have)
         width = len(topic.partitions[0].replicas)
         replicas = list(assignments) or [self._placed(name, index, width) for index in range(have, count)]

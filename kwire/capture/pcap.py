@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.capture.packets import Packets
+from kwire.counted import counted
 from kwire.errors import CaptureError
 
 MAGICS = {  # (byte order, ns for each unit of the fraction)
@@ -83,9 +84,8 @@ class PcapReader:
                 if not final:
                     return starts, pos, False
                 append(pos)
-                self.notes.append(
-                    f"packet {self._number + len(starts) - 1:,} is cut: the file ends {following - end:,} bytes early"
-                )
+                early = counted(following - end, "byte")
+                self.notes.append(f"packet {self._number + len(starts) - 1:,} is cut: the file ends {early} early")
                 return starts, end, True
             append(pos)
             pos = following
@@ -119,7 +119,7 @@ class PcapReader:
         found = find_record(view, pos + 1, self.order, self._seconds)
         following = len(view) - RECORD + 1 if found is None else found
         following = max(following, pos + 1)
-        self.notes.append(f"damaged at byte {self._pos + pos:,}: {following - pos:,} bytes skipped")
+        self.notes.append(f"damaged at byte {self._pos + pos:,}: {counted(following - pos, 'byte')} skipped")
         return following
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kwire.capture.packets import UNKNOWN_LINK, Ints, Packets
+from kwire.counted import counted
 from kwire.errors import CaptureError
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -217,7 +218,7 @@ class PcapngReader:
             if found is not None:
                 following = found
                 break
-        self.notes.append(f"damaged at byte {self._pos + pos:,}: {following - pos:,} bytes skipped")
+        self.notes.append(f"damaged at byte {self._pos + pos:,}: {counted(following - pos, 'byte')} skipped")
         return following
 
 

@@ -18,6 +18,7 @@ from kwire.client.consumer import Member, Options
 from kwire.client.failure import Refusal
 from kwire.client.producer import produce
 from kwire.coordinator.words import Settings as Groups
+from kwire.counted import counted
 from kwire.outputs import Output
 
 GROUP, TOPIC = "billing", "orders"
@@ -133,4 +134,4 @@ def _produce(address: str, say: Say) -> None:
 
 
 def _count(consumer: _Consumer) -> str:
-    return f"{len(consumer.member.partitions)} partitions"
+    return counted(len(consumer.member.partitions), "partition")

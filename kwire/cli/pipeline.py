@@ -12,6 +12,7 @@ import click
 
 from kwire.cli.captures import Bounds, connection_options
 from kwire.cli.quantities import Duration, Size
+from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -280,7 +281,8 @@ def _conclude(done: Outcome, folder: str) -> int:
     said = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     print(f"kwire: {said} to {folder}", file=sys.stderr)
     print(
-        f"kwire: {done.packets:,} packets in {done.splits:,} splits; seams {done.seams:,} of {done.size:,} bytes",
+        f"kwire: {counted(done.packets, 'packet')} in {counted(done.splits, 'split')}; "
+        f"seams {done.seams:,} of {done.size:,} bytes",
         file=sys.stderr,
     )
     if done.failed:

@@ -1,4 +1,4 @@
-"""The prompt of kwire sql: statements that end with ;, history, completion, and \\d to see what there is."""
+"""The prompt of kwire sql: statements that end with ;, history, completion, and commands as psql has them: \\d, \\x."""
 
 from __future__ import annotations
 
@@ -6,30 +6,51 @@ import contextlib
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.cli.output import show, width
 from kwire.errors import KwireError
-from kwire.render.lines import clean, table
+from kwire.render.lines import clean, joined, table
 
 if TYPE_CHECKING:
     from kwire.session.reading import Reading
     from kwire.tables.query import Result, Session
 
-HELP = "\\d tables · \\d NAME its columns · \\r reports · \\r NAME runs one · \\q ends · statements end with ;"
+COMMANDS = [
+    ("SQL;", "a statement, over as many lines as it takes; Ctrl-C gives up what is typed or run"),
+    (r"\d  \dt", "the tables"),
+    (r"\d NAME", "a table's columns and what they are"),
+    (r"\r", "the reports that come with kwire"),
+    (r"\r NAME", "runs one of them"),
+    (r"\x", "rows as blocks, a line a column, or as a table again"),
+    (r"\timing", "how long each statement takes, or no more"),
+    (r"\?  help", "this"),
+    (r"\q  quit  exit", "the end; Ctrl-D too"),
+]
+BANNER = ["statements end with ;", r"\d tables", r"\d NAME its columns", r"\r reports", r"\? help", r"\q ends"]
+# as psql, duckdb and sqlite3 call them
+ALIASES = {
+    "help": "\\?", "\\h": "\\?", "\\help": "\\?", ".help": "\\?", "?": "\\?",
+    "quit": "\\q", "exit": "\\q", "\\quit": "\\q", "\\exit": "\\q", ".quit": "\\q", ".exit": "\\q", ".q": "\\q",
+    "\\dt": "\\d", "\\d+": "\\d", "\\dt+": "\\d", "\\dv": "\\d", ".tables": "\\d", ".schema": "\\d",
+    ".timer": "\\timing",
+}  # fmt: skip
 REMEMBERED = 1000  # lines of history
 FIRST, NEXT = "kwire> ", "   ... "
 Ask = Callable[["Session", str], "tuple[Result | None, Reading | None, int]"]
 
 
 class Prompt:
-    """run() asks until \\q or the end of input. ask runs a statement, print shows its result. Errors are a line, and
+    """run() asks until \\q or the end of input. ask runs a statement, print shows its result, as blocks
+    when it is told so. Errors are a line, and
     Ctrl-C only ends what is being typed or run."""
 
-    def __init__(self, session: Session, ask: Ask, print: Callable[[Result], None]) -> None:
+    def __init__(self, session: Session, ask: Ask, print: Callable[[Result, bool], None]) -> None:
         self._session, self._ask, self._print = session, ask, print
+        self._expanded = self._timing = False
         self._words: list[str] = []
         self._matches: list[str] = []
         self._notes: set[str] = set()
@@ -37,7 +58,7 @@ class Prompt:
     def run(self) -> None:
         """Asks and answers."""
         history = self._begin()
-        print(HELP)
+        show(joined([(part, "dim") for part in BANNER], width()))
         typed = ""
         try:
             while True:
@@ -59,9 +80,9 @@ class Prompt:
         """Takes a line; what still lacks its ;."""
         from kwire.tables.sqltext import split
 
-        if not typed and line.lstrip().startswith("\\"):
+        if _is_command(line, typed):
             self._guarded(self._command, line.strip())
-            return ""
+            return typed
         statements, rest = split(f"{typed}\n{line}" if typed else line)
         for statement in statements:
             self._guarded(self._statement, statement)
@@ -74,19 +95,23 @@ class Prompt:
             print(f"kwire: {clean(str(error))}", file=sys.stderr)
 
     def _statement(self, statement: str) -> None:
+        begun = time.monotonic()
         result, reading, _ = self._ask(self._session, statement)
+        took = time.monotonic() - begun
         for note in reading.notes if reading is not None else ():
             if note not in self._notes:
                 self._notes.add(note)
                 print(f"kwire: {clean(note)}", file=sys.stderr)
         if result is not None:
-            self._print(result)
+            self._print(result, self._expanded)
+        if self._timing:
+            print(f"{took * 1000:,.1f} ms")
 
     def _command(self, line: str) -> None:
         from kwire.tables.sqltext import report, reports
 
-        word, _, name = line.rstrip(";").partition(" ")
-        name = name.strip()
+        word, _, name = line.rstrip("; ").partition(" ")
+        word, name = ALIASES.get(word.lower(), word), name.strip()
         if word == "\\q":
             raise _Ended
         if word == "\\d" and name:
@@ -103,8 +128,16 @@ class Prompt:
             show(
                 table(["report", "what"], [[(known, "name"), (what, "")] for known, what in reports().items()], width())
             )
+        elif word == "\\x":
+            self._expanded = _switched(self._expanded, name)
+            print(f"rows as {'blocks' if self._expanded else 'a table'}")
+        elif word == "\\timing":
+            self._timing = _switched(self._timing, name)
+            print(f"timing {'on' if self._timing else 'off'}")
+        elif word == "\\?":
+            show(table(["command", "what"], [[(known, "name"), (what, "")] for known, what in COMMANDS], width()))
         else:
-            print(HELP)
+            print(f"kwire: no command {clean(word)}; \\? lists them", file=sys.stderr)
 
     def _begin(self) -> Path | None:
         """Completion and history, where Python has readline."""
@@ -146,6 +179,22 @@ class Prompt:
             known = [*tables, *self._words]
         found = [word for word in known if word.startswith(text.lower())]
         return [word.upper() for word in found] if text.isupper() and known is not tables else found
+
+
+def _is_command(line: str, typed: str) -> bool:
+    """Whether the line is a command and no SQL: in a statement that is begun only one with a backslash, and no line of
+    a text in quotes."""
+    words = line.rstrip("; ").split()
+    if not words:
+        return False
+    if words[0].startswith("\\"):
+        return typed.count("'") % 2 == 0
+    return not typed and (words[0].startswith(".") or (len(words) == 1 and words[0].lower() in ALIASES))
+
+
+def _switched(now: bool, word: str) -> bool:
+    """On, off, or the other one."""
+    return {"on": True, "off": False}.get(word.lower(), not now)
 
 
 class _Ended(Exception):

@@ -85,7 +85,7 @@ def command(
 
         for path in paths:
             os.stat(path)  # says so now when there is none
-        Prompt(session, ask, lambda result: _table(result, sys.stdout, rows)).run()
+        Prompt(session, ask, lambda result, expanded: _table(result, sys.stdout, rows, expanded)).run()
         return Exit.OK
     result, reading, exchanges = ask(session, sys.stdin.read() if query is None else query)
     if result is not None:
@@ -175,7 +175,7 @@ def _text(output: Output | None) -> Iterator[IO[str]]:
         text.detach()
 
 
-def _table(result: Result, file: IO[str], rows: int | None) -> None:
+def _table(result: Result, file: IO[str], rows: int | None, expanded: bool = False) -> None:
     from kwire.cli.output import show, width
     from kwire.render.lines import plain
     from kwire.render.results import result_lines
@@ -184,7 +184,7 @@ def _table(result: Result, file: IO[str], rows: int | None) -> None:
     bounded = here and (sys.stdout.isatty() or "COLUMNS" in os.environ)
     most = rows if rows is not None else SHOWN if here and sys.stdout.isatty() else 0
     found = list(result.rows(most or None))
-    lines = result_lines(result.columns, result.kinds, found, len(result), width() if bounded else None)
+    lines = result_lines(result.columns, result.kinds, found, len(result), width() if bounded else None, expanded)
     if here:
         show(lines)
     else:

@@ -12,6 +12,7 @@ from kwire.client.tell import Ended, Teller, words
 from kwire.client.walk_moves import Moves
 from kwire.client.walk_reading import Reading, named
 from kwire.client.walk_settings import Settings
+from kwire.counted import counted
 from kwire.errors import KwireError
 from kwire.schema.errorcodes import errors
 
@@ -113,7 +114,8 @@ class Epochs:
             yield from self._guard(4, API)
         own = self.member.reader.partitions
         if not own:
-            text = f"nothing assigned in {waited} heartbeats: the others have all partitions, or must give up some"
+            beats = counted(waited, "heartbeat")
+            text = f"nothing assigned in {beats}: the others have all partitions, or must give up some"
             yield self.teller.tell(4, NOTE, text, assigned=[])
             return
         told = "with the answer to the join" if not waited else f"with heartbeat {waited} after the join"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
+from kwire.counted import counted
 from kwire.errors import DecodeError
 from kwire.wire import uuids
 from kwire.wire.fixed import PACKED, SIZES
@@ -144,20 +145,20 @@ class Cursor:
             return self._fixed_array(slot, name, start, count, note)
         least = slot.element_minimum
         if not least and count > self.end - self.pos:
-            raise _Stop(f"claims {count:,} elements of no size")
+            raise _Stop(f"claims {counted(count, 'element')} of no size")
         elements = []
         for index in range(count):
             elements.append(self.field(slot, f"[{index}]"))
             if self.broken:
                 if elements[-1].type == UNDECODED:
-                    note = _both(note, f"claims {count:,} elements, {index:,} could be read")
+                    note = _both(note, f"claims {counted(count, 'element')}, {index:,} could be read")
                 break
         return Span(name, slot.label, start, self.pos, count, tuple(elements), note, slot)
 
     def _fixed_array(self, slot: Slot, name: str, start: int, count: int, note: str | None) -> Span:
         """Numbers and uuids lie in one span: its value is the list."""
         size = SIZES[slot.type]
-        self._need(count * size, f" for {count:,} elements")
+        self._need(count * size, f" for {counted(count, 'element')}")
         raw = bytes(self.data[self.pos : self.pos + count * size])
         self.pos += len(raw)
         if slot.type == "uuid":
@@ -253,7 +254,7 @@ def decode_error(plan: Plan, data: bytes | memoryview, pos: int = 0) -> DecodeEr
 
 def count_bytes(count: int) -> str:
     """1 byte, 4,096 bytes."""
-    return "1 byte" if count == 1 else f"{count:,} bytes"
+    return counted(count, "byte")
 
 
 def _both(one: str | None, other: str | None) -> str | None:

@@ -15,6 +15,7 @@ from kwire.codec import headers
 from kwire.codec.annotate import annotate
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.span import UNDECODED, Span, fields
+from kwire.counted import counted
 from kwire.errors import UnknownName
 from kwire.schema.model import Message, snake
 
@@ -218,7 +219,7 @@ def _frame(
         (claimed,) = unpack_from(">i", raw)
         size_note = None
         if claimed != len(raw) - 4:
-            size_note = f"the frame has {len(raw) - 4:,} bytes behind its size"
+            size_note = f"the frame has {counted(len(raw) - 4, 'byte')} behind its size"
             quality, note = "truncated" if claimed > len(raw) - 4 else quality, note or size_note
         children.insert(0, Span("message_size", "int32", 0, 4, claimed, (), size_note))
     span = Span(f"{name}{kind.capitalize()} v{version}", "frame", 0, len(raw), None, tuple(children))

@@ -9,6 +9,7 @@ from kwire.codec.annotate import count_bytes
 from kwire.codec.plan import Slot
 from kwire.codec.secrets import Withheld
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
+from kwire.counted import counted
 from kwire.render.lines import Piece, clean, quoted
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
@@ -46,7 +47,7 @@ def _value(span: Span) -> Piece:
     if slot is None and span.type in INNER:
         if span.type != "array" or not isinstance(value, int):
             return "", "dim"
-        return (f"{value:,} element{'s' if value != 1 else ''}" if value else "empty"), "dim"
+        return (counted(value, "element") if value else "empty"), "dim"
     if value is None:
         return "null", "dim"
     if slot and slot.array and not span.name.startswith("["):
@@ -63,7 +64,7 @@ def _array(span: Span, slot: Slot) -> Piece:
         texts = [scalar(item, slot)[0] for item in span.value]
         return "[" + ", ".join(texts) + "]", "value"
     count = span.value if isinstance(span.value, int) else 0
-    return (f"{count:,} element{'s' if count != 1 else ''}" if count else "empty"), "dim"
+    return (counted(count, "element") if count else "empty"), "dim"
 
 
 def scalar(value: object, slot: Slot | None) -> Piece:

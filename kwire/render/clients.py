@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from kwire.analyze.clients import Client, Clients, Secured
+from kwire.counted import counted
 from kwire.render.exchanges import clock
 from kwire.render.lines import Line, clean, flowing, joined, paragraph
 
@@ -30,9 +31,8 @@ def _client(client: Client, width: int) -> list[Line]:
     title: Line = [(name, "title"), (clean(software) if software else "software not said", "value")]
     if client.is_broker:
         title.append(("a broker itself", "note"))
-    plural = "s" if len(client.connections) != 1 else ""
     counts: Line = [
-        (f"{client.exchanges:,} exchanges on {len(client.connections):,} connection{plural}", "dim"),
+        (f"{counted(client.exchanges, 'exchange')} on {counted(len(client.connections), 'connection')}", "dim"),
         (f"{clock(client.first_time)} to {clock(client.last_time)}", "dim"),
     ]
     if client.errors:
@@ -62,18 +62,17 @@ def _mechanisms_first(text: str) -> tuple[bool, str]:
 
 def _secured(found: Secured, width: int) -> list[Line]:
     name = f" as {clean(found.server_name)}" if found.server_name else ""
-    plural = "s" if found.connections != 1 else ""
     title = (f"TLS  {found.address} → {found.broker}{name}", "title")
     encrypted = found.connections - found.refused
     said = f"{encrypted:,} of {found.connections:,} connections" if found.refused and encrypted else ""
-    said = said or f"{found.connections:,} connection{plural}"
+    said = said or counted(found.connections, "connection")
     parts = [title, (f"{said}, encrypted", "dim")] if encrypted else [title, (said, "dim")]
     if found.refused:
         which = f"{found.refused:,}" if encrypted else "each"
         parts.append((f"{which} a ClientHello that got no ServerHello: not encrypted", "error"))
     lines = flowing(parts, width, "  ")
     for text, count in found.alerts.items():
-        lines += paragraph(f"{clean(text)} ({count:,} times)", width, "  ", "error", "    ", breaks=True)
+        lines += paragraph(f"{clean(text)} ({counted(count, 'time')})", width, "  ", "error", "    ", breaks=True)
     return lines
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.counted import counted
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, paragraph
 from kwire.session.pairing import LOST
 from kwire.session.record import error_name
@@ -139,7 +140,8 @@ class ExchangeLines:
         c = self.columns
         client, broker = conversation.ends
         source = client if side == "request" else broker
-        text = f"{skipped.length:,} bytes from {source} skipped at position {skipped.position:,}: {skipped.reason}"
+        size = counted(skipped.length, "byte")
+        text = f"{size} from {source} skipped at position {skipped.position:,}: {skipped.reason}"
         time = f"{self.time(skipped.time):>{c.time}}  "
         first, *others = paragraph(text, self.width - len(time), "", "note") if self.bounded else [[(text, "note")]]
         return [[(time, "offset"), *first], *([(" " * len(time), ""), *line] for line in others)]
@@ -183,7 +185,7 @@ def about_text(about: About) -> str:
         parts.append("txn " + _some([clean(name) for name in about.transactions], 2, " "))
     names = [_topic(name, partitions) for name, partitions in list(about.topics.items())[:TOPICS]]
     if len(about.topics) > TOPICS:
-        names.append(f"+{len(about.topics) - TOPICS} topics")
+        names.append(f"+{counted(len(about.topics) - TOPICS, 'topic')}")
     return " ".join(clean(part) for part in [*parts, *names, *about.words] if part)
 
 

@@ -10,6 +10,7 @@ from kwire.analyze.findings import SEVERITIES, Clock, Finding, lasted
 from kwire.analyze.history import Generation, History
 from kwire.analyze.members import Seat
 from kwire.analyze.teller import Teller, frame, words_of
+from kwire.counted import counted
 from kwire.render.lines import Line, Piece, clean, flowing, joined, paragraph, table
 from kwire.render.timeline import chart_of, timeline_lines
 
@@ -64,7 +65,7 @@ def findings_lines(found: Sequence[tuple[str, Finding]], width: int, everything:
 def _summary(judged: Judged) -> list[Line]:
     worst = [found[0].severity if found else "" for _, _, found in judged]
     errors, warnings = worst.count("error"), worst.count("warning")
-    parts: list[Piece] = [(f"{len(judged):,} group{'s' if len(judged) != 1 else ''}", "title")]
+    parts: list[Piece] = [(counted(len(judged), "group"), "title")]
     if errors:
         parts.append((f"{errors:,} with errors", "error"))
     if warnings:
@@ -112,7 +113,7 @@ def _kind(history: History) -> str:
 
 def _facts(history: History, clock: Clock) -> list[str]:
     """What is known of the group as a whole."""
-    facts = [f"{history.calls:,} exchanges, {clock(history.first)} to {clock(history.last)}"]
+    facts = [f"{counted(history.calls, 'exchange')}, {clock(history.first)} to {clock(history.last)}"]
     if history.coordinators:
         brokers = ", ".join(broker for broker, _ in history.coordinators.most_common(3))
         facts.append(f"coordinator {brokers}")
@@ -125,8 +126,8 @@ def _facts(history: History, clock: Clock) -> list[str]:
     count = sum(history.commits.values())
     if count:
         who = ", ".join(f"{clean(label)} {number:,}" for label, number in history.commits.most_common(3))
-        partitions = f"{len(history.committed):,} partition{'s' if len(history.committed) != 1 else ''}"
-        facts.append(f"{count:,} commit{'s' if count != 1 else ''} of {partitions} ({who})")
+        partitions = counted(len(history.committed), "partition")
+        facts.append(f"{counted(count, 'commit')} of {partitions} ({who})")
     if history.agreed or history.disagreed:
         agreed = f"{history.agreed:,} answers as Kafka's rules have them"
         facts.append(agreed + (f", {history.disagreed:,} not" if history.disagreed else ""))
@@ -213,7 +214,7 @@ def _said(generation: Generation, teller: Teller) -> Iterator[str]:
         parts = ", ".join(f"{label} {count:,}" for label, count in given[:4])
         more = f" and {len(given) - 4:,} more members" if len(given) > 4 else ""
         alone = len(given) == len(generation.members) == 1
-        yield f"{given[0][1]:,} partition{'s' if given[0][1] != 1 else ''}" if alone else f"partitions: {parts}{more}"
+        yield counted(given[0][1], "partition") if alone else f"partitions: {parts}{more}"
     if generation.moved:
         yield _moved(generation)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire.counted import counted
 from kwire.render.exchanges import ExchangeLines
 from kwire.render.lines import Line, clean, flowing, paragraph
 
@@ -17,7 +18,7 @@ def lines_of(conversation: Conversation, width: int, start: int | None) -> list[
     assert found is not None
     verdict, (client, broker) = found.verdict, conversation.ends
     time = f"{ExchangeLines(width, start).time(conversation.connection.first_time):>11}"
-    sizes = f"{found.sizes[found.client]:,} bytes sent, {found.sizes[1 - found.client]:,} got"
+    sizes = f"{counted(found.sizes[found.client], 'byte')} sent, {found.sizes[1 - found.client]:,} got"
     ends = [f"{client} → {broker}"] if len(client + broker) + 16 <= width else [client, f"→ {broker}"]
     parts = [(time, "offset"), *((end, "") for end in ends), (verdict.what, "error"), (sizes, "dim")]
     lines = flowing(parts, width, " " * 13)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from kwire.counted import counted
 from kwire.render.lines import Line, Piece, clean
 
 Row = Sequence[Any]
@@ -17,17 +18,20 @@ DAY = 86_400_000_000_000
 
 
 def result_lines(
-    columns: Sequence[str], kinds: Sequence[str], rows: Sequence[Row], count: int, width: int | None = None
-) -> list[Line]:
+    columns: Sequence[str], kinds: Sequence[str], rows: Sequence[Row], count: int, width: int | None = None,
+    expanded: bool = False,
+) -> list[Line]:  # fmt: skip
     """The first rows of a result that has count of them. kinds: number, time (ns, shown as clock times, UTC) or text.
-    width: None cuts nothing."""
+    width: None cuts nothing. expanded: each row as a block, a line a column, and nothing cut."""
     if list(columns) == PLAN:
         return [[(clean(line), "")] for row in rows for line in str(row[1]).splitlines()]
     cells = _cells(kinds, rows)
     heads = [clean(column) for column in columns]
-    widths = _widths(heads, kinds, cells, width)
-    lines = _blocks(heads, cells, width or 0) if widths is None else _table(heads, kinds, cells, widths)
-    said = f"{count:,} row{'s' if count != 1 else ''}"
+    widths = None if expanded else _widths(heads, kinds, cells, width)
+    lines = (
+        _blocks(heads, cells, None if expanded else width) if widths is None else _table(heads, kinds, cells, widths)
+    )
+    said = counted(count, "row")
     return [*lines, [(said if len(rows) == count else f"the first {len(rows):,} of {said}", "dim")]]
 
 
@@ -113,7 +117,10 @@ def _table(
     return lines
 
 
-def _blocks(heads: Sequence[str], cells: Sequence[Sequence[Piece]], width: int) -> list[Line]:
+def _blocks(heads: Sequence[str], cells: Sequence[Sequence[Piece]], width: int | None) -> list[Line]:
+    """width: None cuts nothing."""
+    if width is None:
+        width = max((len(text) for row in cells for text, _ in row), default=0) + 2 * max(map(len, heads)) + 4
     size = min(max(map(len, heads)), width // 2)
     lines: list[Line] = []
     for number, row in enumerate(cells, 1):

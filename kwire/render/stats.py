@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kwire.analyze.stats import WAITS, Measure, Stats
+from kwire.counted import counted
 from kwire.render.exchanges import USUAL, took
 from kwire.render.lines import Line, Piece, clean, flowing, paragraph
 from kwire.session.record import error_name
@@ -34,7 +35,7 @@ def stats_lines(stats: Stats, width: int, everything: bool = False) -> list[Line
     missing = sum(row.missing for row in stats.connections)
     said += [f"{total.unseen:,} answers cut off before their outcome"] if total.unseen else []
     said += [f"{_bytes(missing)} missing from the capture"] if missing else []
-    lines: list[Line] = [[(f"{total.count:,} exchanges in {seconds:,.1f} s{rate}", "title")]]
+    lines: list[Line] = [[(f"{counted(total.count, 'exchange')} in {seconds:,.1f} s{rate}", "title")]]
     lines += paragraph(" · ".join(said), width, "", "dim")
     waits = False
     for kind, group in stats.groups():
@@ -104,12 +105,12 @@ def _connections(stats: Stats, width: int, everything: bool) -> list[Line]:
     rows: list[list[Line]] = []
     for row in sorted(stats.connections, key=lambda row: row.first_time):
         said = [f"{count:,} {quality}" for quality, count in row.qualities.items() if quality in GRAVE or everything]
-        said += [f"{row.missing:,} bytes missing"] if row.missing else []
-        said += [f"{row.skipped:,} bytes skipped"] if row.skipped else []
+        said += [f"{counted(row.missing, 'byte')} missing"] if row.missing else []
+        said += [f"{counted(row.skipped, 'byte')} skipped"] if row.skipped else []
         said += [row.what] if row.what not in FINE else []
         if said or everything:
-            again = f", {row.repeated:,} bytes repeated" if row.repeated else ""
-            text = ", ".join(said) or f"{row.exchanges:,} exchanges, {row.ending}{again}"
+            again = f", {counted(row.repeated, 'byte')} repeated" if row.repeated else ""
+            text = ", ".join(said) or f"{counted(row.exchanges, 'exchange')}, {row.ending}{again}"
             rows.append(flowing([(f"  {row.name}", ""), (text, "note" if said else "dim")], width, "    "))
     shown = rows if everything else rows[:ROWS]
     lines += [line for found in shown for line in found]

@@ -8,6 +8,7 @@ from typing import Any
 from kwire.analyze.findings import Clock, Finding, lasted
 from kwire.analyze.teller import name
 from kwire.analyze.trace import Consumer, Step
+from kwire.counted import counted
 from kwire.render.groups import STYLES
 from kwire.render.lines import Line, Piece, clean, flowing, paragraph, table
 
@@ -58,7 +59,7 @@ def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
     if step.errors:
         said.append(", ".join(f"{name(code)} {count:,}×" for code, count in step.errors.most_common(3)))
     if step.number == 3 and consumer.rounds > 1:
-        said.append(f"joined {consumer.rounds:,} times")
+        said.append(f"joined {counted(consumer.rounds, 'time')}")
     usual = step.intervals.usual
     if step.number in (5, 7) and usual is not None and step.last:
         said.append(f"every {lasted(usual)}, at most {lasted(step.intervals.longest)}, last at {clock(step.last.time)}")

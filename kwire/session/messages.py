@@ -7,6 +7,7 @@ from struct import error as StructError
 
 from kwire.codec.annotate import decode_error
 from kwire.codec.scan_code import Scan
+from kwire.counted import counted
 from kwire.errors import DecodeError
 from kwire.session.exchange import API_VERSIONS, REFUSED, Message
 from kwire.session.kinds import Kind, Kinds
@@ -155,7 +156,7 @@ def _scan(message: Message, scan: Scan, version: int | None = None) -> None:
         return
     if 0 <= end < len(data):
         message.quality = "trailing"
-        message.note = f"{len(data) - end:,} bytes behind the body"
+        message.note = f"{counted(len(data) - end, 'byte')} behind the body"
     else:
         message.quality, message.note = "malformed", _why(message, pos, version)
 

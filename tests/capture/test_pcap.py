@@ -14,6 +14,7 @@ from scapy.utils import wrpcap
 
 from kwire.capture.packets import Packets
 from kwire.capture.pcap import HEADER, MAX_PACKET, RECORD, PcapReader, find_record
+from kwire.counted import counted
 from kwire.errors import CaptureError
 
 TIME = 1_700_000_000_123_456_789
@@ -95,7 +96,7 @@ def test_the_last_record_may_be_cut_anywhere(make: Any, step: int) -> None:
         kept = size - at(11) - RECORD
         if kept >= 0:
             assert rows == [*expected()[:11], (12, PACKETS[11][0], DATA[11][:kept])]
-            assert reader.notes == [f"packet 12 is cut: the file ends {len(raw) - size} bytes early"]
+            assert reader.notes == [f"packet 12 is cut: the file ends {counted(len(raw) - size, 'byte')} early"]
         else:
             assert rows == expected()[:11]
             behind = f"{kept + RECORD} bytes behind the last one"

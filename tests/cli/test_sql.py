@@ -121,7 +121,7 @@ def test_what_is_wrong_is_said(arguments: list[str], message: str, kwire: Any) -
 def test_nothing_of_kafka(kwire: Any) -> None:
     ran = kwire("sql", "fixtures/captures/tls.pcap", "select count(*) as n from exchanges", "--port", "1")
     assert ran.status == Exit.NOT_KAFKA
-    assert "no Kafka in it" in ran.err
+    assert "no Kafka on port 1; brokers elsewhere in it: 127.0.0.1:9094" in ran.err
 
 
 def test_a_damaged_capture_is_said(tmp_path: Path, kwire: Any) -> None:
@@ -239,12 +239,48 @@ def test_the_prompt_answers(prompt: Terminal, tmp_path: Path) -> None:
     assert "MEMBER_ID_REQUIRED" in prompt.until("kwire> ")
     prompt.type("\\r\n")
     assert "top-topics" in prompt.until("kwire> ")
-    prompt.type("\\x\n")
-    assert "\\q ends" in prompt.until("kwire> ")
     prompt.type("\\q\n")
     assert prompt.end() == 0
     history = (tmp_path / "kwire" / "sql_history").read_text()
     assert "from exchanges group by api order by count desc limit 1;" in history
+
+
+@pytest.mark.parametrize("word", ["help", "\\?", "HELP;", ".help", "\\h"])
+def test_the_prompt_helps_whatever_help_is_called(word: str, prompt: Terminal) -> None:
+    prompt.type(f"{word}\n")
+    assert re.search(r"\\q  quit  exit +the end; Ctrl-D too\n", prompt.until("kwire> "))
+
+
+@pytest.mark.parametrize("word", ["quit", "exit", "quit;", ".exit", "\\q", "select 1,\n\\q"])
+def test_the_prompt_ends_as_people_end_it(word: str, prompt: Terminal) -> None:
+    prompt.type(f"{word}\n")
+    assert prompt.end() == 0
+
+
+def test_the_prompt_knows_commands_of_psql(prompt: Terminal) -> None:
+    prompt.type("\\dt\n")
+    assert "group_events" in prompt.until("kwire> ")
+    prompt.type("\\x\n")
+    assert "rows as blocks" in prompt.until("kwire> ")
+    prompt.type("select 'it' as one, 7 as two;\n")
+    assert "\nrow 1\n  one  it\n  two  7\n1 row\n" in prompt.until("kwire> ")
+    prompt.type("\\x off\n\\timing on\n")
+    assert "rows as a table" in prompt.until("kwire> ")
+    prompt.until("kwire> ")
+    prompt.type("select 1 as help;\n")
+    assert re.search(r"help\n +1\n1 row\n[\d,.]+ ms\n", prompt.until("kwire> "))
+    prompt.type("\\foo\n")
+    assert "no command \\foo; \\? lists them" in prompt.until("kwire> ")
+    prompt.type("select '\n\\q\n' as text;\n")
+    assert "1 row" in prompt.until("kwire> ")
+
+
+def test_the_banner_breaks_between_its_parts(tmp_path: Path) -> None:
+    with closing(Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path), COLUMNS="80")) as terminal:
+        lines = terminal.until("kwire> ").splitlines()[:-1]
+    assert lines == [
+        "statements end with ; · \\d tables · \\d NAME its columns · \\r reports · \\? help", "  \\q ends"
+    ]  # fmt: skip
 
 
 def test_the_prompt_completes(prompt: Terminal) -> None:

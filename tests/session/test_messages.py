@@ -114,7 +114,7 @@ def test_controlled_shutdown_v0_has_no_client_id() -> None:
 def test_bytes_behind_a_body_are_trailing(traffic: Any) -> None:
     frame = traffic.request("AlterUserScramCredentials", 0)
     message = asked(sized(frame[4:] + b"\0"))  # as librdkafka 2.16 sends it
-    assert (message.quality, message.note) == ("trailing", "1 bytes behind the body")
+    assert (message.quality, message.note) == ("trailing", "1 byte behind the body")
     assert message.body() == {"Deletions": [], "Upsertions": []}
 
 

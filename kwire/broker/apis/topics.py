@@ -10,6 +10,7 @@ from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import TOPIC, Value
 from kwire.broker.state import State
 from kwire.broker.words import Body, Request
+from kwire.counted import counted
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
@@ -40,7 +41,7 @@ def _created(item: Body, state: State, dry: bool, twice: bool) -> Body:
         return {**row, "NumPartitions": -1, "ReplicationFactor": -1}
     if not dry:
         cluster.configs.replace(TOPIC, name, values)
-        state.tell("topic", name, f"created with {len(topic.partitions)} partitions")
+        state.tell("topic", name, f"created with {counted(len(topic.partitions), 'partition')}")
     return {
         "Name": name,
         "TopicId": ZERO if dry else topic.id,
