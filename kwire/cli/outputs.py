@@ -22,6 +22,10 @@ ELSEWHERE = frozenset({
     ".avro", ".xlsx", ".xls", ".ods", ".pdf", ".png", ".pcap", ".pcapng", ".gz", ".zst", ".bz2", ".xz", ".zip",
 })  # fmt: skip # endings that promise a form; of others, as of dates and addresses, nobody expects anything
 FORCE = "kwire.force"
+raw_option = click.option(
+    "--raw", is_flag=True,
+    help="In CSV, texts as they are: also control characters, and what a spreadsheet takes for a formula.",
+)  # fmt: skip
 
 
 class _File(click.Path):

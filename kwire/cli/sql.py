@@ -25,7 +25,7 @@ from kwire.cli.captures import (
     open_captures,
     processes,
 )
-from kwire.cli.outputs import form_of, output_option
+from kwire.cli.outputs import form_of, output_option, raw_option
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -51,12 +51,13 @@ SHOWN = 100  # rows of a table on a terminal
 @click.option(
     "--rows", type=click.IntRange(0), metavar="N", help="At most N rows of a table; 0 all, as a pipe gets them anyway."
 )
+@raw_option
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @jobs_option
 @connection_options
 def command(
     words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Output | None,
-    rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
+    raw: bool, rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality and
     bodies are tables, as kwire table --columns describes them. The SQL is DuckDB's.
@@ -91,7 +92,7 @@ def command(
     if result is not None:
         if output is not None and "bodies" in session.loaded:
             output.private = True
-        _write(result, form, output, rows)
+        _write(result, form, output, rows, raw)
     return Exit.OK if reading is None else conclude(reading, exchanges > 0, False)
 
 
@@ -147,7 +148,7 @@ def _list(report: str | None) -> int:
     return Exit.OK
 
 
-def _write(result: Result, form: str, output: Output | None, rows: int | None) -> None:
+def _write(result: Result, form: str, output: Output | None, rows: int | None, raw: bool) -> None:
     if form in BINARY:
         with output or nullcontext(sys.stdout.buffer) as binary:
             result.write(binary, form)
@@ -158,7 +159,7 @@ def _write(result: Result, form: str, output: Output | None, rows: int | None) -
         elif form == "json":
             _json(result, file)
         elif form == "csv":
-            _csv(result, file)
+            _csv(result, file, raw)
         else:
             _markdown(result, file)
 
@@ -208,9 +209,9 @@ def _finite(value: Any) -> Any:
     return {key: _finite(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _csv(result: Result, file: IO[str]) -> None:
+def _csv(result: Result, file: IO[str], raw: bool) -> None:
     from kwire.render.jsonform import to_jsonable
-    from kwire.render.lines import clean
+    from kwire.wire.visible import cell
 
     def text(value: Any) -> Any:
         value = to_jsonable(value)
@@ -218,10 +219,10 @@ def _csv(result: Result, file: IO[str]) -> None:
             value = json.dumps(value, ensure_ascii=False)
         elif isinstance(value, bool):
             value = str(value).lower()
-        return clean(value) if isinstance(value, str) and file.isatty() else value
+        return cell(value) if isinstance(value, str) and not raw else value
 
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(result.columns)
+    writer.writerow(map(text, result.columns))
     writer.writerows([text(value) for value in row] for row in result.rows())
 
 

@@ -19,7 +19,7 @@ from kwire.cli.captures import (
     open_captures,
     processes,
 )
-from kwire.cli.outputs import ELSEWHERE, inputs
+from kwire.cli.outputs import ELSEWHERE, inputs, raw_option
 from kwire.errors import Exit, OutputError
 
 if TYPE_CHECKING:
@@ -49,11 +49,12 @@ if TYPE_CHECKING:
 @click.option("--bodies", is_flag=True, help="The table bodies too: every body as JSON.")
 @jobs_option
 @click.option("--columns", "listing", is_flag=True, help="The tables and their columns, and no files.")
+@raw_option
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @connection_options
 def command(
     paths: tuple[str, ...], folder: Path | None, chosen: str | None, form: str, bodies: bool, jobs: int | None,
-    listing: bool, show_secrets: bool, bounds: Bounds,
+    listing: bool, raw: bool, show_secrets: bool, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
     connections, quality. A file has its name only when it is whole."""
@@ -71,6 +72,7 @@ def command(
     need("pyarrow", command="kwire table")
     fewer_collections()
     there = open_captures(paths)
+    form = "raw csv" if raw and form == "csv" else form
     return _write(there, folder, names, form, limits, processes(there, jobs), texts)
 
 

@@ -10,6 +10,8 @@ import re
 import textwrap
 from collections.abc import Iterable
 
+from kwire.wire.visible import clean as clean
+
 PROSE = 36  # columns that prose needs
 MOST_NAMES = 10_000  # that a Shortener keeps apart
 Piece = tuple[str, str]
@@ -35,21 +37,6 @@ STYLES = {
     "c3": "green",
     "c4": "blue",
 }
-
-
-def clean(text: str) -> str:
-    """Text from the wire, made safe to show: controls, escapes, bidirectional marks and the like are spelled."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _spelled(char) for char in text)
-
-
-def _spelled(char: str) -> str:
-    code = ord(char)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, kept by surrogateescape
-        return f"\\x{code - 0xDC00:02x}"
-    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char)
-    return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
 
 
 def quoted(text: str) -> str:

@@ -4,6 +4,7 @@ room beside each other. Also as markdown."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ LEAST = 10  # columns that a text keeps, at least
 GAP = 2
 PLAN = ["explain_key", "explain_value"]  # what DuckDB calls the columns of EXPLAIN
 DAY = 86_400_000_000_000
+LIVELY = re.compile(r"[<>&\[\]`*@#~!\\]|://|www\.", re.IGNORECASE)  # what Markdown makes something of
 
 
 def result_lines(
@@ -49,7 +51,15 @@ def texts(kinds: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _escaped(text: str) -> str:
-    return clean(text).replace("|", "\\|")
+    """A cell's text. What HTML, links or marks could be read from is code, in which nothing is one of these."""
+    shown = clean(text)
+    lively = LIVELY.search(shown)
+    shown = shown.replace("|", "\\|")
+    if not lively:
+        return shown
+    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
+    pad = " " if "`" in (shown[0], shown[-1]) or shown.strip() != shown else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
 
 
 def _cells(kinds: Sequence[str], rows: Sequence[Row]) -> list[list[Piece]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP = 1 << 17  # rows of a Parquet row group
-SUFFIXES = {"parquet": "parquet", "arrow": "arrow", "csv": "csv"}
+SUFFIXES = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "raw csv": "csv"}
 Opener = Callable[[Any, Any], Any]  # of a path or a binary file, and a schema
 PRIVATE = ("bodies",)  # tables that hold what packets do
 
@@ -109,13 +110,19 @@ def _csv(path: Any, schema: pa.Schema) -> Any:
     return _Csv(path, schema)
 
 
-class _Csv:
-    """CSV has no lists: they are written as JSON."""
+def _raw_csv(path: Any, schema: pa.Schema) -> Any:
+    return _Csv(path, schema, raw=True)
 
-    def __init__(self, path: Any, schema: pa.Schema) -> None:
+
+class _Csv:
+    """CSV has no lists: they are written as JSON. raw: texts as they are; otherwise spreadsheets and terminals are safe
+    from them."""
+
+    def __init__(self, path: Any, schema: pa.Schema, raw: bool = False) -> None:
         import pyarrow as pa
         import pyarrow.csv
 
+        self._raw = raw
         fields = [pa.field(field.name, pa.string() if _nested(field.type) else field.type) for field in schema]
         self._schema = pa.schema(fields)
         self._writer = pyarrow.csv.CSVWriter(path, self._schema)
@@ -130,6 +137,8 @@ class _Csv:
             if _nested(column.type):
                 texts = [None if value is None else json.dumps(value) for value in column.to_pylist()]
                 columns.append(pa.array(texts, pa.string()))
+            elif pa.types.is_string(column.type) and not self._raw:
+                columns.append(_cells(column))
             else:
                 columns.append(column)
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
@@ -138,10 +147,23 @@ class _Csv:
         self._writer.close()
 
 
+def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts as visible.cell() has them; most need nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from kwire.wire.visible import FORMULAS, cell
+
+    odd = pc.match_substring_regex(column, f"[^ -~]|^[{re.escape(FORMULAS)}]")
+    if not pc.any(odd).as_py():
+        return column
+    return pa.chunked_array([pa.array([text and cell(text) for text in column.to_pylist()], pa.string())])
+
+
 def _nested(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_nested(kind))
 
 
-OPENERS: dict[str, Opener] = {"parquet": _parquet, "arrow": _arrow, "csv": _csv}
+OPENERS: dict[str, Opener] = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "raw csv": _raw_csv}

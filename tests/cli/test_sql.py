@@ -53,6 +53,18 @@ def test_csv(kwire: Any) -> None:
     assert list(csv.reader(io.StringIO(text))) == [["x", "y", "z", "l"], ["a,b", "", "true", "[1, 2]"]]
 
 
+HARM = "select '=1+1' as \"@x\", chr(27) || '[31m' as y, -1 as n, chr(9) || '=1' as t"
+
+
+def test_csv_holds_no_formulas_and_no_controls_unless_it_is_raw(kwire: Any, tmp_path: Path) -> None:
+    safe = "'@x,y,n,t\n'=1+1,\\x1b[31m,-1,\\t=1\n"
+    assert kwire("sql", CLASSIC, HARM, "--format", "csv").text == safe
+    assert kwire("sql", CLASSIC, HARM, "--format", "csv", "--raw").text == "@x,y,n,t\n=1+1,\x1b[31m,-1,\t=1\n"
+    target = tmp_path / "x.csv"
+    kwire("sql", CLASSIC, HARM, "-o", str(target))
+    assert target.read_text() == safe
+
+
 def test_markdown(kwire: Any) -> None:
     text = kwire("sql", CLASSIC, "select 'a|b' as x, 1 as n", "--format", "markdown").text
     assert text == "| x | n |\n| --- | ---: |\n| a\\|b | 1 |\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kwire.render.lines import plain
 from kwire.render.results import markdown, result_lines
 
@@ -45,5 +47,24 @@ def test_what_is_left_out_is_counted() -> None:
     assert plain(result_lines(["a"], ["number"], [(1,)], 1234)[-1]) == "the first 1 of 1,234 rows"
 
 
-def test_markdown_escapes() -> None:
-    assert list(markdown(["a"], [["x\n|"]], ["a"])) == ["| a |", "| ---: |", "| x\\n\\| |"]
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain_text", "plain_text"),
+        ("a|b", "a\\|b"),
+        ("x\n|", "`x\\n\\|`"),
+        ("a\\|b", "`a\\\\|b`"),
+        ("<script>alert(1)</script>", "`<script>alert(1)</script>`"),
+        ("[click](http://evil)", "`[click](http://evil)`"),
+        ("see http://evil", "`see http://evil`"),
+        ("WWW.evil.example", "`WWW.evil.example`"),
+        ("me@evil.example", "`me@evil.example`"),
+        ("&lt;b&gt;", "`&lt;b&gt;`"),
+        ("billing*", "`billing*`"),
+        ("`<b>`", "`` `<b>` ``"),
+        ("a``<b>", "```a``<b>```"),
+        ("", ""),
+    ],
+)
+def test_markdown_holds_no_html_and_no_links(text: str, shown: str) -> None:
+    assert list(markdown([text], [[text]], [text])) == [f"| {shown} |", "| ---: |", f"| {shown} |"]

@@ -29,7 +29,7 @@ from kwire.tables.writer import OPENERS, Files
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 CAPTURE = CAPTURES / "txn.pcap.gz"
-forms = pytest.mark.parametrize("form", OPENERS)
+forms = pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
 each = pytest.mark.parametrize("name", COLUMNS)
 
 
@@ -229,3 +229,25 @@ def test_a_table_without_rows_is_a_file_with_columns(form: str, tmp_path: Path) 
     else:
         read = pq.read_table(path) if form == "parquet" else pa.ipc.open_file(path).read_all()
         assert (read.schema, read.num_rows) == (SCHEMAS["clients"], 0)
+
+
+# ---------------------------------------------------------------- texts that mean harm
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("csv", ["'=cmd|' /C calc'!A0", "a\\x1b[31m", "plain", None]),
+        ("raw csv", ["=cmd|' /C calc'!A0", "a\x1b[31m", "plain", None]),
+    ],
+)
+def test_csv_holds_no_formulas_unless_it_is_raw(form: str, shown: list[str | None], tmp_path: Path) -> None:
+    texts = ["=cmd|' /C calc'!A0", "a\x1b[31m", "plain", None]
+    rows = [dict.fromkeys(SCHEMAS["messages"].names) | {"client_id": text, "correlation_id": -1} for text in texts]
+    files = Files(tmp_path, ["messages"], form)
+    files.write("messages", pa.RecordBatch.from_pylist(rows, SCHEMAS["messages"]))
+    files.close()
+    options = pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
+    read = pa.csv.read_csv(tmp_path / "messages.csv", convert_options=options)
+    assert read["client_id"].to_pylist() == shown
+    assert read["correlation_id"].to_pylist() == [-1] * 4
