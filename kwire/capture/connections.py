@@ -46,6 +46,7 @@ class Connection:
     fins: int = 0  # a bit for each side
     finished: bool = False
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
+    tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
 
     @property
     def closed(self) -> bool:
@@ -115,6 +116,8 @@ class Connections:
             else:
                 continue  # a last FIN or RST of a connection that is over
             touched[id(connection)] = connection
+            if segments.tunnels and not connection.tunnel:
+                connection.tunnel = segments.tunnels.get(key, "")
             if len(self._open) > MOST_OPEN:
                 for over in self._trim():
                     touched.pop(id(over), None)

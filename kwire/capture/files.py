@@ -9,6 +9,7 @@ from pathlib import Path
 from kwire.capture import pcap, pcapng
 from kwire.capture.packets import Packets
 from kwire.capture.source import Source
+from kwire.counted import counted
 from kwire.errors import CaptureError
 
 
@@ -80,6 +81,11 @@ def _reader(head: bytes, name: str) -> pcap.PcapReader | pcapng.PcapngReader:
     raise CaptureError(name, f"neither pcap nor pcapng: it begins with {head[:4].hex(' ')}{what}{hint}")
 
 
-def unread_links(counts: dict[int, int]) -> list[str]:
-    """What to say of packets whose link type is not read."""
-    return [f"{count:,} packets of link type {link}, which is not read" for link, count in counts.items()]
+def packet_notes(counts: dict[str, int]) -> list[str]:
+    """What to say of packets, how many there are by what there is to say (ip.Network.counts)."""
+    return [f"{counted(count, 'packet')} {what}" for what, count in counts.items()]
+
+
+def note_kind(note: str) -> str:
+    """Whether a note on packets or connections says that something was not read, or through which tunnel it came."""
+    return "tunnel" if " came through " in note else "not read"

@@ -12,6 +12,7 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.capture.damage import Damage, stretches_of
 from kwire.capture.packets import Packets
 from kwire.counted import counted
 from kwire.errors import CaptureError
@@ -27,7 +28,6 @@ MAX_PACKET = 1 << 22  # bytes; a record that claims more is damage
 CHAIN = 4  # record headers in a row that make a place believable
 AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before a place behind damage is believed
 USUAL = 1 << 18  # bytes; what capturing programs keep of a packet at most
-STRETCH = 1 << 16  # bytes searched at a time
 WEEK = 7 * 86400
 
 
@@ -41,13 +41,18 @@ class PcapReader:
         _, _, _, _, snaplen, link = Struct(self.order + "HHiIII").unpack_from(head, 4)
         self.link = link & 0xFFFF
         self.snaplen = snaplen
-        self.notes: list[str] = []
         self.secrets: list[bytes] = []
         self.dropped = 0
+        self._damage = Damage()
         self._number = 1
         self._pos = 0  # in the capture, of the window's first byte
         self._header = True
         self._seconds = 0  # about when the last packets were captured
+
+    @property
+    def notes(self) -> list[str]:
+        """What is damaged or cut, and where."""
+        return self._damage.notes
 
     def go_to(self, pos: int) -> None:
         """What is read next begins there, behind the header."""
@@ -85,12 +90,12 @@ class PcapReader:
                     return starts, pos, False
                 append(pos)
                 early = counted(following - end, "byte")
-                self.notes.append(f"packet {self._number + len(starts) - 1:,} is cut: the file ends {early} early")
+                self._damage.say(f"packet {self._number + len(starts) - 1:,} is cut: the file ends {early} early")
                 return starts, end, True
             append(pos)
             pos = following
         if final and 0 < end - pos < RECORD:
-            self.notes.append(f"the file ends in the middle of a packet header, {end - pos} bytes behind the last one")
+            self._damage.say(f"the file ends in the middle of a packet header, {end - pos} bytes behind the last one")
             pos = end
         return starts, pos, False
 
@@ -119,7 +124,7 @@ class PcapReader:
         found = find_record(view, pos + 1, self.order, self._seconds)
         following = len(view) - RECORD + 1 if found is None else found
         following = max(following, pos + 1)
-        self.notes.append(f"damaged at byte {self._pos + pos:,}: {counted(following - pos, 'byte')} skipped")
+        self._damage.skip(self._pos + pos, following - pos)
         return following
 
 
@@ -133,7 +138,8 @@ def find_record(view: memoryview, pos: int, order: str, seconds: int, chain: int
         return None
     words = np.ndarray((len(view) - 3,), order + "u4", view, strides=(1,))
     header = Struct(order + "IIII").unpack_from
-    for start in (start for low in range(pos, pos + n, STRETCH) for start in _plausible(words, low, pos + n, seconds)):
+    stretches = (_plausible(words, low, high, seconds) for low, high in stretches_of(pos, pos + n))
+    for start in (start for found in stretches for start in found):
         here, first = start, header(view, start)[0]
         for _ in range(chain):
             if here > len(view) - RECORD:
@@ -147,9 +153,9 @@ def find_record(view: memoryview, pos: int, order: str, seconds: int, chain: int
     return None
 
 
-def _plausible(words: NDArray[np.uint32], low: int, end: int, seconds: int) -> list[int]:
-    """Where in the next stretch a record header may be."""
-    at = np.arange(low, min(low + STRETCH, end))
+def _plausible(words: NDArray[np.uint32], low: int, high: int, seconds: int) -> list[int]:
+    """Where between low and high a record header may be."""
+    at = np.arange(low, high)
     captured, length = words[at + 8], words[at + 12]
     fine = (captured <= length) & (captured >= 14) & (captured <= USUAL) & (length < MAX_PACKET)
     fine &= words[at + 4] < 1_000_000_000

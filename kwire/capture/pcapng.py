@@ -1,7 +1,8 @@
 """pcapng files: sections of blocks; interfaces with their link type and clock, packets in three forms, statistics.
 
 Blocks of unknown types are skipped; sections may differ in byte order; decryption secrets are kept aside (IETF
-draft-ietf-opsawg-pcapng, sections 3 and 4).
+draft-ietf-opsawg-pcapng, sections 3 and 4). All packets of a window become columns at once, also where interfaces and
+sections begin between them: each packet knows which interfaces its section had described before it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from struct import unpack_from
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kwire.capture.damage import Damage, stretches_of
 from kwire.capture.packets import UNKNOWN_LINK, Ints, Packets
-from kwire.counted import counted
 from kwire.errors import CaptureError
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -22,8 +24,10 @@ BYTE_ORDER = 0x1A2B3C4D
 LEAST = {SECTION: 28, INTERFACE: 20, STATISTICS: 24, SECRETS: 20}  # bytes of a block without options
 MAX_BLOCK = 1 << 26
 AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before blocks behind damage are given up
-STRETCH = 1 << 16  # bytes searched at a time
 MAX_OFFSET = 1 << 33  # seconds; ns of more do not fit into 64 bits
+MOST_INTERFACES = 1 << 16  # of a section
+MOST_SECRETS = 32 << 20  # bytes of key logs
+SECRET_COST = 100  # bytes that an empty one takes
 TLS_KEY_LOG = 0x544C534B
 IF_NAME, IF_RESOLUTION, IF_OFFSET, ISB_DROPPED, ISB_OS_DROPPED = 2, 9, 14, 5, 7
 
@@ -33,9 +37,26 @@ class Interface(NamedTuple):
 
     link: int
     snaplen: int
-    name: str
     resolution: int
     offset: int
+
+
+class Described(NamedTuple):
+    """What holds from a packet of the window on: where its section's interfaces begin among all of the window, how many
+    are described, and the section's byte order."""
+
+    packet: int
+    first: int
+    interfaces: int
+    order: str
+
+
+class Blocks(NamedTuple):
+    """The packet blocks of a window: where they begin, their types, and what was described when."""
+
+    at: list[int]
+    kind: list[int]
+    described: list[Described]
 
 
 class PcapngReader:
@@ -46,10 +67,12 @@ class PcapngReader:
     def __init__(self, name: str) -> None:
         self.plain = True
         self.name = name
-        self.notes: list[str] = []
         self.secrets: list[bytes] = []
         self.dropped = 0
-        self._interfaces: list[Interface] = []
+        self._damage = Damage()
+        self._interfaces: list[Interface] = []  # of the section, and in a window of those before it
+        self._first = 0  # among them, of the section
+        self._secret_bytes = 0
         self._drops: dict[int, int] = {}  # by interface
         self._dropped = 0  # in the sections before
         self._order = "<"
@@ -57,6 +80,11 @@ class PcapngReader:
         self._pos = 0
         self._time = 0
         self._begun = False  # with packets
+
+    @property
+    def notes(self) -> list[str]:
+        """What is damaged or cut, and where."""
+        return self._damage.notes
 
     @property
     def order(self) -> str:
@@ -74,19 +102,24 @@ class PcapngReader:
 
     def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
         """The packets of the window. final: no more bytes will come."""
-        found: list[Packets] = []
-        used = self._walk(view, final, found)
+        blocks = Blocks([], [], [self._now(0)])
+        used = self._walk(view, final, blocks)
+        packets = [self._packets(view, blocks)] if blocks.at else []
+        del self._interfaces[: self._first]
+        self._first = 0
         self._pos += used
         self.dropped = self._dropped + sum(self._drops.values())
-        return iter(found), used
+        return iter(packets), used
 
-    def _walk(self, view: memoryview, final: bool, found: list[Packets]) -> int:
+    def _now(self, packet: int) -> Described:
+        return Described(packet, self._first, len(self._interfaces) - self._first, self._order)
+
+    def _walk(self, view: memoryview, final: bool, blocks: Blocks) -> int:
+        """How many bytes of the window whole blocks take."""
         pos, end, order = 0, len(view), self._order
-        blocks: list[tuple[int, int]] = []
         while end - pos >= 12:
             kind, length = unpack_from(order + "II", view, pos)
             if kind == SECTION:
-                self._flush(view, blocks, found)
                 marked = _section_order(view, pos)
                 if marked is None and self._pos + pos == 0:
                     raise CaptureError(self.name, "the section at byte 0 has no byte-order magic")
@@ -95,23 +128,21 @@ class PcapngReader:
             if length < 12 or length % 4 or length > MAX_BLOCK:
                 if not final and end - pos < AHEAD:
                     break
-                self._flush(view, blocks, found)
                 pos = self._resync(view, pos, final)
                 continue
             if pos + length > end:
                 break
             if kind in (PACKET, SIMPLE, OLD_PACKET):
-                blocks.append((pos, kind))
-            elif kind in (SECTION, INTERFACE):
-                self.plain &= not (self._begun or blocks)
-                self._flush(view, blocks, found)
-                self._describe(view, pos, kind, length)
+                blocks.at.append(pos)
+                blocks.kind.append(kind)
             else:
                 self._describe(view, pos, kind, length)
+                if kind in (SECTION, INTERFACE):
+                    self.plain &= not (self._begun or blocks.at)
+                    blocks.described.append(self._now(len(blocks.at)))
             pos += length
-        self._flush(view, blocks, found)
         if final and pos < end:
-            self.notes.append(f"the file ends in the middle of a block, which begins at byte {self._pos + pos:,}")
+            self._damage.say(f"the file ends in the middle of a block, which begins at byte {self._pos + pos:,}")
             pos = end
         return pos
 
@@ -119,31 +150,43 @@ class PcapngReader:
         """Everything but packets."""
         order = self._order
         if length < LEAST.get(kind, 0):
-            self.notes.append(f"the block at byte {self._pos + pos:,} is too short")
+            self._damage.say(f"the block at byte {self._pos + pos:,} is too short")
         elif kind == SECTION:
-            self._interfaces = []
+            self._first = len(self._interfaces)
             self._dropped += sum(self._drops.values())
             self._drops = {}
         elif kind == INTERFACE:
-            link, _, snaplen = unpack_from(order + "HHI", view, pos + 8)
-            options = dict(self._options(view, pos + 16, pos + length - 4))
-            seconds = options.get(IF_OFFSET, b"")
-            offset = int(unpack_from(order + "q", seconds)[0]) if len(seconds) == 8 else 0
-            self._interfaces.append(
-                Interface(
-                    link, snaplen, options.get(IF_NAME, b"").decode("utf-8", "replace"),
-                    (options.get(IF_RESOLUTION) or b"\x06")[0], offset if abs(offset) < MAX_OFFSET else 0,
-                )
-            )  # fmt: skip
+            self._interface(view, pos, length)
         elif kind == STATISTICS:
             options = dict(self._options(view, pos + 20, pos + length - 4))
             counts = [options[code] for code in (ISB_DROPPED, ISB_OS_DROPPED) if len(options.get(code, b"")) == 8]
             (interface,) = unpack_from(order + "I", view, pos + 8)
-            self._drops[interface] = sum(unpack_from(order + "Q", count)[0] for count in counts)
+            if len(self._drops) < MOST_INTERFACES or interface in self._drops:
+                self._drops[interface] = sum(unpack_from(order + "Q", count)[0] for count in counts)
         elif kind == SECRETS:
             secret, size = unpack_from(order + "II", view, pos + 8)
             if secret == TLS_KEY_LOG:
-                self.secrets.append(bytes(view[pos + 16 : pos + min(16 + size, length - 4)]))
+                self._secret(bytes(view[pos + 16 : pos + min(16 + size, length - 4)]))
+
+    def _interface(self, view: memoryview, pos: int, length: int) -> None:
+        if len(self._interfaces) - self._first >= MOST_INTERFACES:
+            self._damage.say(f"the interface at byte {self._pos + pos:,} is not read: over {MOST_INTERFACES:,}")
+            return
+        order = self._order
+        link, _, snaplen = unpack_from(order + "HHI", view, pos + 8)
+        options = dict(self._options(view, pos + 16, pos + length - 4))
+        seconds = options.get(IF_OFFSET, b"")
+        offset = int(unpack_from(order + "q", seconds)[0]) if len(seconds) == 8 else 0
+        resolution = (options.get(IF_RESOLUTION) or b"\x06")[0]
+        self._interfaces.append(Interface(link, snaplen, resolution, offset if abs(offset) < MAX_OFFSET else 0))
+
+    def _secret(self, secret: bytes) -> None:
+        """Keeps a key log."""
+        if self._secret_bytes + len(secret) + SECRET_COST > MOST_SECRETS:
+            self._damage.say(f"TLS keys of {len(secret):,} bytes are left out: over {MOST_SECRETS >> 20} MiB of them")
+            return
+        self._secret_bytes += len(secret) + SECRET_COST
+        self.secrets.append(secret)
 
     def _options(self, view: memoryview, pos: int, end: int) -> Iterator[tuple[int, bytes]]:
         while pos + 4 <= end:
@@ -153,57 +196,57 @@ class PcapngReader:
             yield code, bytes(view[pos + 4 : pos + 4 + size])
             pos += 4 + (size + 3 & ~3)
 
-    def _flush(self, view: memoryview, blocks: list[tuple[int, int]], found: list[Packets]) -> None:
-        """Makes columns of the packet blocks seen so far."""
-        if not blocks:
-            return
-        rows = np.array(blocks, np.int64)
-        blocks.clear()
-        at, kind = rows[:, 0], rows[:, 1]
-        words = np.ndarray((len(view) - 3,), self._order + "u4", view, strides=(1,))
-        last = len(words) - 1
+    def _packets(self, view: memoryview, blocks: Blocks) -> Packets:
+        """The window's packets as columns."""
+        at, kind = np.array(blocks.at, np.int64), np.array(blocks.kind, np.int64)
+        described = [known for known, after in zip(blocks.described, blocks.described[1:], strict=False)
+                     if known.packet < after.packet] + blocks.described[-1:]  # fmt: skip
+        since = np.array([known.packet for known in described])
+        counts = np.diff(since, append=len(at))
+        first = np.repeat([known.first for known in described], counts)
+        interfaces = np.repeat([known.interfaces for known in described], counts)
+        orders = [known.order for known in described]
+        big = np.repeat([order == ">" for order in orders], counts) if len(set(orders)) == 2 else None
+        words = _views(view, 4, big, orders[0])
 
         def word(offset: int) -> Ints:
-            got: Ints = words[np.minimum(at + offset, last)].astype(np.int64)
-            return got
+            return _pick(words, at + offset, big)
 
         size, interface, start = word(4), word(8), at + 28
         captured, length = word(20), word(24)
         units = word(12).astype(np.uint64) << np.uint64(32) | word(16).astype(np.uint64)
-        if (kind == OLD_PACKET).any():  # its interface is a 16-bit number, a count of drops behind it
-            half = np.ndarray((len(view) - 1,), self._order + "u2", view, strides=(1,))
-            interface = np.where(kind == OLD_PACKET, half[at + 8], interface)
-        simple = kind == SIMPLE
+        old, simple = kind == OLD_PACKET, kind == SIMPLE
+        if old.any():  # its interface is a 16-bit number, a count of drops behind it
+            half = _pick(_views(view, 2, big, orders[0]), at + 8, big)
+            interface = np.where(old, half, interface)
         self._begun = True
         self.plain &= bool((kind == PACKET).all())
+        table = np.array([*self._interfaces, (UNKNOWN_LINK, 0, -1, 0)], np.int64).T
         if simple.any():
             interface, length = np.where(simple, 0, interface), np.where(simple, word(8), length)
             start = np.where(simple, at + 12, start)
-            snaplen = self._interfaces[0].snaplen if self._interfaces else 0
-            room = np.minimum(size - 16, snaplen or 1 << 30)
+            snaplen = np.where(interfaces > 0, table[1][first], 0)
+            room = np.minimum(size - 16, np.where(snaplen > 0, snaplen, 1 << 30))
             captured = np.where(simple, np.minimum(length, room), captured)
         captured = np.minimum(captured, np.maximum(at + size - 4 - start, 0))  # a block's own length is the bound
-        time = self._times(interface, units, simple)
-        links = np.array([known.link for known in self._interfaces] or [UNKNOWN_LINK], np.int64)
-        known = interface < len(self._interfaces)
-        link = np.where(known, links[np.where(known, interface, 0)], UNKNOWN_LINK)
+        row = np.where(interface < interfaces, first + interface, table.shape[1] - 1)
+        time = self._times(units, table[2][row], table[3][row], simple)
         number = np.arange(self._number, self._number + len(at), dtype=np.int64)
         self._number += len(at)
-        found.append(Packets(view, number, time, start, captured, np.maximum(length, captured), link))
+        return Packets(view, number, time, start, captured, np.maximum(length, captured), table[0][row])
 
-    def _times(self, interface: Ints, units: np.ndarray, simple: np.ndarray) -> Ints:
-        """ns since the epoch; a simple packet has no time of its own and gets that of the packet before it."""
+    def _times(self, units: NDArray[np.uint64], resolution: Ints, offset: Ints, simple: NDArray[np.bool_]) -> Ints:
+        """ns since the epoch, 0 of an interface that is not known (resolution -1); a simple packet has no time of its
+        own and gets that of the packet before it."""
         out = np.zeros(len(units), np.int64)
-        for index, known in enumerate(self._interfaces):
-            mine = interface == index
-            if mine.any():
-                out[mine] = _nanoseconds(units[mine], known.resolution) + known.offset * 1_000_000_000
+        for one in np.unique(resolution[resolution >= 0]).tolist():
+            mine = resolution == one
+            out[mine] = _nanoseconds(units[mine], one) + offset[mine] * 1_000_000_000
         if simple.any():
             out[simple] = 0
             places = np.maximum.accumulate(np.where(simple, -1, np.arange(len(out))))
             out = np.where(places >= 0, out[np.maximum(places, 0)], self._time)
-        if len(out):
-            self._time = int(out[-1])
+        self._time = int(out[-1])
         return out
 
     def _resync(self, view: memoryview, pos: int, final: bool) -> int:
@@ -211,15 +254,31 @@ class PcapngReader:
         none."""
         rest = len(view) - pos
         following = len(view) if final else pos + rest // 4 * 4  # blocks begin at multiples of four bytes
-        for low in range(pos, len(view) - 12, STRETCH):
-            words = np.frombuffer(view, self._order + "u4", min(STRETCH, len(view) - low) // 4, low)
+        for low, high in stretches_of(pos, len(view) - 12):
+            words = np.frombuffer(view, self._order + "u4", (high - low + 3) // 4, low)
             places = (low + 4 * np.flatnonzero((words == PACKET) | (words == SECTION))).tolist()
             found = next((here for here in places if here > pos and _whole(view, here, self._order)), None)
             if found is not None:
                 following = found
                 break
-        self.notes.append(f"damaged at byte {self._pos + pos:,}: {counted(following - pos, 'byte')} skipped")
+        self._damage.skip(self._pos + pos, following - pos)
         return following
+
+
+def _views(
+    view: memoryview, width: int, big: NDArray[np.bool_] | None, order: str
+) -> list[NDArray[np.unsignedinteger]]:
+    """Numbers of width bytes at every offset of the window, in its byte order; little-endian, then big-endian where
+    there are both."""
+    orders = order if big is None else "<>"
+    return [np.ndarray((len(view) - width + 1,), f"{order}u{width}", view, strides=(1,)) for order in orders]
+
+
+def _pick(views: list[NDArray[np.unsignedinteger]], offsets: Ints, big: NDArray[np.bool_] | None) -> Ints:
+    """The numbers at the offsets; what a block is too short for is cut off later."""
+    offsets = np.minimum(offsets, len(views[0]) - 1)
+    found = views[0][offsets] if big is None else np.where(big, views[1][offsets], views[0][offsets])
+    return found.astype(np.int64)
 
 
 def _section_order(view: memoryview, pos: int) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kwire.capture.files import unread_links
+from kwire.capture.files import packet_notes
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.tcp import Chosen, Segments, read_segments
@@ -28,8 +28,8 @@ class Segmenter:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be read."""
-        return unread_links(self._network.unread)
+        """What could not be read, and what came through tunnels."""
+        return packet_notes(self._network.counts)
 
     def read(self, packets: Packets) -> Block:
         """The segments of the chosen connections."""
@@ -42,4 +42,5 @@ class Segmenter:
 
     def _segments(self, packets: Packets) -> Segments:
         data = Columns(packets.buffer)
-        return read_segments(packets, self._network.read(packets, data), data, self._chosen)
+        found = self._network.read(packets, data)
+        return read_segments(packets, found, data, self._chosen, self._network.paths.texts)

@@ -7,7 +7,8 @@ segments at once; a hash that two flows share is noticed, and then they are told
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ class Segments:
 
     number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
     bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the latest
-    time of the block that these were chosen from, where they are not all of it.
+    time of the block that these were chosen from, where they are not all of it. tunnels: what flows came through, of
+    those that came through any.
     """
 
     buffer: memoryview
@@ -44,13 +46,17 @@ class Segments:
     flow: NDArray[np.intp]
     keys: list[Key]
     now: int | None = None
+    tunnels: dict[Key, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.number)
 
 
-def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Chosen) -> Segments:
-    """The block's segments, without those that say nothing but how far the other side has read."""
+def read_segments(
+    packets: Packets, found: Datagrams, data: Columns, chosen: Chosen, paths: Sequence[str] = ()
+) -> Segments:
+    """The block's segments, without those that say nothing but how far the other side has read. paths: what the numbers
+    of tunnels mean."""
     start = found.start
     fields = data.records(HEAD, start)
     source_port, target_port = fields["source"].astype(np.int64), fields["target"].astype(np.int64)
@@ -71,8 +77,17 @@ def read_segments(packets: Packets, found: Datagrams, data: Columns, chosen: Cho
     )  # fmt: skip
     return Segments(
         packets.buffer, packets.number[rows], packets.time[rows], fields["seq"][keep].astype(np.int64), flags[keep],
-        payload, have, length, flow, keys,
+        payload, have, length, flow, keys, None, _tunnels(found.tunnel[keep], flow, keys, paths),
     )  # fmt: skip
+
+
+def _tunnels(tunnel: Ints, flow: NDArray[np.intp], keys: list[Key], paths: Sequence[str]) -> dict[Key, str]:
+    """What each flow's first segment in a tunnel came through."""
+    rows = np.flatnonzero(tunnel)
+    if not len(rows) or not paths:
+        return {}
+    flows, first = np.unique(flow[rows], return_index=True)
+    return {keys[which]: paths[path] for which, path in zip(flows.tolist(), tunnel[rows[first]].tolist(), strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Chain:
 
     last: int
     stitch: Stitch
-    unread: dict[int, int] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
     point: str | None = None
 
 

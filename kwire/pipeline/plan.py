@@ -146,7 +146,7 @@ def _stitched(
         flat = [made for surveys in chain for made in surveys]
         out.packets += sum(made.packets for made in flat)
         out.tasks += [task_of(made, fixes) for made, fixes in zip(flat, stitching.out.fixes, strict=True) if fixes]
-        unread: dict[int, int] = {}
+        unread: dict[str, int] = {}
         for surveys in chain:
             of_file(builder, surveys, unread)
         of_chain(builder, stitching.reader, unread)

@@ -126,7 +126,7 @@ class _Reading:
         self.run()
         cut = self._cut
         out.begin, out.reached, out.odd, out.packets = cut.begin, cut.reached, cut.odd, cut.packets
-        out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._network.unread
+        out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._network.counts
         if self._network.pending and not cut.split.whole:
             out.odd = out.odd or "a datagram is cut by its splits"
         for key, tracks in self._pairs.items():

@@ -45,7 +45,7 @@ class Survey:
     notes: list[str] = field(default_factory=list)
     drops: dict[int, int] = field(default_factory=dict)
     dropped: int = 0
-    unread: dict[int, int] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     residue: list[Residue] = field(default_factory=list)

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from kwire.capture.files import Capture, open_capture
+from kwire.capture.files import Capture, note_kind, open_capture
 from kwire.capture.packets import Packets
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
@@ -117,10 +117,10 @@ class Reading:
 
     @property
     def remarks(self) -> list[tuple[str, str, str]]:
-        """What was damaged, not read or dropped: the capture, which of these, and what there is to say."""
+        """What was damaged, not read, dropped, or came through a tunnel: the capture, which of these, what to say."""
         found = [(capture.name, "damaged", note) for capture in self.captures for note in capture.notes]
         unread = [*self.unread, *((reader.name, note) for reader in self.readers for note in reader.notes)]
-        found += [(name, "not read", note) for name, note in dict.fromkeys(unread)]
+        found += [(name, note_kind(note), note) for name, note in dict.fromkeys(unread)]
         found += [
             (capture.name, "dropped", f"{capture.dropped:,} packets were dropped while capturing")
             for capture in self.captures

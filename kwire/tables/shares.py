@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.capture.segmenter import Block
-from kwire.capture.tcp import Segments
+from kwire.capture.tcp import Key, Segments
 from kwire.tables.slots import Piece, Place, Slot
 
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length", "flow")
@@ -16,12 +16,13 @@ COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length", "flow")
 
 class Left(NamedTuple):
     """What lies in a slot: a block's packets and times, and of its segments the places of the buffer, the columns and
-    the keys."""
+    the keys; beside it, which flows came through tunnels."""
 
     packets: int
     first_time: int
     last_time: int
     places: list[list[Place]]
+    tunnels: list[dict[Key, str]]
 
 
 def leave(slot: Slot, block: Block) -> Left:
@@ -30,15 +31,17 @@ def leave(slot: Slot, block: Block) -> Left:
     places = slot.write(pieces)
     step = len(COLUMNS) + 2
     groups = [places[low : low + step] for low in range(0, len(places), step)]
-    return Left(block.packets, block.first_time, block.last_time, groups)
+    tunnels = [segments.tunnels for segments in block.segments]
+    return Left(block.packets, block.first_time, block.last_time, groups, tunnels)
 
 
 def take(slot: Slot, left: Left, number: int, of: int) -> Block:
     """The block with the segments of the connections that fall to this one of so many workers, as long as nobody writes
     into the slot."""
-    return Block(
-        left.packets, left.first_time, left.last_time, [_taken(slot, places, number, of) for places in left.places]
-    )
+    segments = [
+        _taken(slot, places, tunnels, number, of) for places, tunnels in zip(left.places, left.tunnels, strict=True)
+    ]
+    return Block(left.packets, left.first_time, left.last_time, segments)
 
 
 def _pieces(segments: Segments) -> list[Piece]:
@@ -46,7 +49,7 @@ def _pieces(segments: Segments) -> list[Piece]:
     return [segments.buffer, *columns, np.array(segments.keys, np.uint64).tobytes()]
 
 
-def _taken(slot: Slot, places: list[Place], number: int, of: int) -> Segments:
+def _taken(slot: Slot, places: list[Place], tunnels: dict[Key, str], number: int, of: int) -> Segments:
     buffer, *columns, last = (slot.look(place) for place in places)
     values = dict(zip(COLUMNS, (np.frombuffer(column, np.int64) for column in columns), strict=True))
     keys = np.frombuffer(last, np.uint64).reshape(-1, 6)
@@ -55,7 +58,7 @@ def _taken(slot: Slot, places: list[Place], number: int, of: int) -> Segments:
     chosen = {name: column[rows] for name, column in values.items()}
     chosen["flow"] = (np.cumsum(mine) - 1)[chosen["flow"]]
     now = int(values["time"].max()) if len(values["time"]) else None
-    return Segments(buffer, **chosen, keys=[tuple(key) for key in keys[mine].tolist()], now=now)
+    return Segments(buffer, **chosen, keys=[tuple(key) for key in keys[mine].tolist()], now=now, tunnels=tunnels)
 
 
 def _workers(keys: NDArray[np.uint64], of: int) -> NDArray[np.uint64]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kwire.capture import source
 from kwire.capture.connections import Connection, Connections
-from kwire.capture.files import Capture, open_capture, unread_links
+from kwire.capture.files import Capture, note_kind, open_capture, packet_notes
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns
 from kwire.capture.save import PcapngWriter
@@ -179,9 +179,9 @@ def test_a_cut_compressed_capture_gives_what_it_has_and_says_so(
 
 
 def test_links_that_are_not_read_are_told() -> None:
-    assert unread_links({105: 1200, 0xFFFF: 1}) == [
-        "1,200 packets of link type 105, which is not read", "1 packets of link type 65535, which is not read",
-    ]  # fmt: skip
+    said = packet_notes({"of link type 105, which is not read": 1200, "came through VXLAN": 1})
+    assert said == ["1,200 packets of link type 105, which is not read", "1 packet came through VXLAN"]
+    assert [note_kind(note) for note in said] == ["not read", "tunnel"]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,8 @@ from scapy.layers.inet6 import (
 )
 from scapy.layers.ipsec import AH
 
-from kwire.capture.ip import MAX_PENDING, Network, address_text
+from kwire.capture.fragments import MAX_PENDING
+from kwire.capture.ip import Network, address_text
 from kwire.capture.packets import Columns, Packets
 
 BODY = bytes(range(200))
@@ -152,7 +153,7 @@ def test_ipv6_extension_headers_of_scapy_are_gone_over(make: Any, packet: Any) -
     network = Network()
     (found,) = payloads(make.block([raw]), network)
     assert found[:16] + found[18:] == segment[:16] + segment[18:]  # all but the checksum
-    assert network.pending == {}
+    assert network.pending == 0
     head = len(raw) - len(found)
     for snaplen in range(len(raw)):
         cut = payloads(make.block([raw], snaplen=snaplen), Network())
@@ -169,7 +170,7 @@ def test_ipv4_fragments_come_in_any_order(make: Any, order: tuple[int, ...]) -> 
     parts, network = pieces(make, 48, 96, 160), Network()
     assert payloads(make.block([parts[index] for index in order]), network) == []
     assert whole(network) == [(4, BODY)]
-    assert (network.pending, network.totals, network.take_whole()) == ({}, {}, None)
+    assert (network.pending, network.take_whole()) == (0, None)
 
 
 def test_ipv6_fragments_come_in_any_order_and_over_blocks(make: Any) -> None:
@@ -221,7 +222,7 @@ def test_an_incomplete_datagram_is_never_given(make: Any, lost: int) -> None:
     parts, network = pieces(make, 48, 96), Network()
     del parts[lost]
     payloads(make.block(parts), network)
-    assert (network.take_whole(), len(network.pending)) == (None, 1)
+    assert (network.take_whole(), network.pending) == (None, 1)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 95, 96, 103])
@@ -255,7 +256,7 @@ def test_only_so_many_datagrams_wait_for_fragments(make: Any) -> None:
     network = Network()
     block = make.block([make.ip4(BODY[:96], ident=ident, fragment=MORE) for ident in range(MAX_PENDING + 50)])
     payloads(block, network)
-    assert len(network.pending) == MAX_PENDING
+    assert network.pending == MAX_PENDING
     ends = [make.ip4(BODY[96:], ident=ident, fragment=12) for ident in (MAX_PENDING + 49, 3)]
     payloads(make.block(ends), network)
     assert [data for _, data in whole(network)] == [BODY]

@@ -21,7 +21,7 @@ MACS = bytes(12)
 def offset(make: Any, packet: bytes, link: int) -> int:
     """Of IP in the packet; -1 for none."""
     block = make.block([packet], link)
-    (found,) = network_offsets(block, Columns(block.buffer)).tolist()
+    (found,) = network_offsets(block, Columns(block.buffer))[0].tolist()
     return -1 if found < 0 else found - int(block.start[0])
 
 
@@ -88,6 +88,6 @@ def test_packets_of_several_links_stand_side_by_side(make: Any) -> None:
     mixed = Packets(
         block.buffer, block.number, block.time, block.start, block.captured, block.length, np.array(list(heads))
     )
-    found = network_offsets(mixed, Columns(mixed.buffer)).tolist()
+    found = network_offsets(mixed, Columns(mixed.buffer))[0].tolist()
     starts = mixed.start.tolist()
     assert found == [starts[0] + 14, starts[1], -1, starts[3] + 4, starts[4] + 20]

@@ -13,6 +13,8 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcapng
 
+from kwire.capture import pcapng
+from kwire.capture.damage import MOST_NOTES
 from kwire.capture.packets import UNKNOWN_LINK
 from kwire.capture.pcapng import TLS_KEY_LOG, PcapngReader
 from kwire.errors import CaptureError
@@ -300,3 +302,50 @@ def test_scapy_writes_what_is_read(tmp_path: Path) -> None:
         (number + 1, 1_700_000_000_000_000_000 + number * 125_000_000, 1, bytes(one))
         for number, one in enumerate(packets)
     ]
+
+
+@pytest.mark.parametrize("step", [1 << 30, 90, 1])
+def test_interfaces_and_sections_between_packets_hold_from_there_on(step: int) -> None:
+    random_ = random.Random(7)
+    raw, rows, order = b"", list[Row](), "<"
+    known: list[tuple[int, int]] = []
+    for _ in range(300):
+        kind = random_.randrange(6) if raw else 0
+        if kind == 0:
+            order = random_.choice("<>")
+            raw, known = raw + section(order), []
+        elif kind == 1:
+            link, unit = random_.choice((1, 101, 113)), random_.choice((9, 6, 3))
+            raw, known = raw + interface(link, order, unit), [*known, (link, 10 ** (9 - unit))]
+        else:
+            number, data = random_.randrange(4), random_.choice(DATA)
+            raw += packet(data, 1000 + len(rows), number, order)
+            link, unit = known[number] if number < len(known) else (UNKNOWN_LINK, 0)
+            rows.append((len(rows) + 1, (1000 + len(rows)) * unit, link, data))
+    found, reader = read(raw, step)
+    assert (found, reader.notes, reader.plain) == (rows, [], False)
+
+
+def test_only_so_many_interfaces_and_drops_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pcapng, "MOST_INTERFACES", 2)
+    raw = section() + b"".join(interface(link) + statistics(link, 1) for link in (1, 101, 113)) + packet(b"x", 5, 1)
+    rows, reader = read(raw + packet(b"y", 5, 2) + statistics(101, 4))
+    assert [row[2] for row in rows] == [101, UNKNOWN_LINK]
+    assert reader.notes == [
+        f"the interface at byte {len(section()) + 2 * len(interface() + statistics(1, 1))} is not read: over 2"
+    ]
+    assert reader.dropped == 5
+
+
+def test_key_logs_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pcapng, "MOST_SECRETS", 2 * pcapng.SECRET_COST + 8)
+    _, reader = read(section() + secret(b"keys") * 3 + interface())
+    assert reader.secrets == [b"keys"] * 2
+    assert reader.notes == ["TLS keys of 4 bytes are left out: over 0 MiB of them"]
+
+
+def test_damage_everywhere_is_said_up_to_a_bound() -> None:
+    raw = section() + interface() + (bytes(12) + packet(DATA[0])) * 3000
+    rows, reader = read(raw)
+    assert (len(rows), len(reader.notes)) == (3000, MOST_NOTES + 1)
+    assert reader.notes[-1] == "2,000 more places damaged, 24,000 bytes skipped there"

@@ -1,0 +1,50 @@
+"""Damage in a capture: notes of it, so many in words and the rest counted, so that they never fill the memory; and the
+stretches in which the next good place is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwire.counted import counted
+
+MOST_NOTES = 1000  # kept in words
+STRETCH = 1 << 8, 1 << 16  # bytes searched at a time: few at first, since the next good place is usually near
+
+
+class Damage:
+    """say() adds a note, skip() one about bytes that were skipped; notes gives them as text."""
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+        self._unsaid = 0
+        self._skipped = 0  # bytes that the unsaid ones tell of
+
+    def __bool__(self) -> bool:
+        return bool(self._said)
+
+    def say(self, note: str, skipped: int = 0) -> None:
+        if len(self._said) < MOST_NOTES:
+            self._said.append(note)
+        else:
+            self._unsaid += 1
+            self._skipped += skipped
+
+    def skip(self, pos: int, length: int) -> None:
+        """length bytes from pos on make no sense."""
+        self.say(f"damaged at byte {pos:,}: {counted(length, 'byte')} skipped", length)
+
+    @property
+    def notes(self) -> list[str]:
+        """In the order in which they were found."""
+        if not self._unsaid:
+            return list(self._said)
+        skipped = f", {counted(self._skipped, 'byte')} skipped there" if self._skipped else ""
+        return [*self._said, f"{counted(self._unsaid, 'more place')} damaged{skipped}"]
+
+
+def stretches_of(pos: int, end: int) -> Iterator[tuple[int, int]]:
+    """The bytes from pos to end in growing stretches: a search costs no more than in proportion to how far it goes."""
+    size, most = STRETCH
+    while pos < end:
+        yield pos, min(pos + size, end)
+        pos, size = pos + size, min(2 * size, most)

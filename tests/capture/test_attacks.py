@@ -1,0 +1,53 @@
+"""Captures that mean harm cost what their size says: twice the size takes no more than about twice the work."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attacks.capture import ATTACKS
+
+SCALE = 0.02
+STEADY = 20_000  # calls that any run takes more or less of, as the first use of something is seen or not
+CALLS_A_BYTE = 120.0  # each is a tenth of a microsecond to one
+MENDED = sorted({*ATTACKS} - {"overlaps in midstream", "orphans", "orphans everywhere", "damaged joins"})
+
+
+def work(run: Callable[[], Any]) -> int:
+    """How many functions are called, of Python and C: what time would tell, and the same on every machine."""
+    calls = 0
+
+    def count(_frame: object, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    gc.collect()
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_work_grows_with_the_input_and_no_faster(name: str, tmp_path: Path, kwire: Any) -> None:
+    once, twice = (ATTACKS[name](folder, scale) for folder, scale in folders(tmp_path))
+    size = Path(once[-1]).stat().st_size
+    kwire(*once)  # what is loaded at the first use
+    first = work(lambda: kwire(*once))
+    second = work(lambda: kwire(*twice))
+    assert second <= 2.4 * first + STEADY
+    if not once[-1].endswith(".zst"):
+        assert first <= CALLS_A_BYTE * size + 100_000
+
+
+def folders(path: Path) -> list[tuple[Path, float]]:
+    out = [(path / "once", SCALE), (path / "twice", 2 * SCALE)]
+    for folder, _ in out:
+        folder.mkdir()
+    return out
