@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.capture.places import reference
+
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
@@ -18,20 +20,26 @@ SECOND = 1_000_000_000
 
 
 class Reference(NamedTuple):
-    """A frame of a capture. packet: the number of the packet with its first byte, as kwire decode --frame takes it;
-    time: ns since the epoch."""
+    """A frame of a capture. packet: the number of the packet with its first byte, in that capture; time: ns since the
+    epoch; several: whether it is one of several captures. str() is as kwire decode --frame takes it."""
 
     capture: str
     packet: int
     time: int
     connection: str
     message: str
+    several: bool = False
 
     @classmethod
     def of(cls, message: Message) -> Reference:
         """Where a message stands."""
         conversation = message.conversation
-        return cls(conversation.capture, message.packet, message.time, conversation.name, message.name)
+        capture, packet = conversation.places.of(message.packet)
+        several = conversation.places.several
+        return cls(capture or conversation.capture, packet, message.time, conversation.name, message.name, several)
+
+    def __str__(self) -> str:
+        return reference(self.capture, self.packet, self.several)
 
     def row(self) -> dict[str, Any]:
         """As JSON shows it."""

@@ -123,7 +123,7 @@ class Member:
         """As "JoinGroup, frame 9": where its timeouts stand."""
         if self.said is None:
             return ""
-        return f"{self.said.message.partition('Request')[0]}, frame {self.said.packet}"
+        return f"{self.said.message.partition('Request')[0]}, frame {self.said}"
 
     @property
     def deadline(self) -> int | None:

@@ -274,7 +274,7 @@ class Teller:
             return None
         verb = "heartbeats" if problem.call.key == HEARTBEAT else problem.call.api
         what = f"{problem.label}: told at {self.clock(problem.time)} that the group rebalances (frame "
-        what += f"{problem.call.proof.packet}), and has not joined since"
+        what += f"{problem.call.proof}), and has not joined since"
         what += f" ({problem.repeats:,} more {verb} were told the same)" if problem.repeats else ""
         advice = "It joins at its next poll: the application is busy. All others wait for it."
         return Finding("warning", what, (problem.call.proof,), advice, self.subject, problem.time)
@@ -370,7 +370,7 @@ def frame(ref: Reference) -> str:
     for ending, said in (("Request", ""), ("Response", " answer")):
         if what.endswith(ending):
             what = what.removesuffix(ending) + said
-    return f"frame {ref.packet}" if "Heartbeat" in what or what == "OffsetCommit" else f"{what}, frame {ref.packet}"
+    return f"frame {ref}" if "Heartbeat" in what or what == "OffsetCommit" else f"{what}, frame {ref}"
 
 
 def session_of(member: Member) -> str:

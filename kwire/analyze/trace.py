@@ -204,18 +204,18 @@ def verdict(consumer: Consumer, end: int, clock: Clock) -> Finding:
         if step.since and step.last_wrong is not None and _stuck(consumer, step):
             return _repeats(step, clock, subject)
     if consumer.left is not None:
-        what = f"left its group at {clock(consumer.left.time)} (frame {consumer.left.packet})"
+        what = f"left its group at {clock(consumer.left.time)} (frame {consumer.left})"
         return Finding("note", what, (consumer.left,), "", subject, consumer.left.time)
     fetch = consumer.steps[6]
     if consumer.fetches and fetch.last is not None:
         final = max((step.last for step in consumer.steps if step.last), key=lambda ref: ref.time)
         if consumer.groups and end - final.time > LONG:
-            what = f"says nothing since {clock(final.time)} (frame {final.packet}), for {lasted(end - final.time)}"
+            what = f"says nothing since {clock(final.time)} (frame {final}), for {lasted(end - final.time)}"
             advice = "It is stopped, paused or cut off, or ended without leaving: kwire groups says what became of it."
             return Finding("warning", what, (final,), advice, subject, final.time)
         quiet = end - fetch.last.time
         if quiet > SLOW_POLL:
-            what = f"has not fetched for {lasted(quiet)}, since {clock(fetch.last.time)} (frame {fetch.last.packet})"
+            what = f"has not fetched for {lasted(quiet)}, since {clock(fetch.last.time)} (frame {fetch.last})"
             advice = "It does not poll, has nothing assigned, or is paused."
             return Finding("warning", what, (fetch.last,), advice, subject, fetch.last.time)
         since = f", records since {clock(consumer.records.time)}" if consumer.records else ", no records so far"
@@ -236,7 +236,7 @@ def _waits(step: Step, end: int, clock: Clock, subject: str) -> Finding:
     assert step.pending is not None
     whom = {3: " for the other members", 4: " for the leader's assignment"}.get(step.number, "")
     what = f"waits in step {step.number}, {step.name}: {step.pending_api} of {clock(step.pending.time)} (frame "
-    what += f"{step.pending.packet}) has no answer after {lasted(end - step.pending.time)}"
+    what += f"{step.pending}) has no answer after {lasted(end - step.pending.time)}"
     advice = f"It waits{whom}: kwire groups says who is missing." if whom else "The broker does not answer: look there."
     return Finding("warning", what, (step.pending,), advice, subject, step.pending.time)
 
@@ -254,7 +254,7 @@ def _repeats(step: Step, clock: Clock, subject: str) -> Finding:
         what += f" {counted(step.since, 'time')} from {clock(first.time)} to {clock(step.last_wrong.time)}"
     else:
         what += f" at {clock(step.last_wrong.time)}"
-    what += f" (frame {step.last_wrong.packet})"
+    what += f" (frame {step.last_wrong})"
     evidence = (first,) if first == step.last_wrong else (first, step.last_wrong)
     advice = f"kwire explain {name(step.last_error)} says what it means."
     return Finding("error", what, evidence, advice, subject, first.time)

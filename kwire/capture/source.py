@@ -35,6 +35,7 @@ class Source:
     """
 
     def __init__(self, path: str | Path, *, follow: bool = False, window: int = WINDOW) -> None:
+        self.path = path
         self.name = "stdin" if str(path) == "-" else Path(path).name
         self.ended = False
         self.problem: str | None = None

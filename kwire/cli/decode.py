@@ -11,6 +11,7 @@ import click
 
 from kwire.cli.literals import NAMES
 from kwire.cli.options import Name, Version, library, schema_option
+from kwire.cli.references import Packet, PacketReference
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
 @click.option(
     "--as",
     "as_name",
@@ -49,10 +50,12 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 )
 @click.option(
     "--frame",
-    "packet",
-    type=click.IntRange(1),
+    "packets",
+    type=Packet(),
     metavar="N",
-    help="FILE is a capture: the frames in its packet N, which is Wireshark's frame number.",
+    multiple=True,
+    help="The frames in packet N of FILE, a capture; N is Wireshark's frame number. Of several captures FILE:N; "
+    "repeatable.",
 )
 @click.option("--connection", metavar="TEXT", help="FILE is a capture: frames of the connection whose name holds this.")
 @click.option(
@@ -63,9 +66,10 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 )
 @schema_option
 def command(
-    file: Any, as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...], full: bool,
-    notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
-    scram_password: str | None, packet: int | None, connection: str | None, index: int | None, schema: Path | None,
+    files: tuple[Any, ...], as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...],
+    full: bool, notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
+    scram_password: str | None, packets: tuple[PacketReference, ...], connection: str | None, index: int | None,
+    schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
 
@@ -76,12 +80,14 @@ def command(
     from kwire.cli.literals import to_bytes
     from kwire.codec.identify import identify, identify_as
 
-    if index is not None and connection is None and packet is None:
+    if index is not None and connection is None and not packets:
         raise click.UsageError("--index counts the frames of a connection; --connection says of which")
-    if packet is not None or connection is not None:
+    if packets or connection is not None:
         views = Views(output, full, notes, elements or 0, inner, show_secrets)
-        path = getattr(file, "name", "-") if file is not sys.stdin.buffer else "-"
-        return _captured("-" if path == "<stdin>" else path, packet, connection, index, views, paths, library(schema))
+        return _captured([_path(file) for file in files], packets, connection, index, views, paths, library(schema))
+    if len(files) > 1:
+        raise click.UsageError("one FILE; of several captures --frame FILE:N or --connection says what to decode")
+    file = files[0] if files else sys.stdin.buffer
     if version is not None and as_name is None:
         raise click.UsageError("-v says the version of what --as names")
     if file.isatty():
@@ -123,20 +129,25 @@ class Views(NamedTuple):
     show_secrets: bool
 
 
+def _path(file: Any) -> str:
+    """An opened file's path, - for stdin."""
+    name = str(getattr(file, "name", "-"))
+    return "-" if name == "<stdin>" or file is sys.stdin.buffer else name
+
+
 def _captured(
-    path: str, packet: int | None, connection: str | None, index: int | None, views: Views, paths: tuple[str, ...],
-    chosen: Library,
+    captures: list[str], packets: tuple[PacketReference, ...], connection: str | None, index: int | None, views: Views,
+    paths: tuple[str, ...], chosen: Library,
 ) -> int:  # fmt: skip
-    """The frames of a capture that are in a packet, or have a number on a connection."""
+    """The frames of captures that are in packets, or have a number on a connection."""
     from kwire.cli.frames import captured_items, document, frames_of
     from kwire.cli.output import show, width
     from kwire.render.bodies import Bodies
     from kwire.render.exchange_diagrams import message_lines
     from kwire.render.jsonform import dumps
 
-    reading, found = frames_of(path, packet, connection, index, chosen)
+    reading, found, missing = frames_of(captures, packets, connection, index, chosen)
     messages = [message for message, _ in found]
-    items, data = captured_items(messages)
     if views.output == "text" and not paths:
         start = min(reader.first_time or 0 for reader in reading.readers)
         lines: list[Line] = []
@@ -148,13 +159,17 @@ def _captured(
         bodies = Bodies(views.show_secrets, views.inner)
         for message, exchange in found:
             print(dumps(document(message, exchange, bodies.json(message))))
-    else:
+    items, data = captured_items(messages)
+    if paths or views.output not in ("text", "json"):
         shown = [(item, _opened(item, data[item.start : item.end], views.show_secrets)) for item in items]
         if paths:
             return _fields(shown, paths)
         _show(shown, data, views.output, views.full, views.notes, views.elements, views.inner)
+    sys.stdout.flush()
+    for said in missing:
+        print(f"kwire: {said}", file=sys.stderr)
     logins = all(message.token for message in messages)  # opaque, but of a conversation that is Kafka's
-    return Exit.OK if logins else _status(items, 0)
+    return Exit.USAGE if missing else Exit.OK if logins else _status(items, 0)
 
 
 def _check_scram(items: list[Item], password: str) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kwire.capture.places import reference
+from kwire.cli.references import PacketReference, captures_of, settled
 from kwire.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -14,49 +17,64 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message
     from kwire.session.reading import Reading
 
+    Found = tuple[Message, Exchange]
+
 
 def frames_of(
-    path: str, packet: int | None, connection: str | None, index: int | None, chosen: Library
-) -> tuple[Reading, list[tuple[Message, Exchange]]]:
-    """The frames of a packet, or those of a connection, in the order of time; index: only number N of each stream.
+    paths: Sequence[str], wanted: Sequence[PacketReference], connection: str | None, index: int | None, chosen: Library
+) -> tuple[Reading, list[Found], list[str]]:
+    """The frames in packets, or those of a connection, in the order of time; index: only number N of each stream. And
+    what to say of packets in which there is none.
 
-    Raises CaptureError when there are none, with the nearest that there are."""
+    Raises CaptureError when there are none at all, with the nearest that there are."""
     from kwire.session.reader import Settings
     from kwire.session.reading import Reading
 
-    reading = Reading([path], Settings(library=chosen))
-    found: list[tuple[Message, Exchange]] = []
-    packets: list[int] = []
+    reading = Reading(captures_of(paths, wanted), Settings(library=chosen), tracking=True)
+    wanted = settled(wanted, reading.names)
+    packets = {tuple(one) for one in wanted}
+    found: list[Found] = []
+    begins: list[tuple[str, int]] = []
+    met: set[tuple[str, int]] = set()
     names: set[str] = set()
     for exchange in reading.exchanges():
         for message in (exchange.request, exchange.response):
             if message is None or (connection is not None and connection not in exchange.conversation.name):
                 continue
             names.add(exchange.conversation.name)
-            packets.append(message.packet)
-            in_packet = packet is None or any(number == packet for number in _packets(message))
-            if in_packet and (index is None or message.index == index):
+            places = exchange.conversation.places
+            begins.append(places.of(message.packet))
+            inside = {places.of(number) for number in _packets(message)} & packets if packets else ()
+            if (inside or not packets) and (index is None or message.index == index):
                 found.append((message, exchange))
+                met.update(inside)
+    first = str(reading.paths[0])
+    begins = sorted(set(begins))
+    several = len(reading.paths) > 1
+    missing = [_nearest(one, connection, begins, several) for one in wanted if tuple(one) not in met]
+    if not found and missing:
+        raise CaptureError(first if not several else "captures", "; ".join(missing))
     if not found:
-        raise CaptureError(path, _nearest(packet, connection, index, sorted(set(packets))))
-    if packet is None and len(names) > 1:
+        where = f" on a connection whose name holds {connection}"
+        raise CaptureError(first, f"no frame{where}" + (f" is number {index} of its stream" if begins else ""))
+    if not packets and len(names) > 1:
         more = ", …" if len(names) > 4 else ""
-        raise CaptureError(path, f"{len(names)} connections hold {connection}: {', '.join(sorted(names)[:4])}{more}")
-    return reading, sorted(found, key=lambda pair: (pair[0].time, pair[0].kind))
+        raise CaptureError(first, f"{len(names)} connections hold {connection}: {', '.join(sorted(names)[:4])}{more}")
+    return reading, sorted(found, key=lambda pair: (pair[0].time, pair[0].kind)), missing
 
 
 def _packets(message: Message) -> list[int]:
     return [number for _, number in message.marks] or [message.packet, message.last_packet]
 
 
-def _nearest(packet: int | None, connection: str | None, index: int | None, packets: list[int]) -> str:
+def _nearest(wanted: PacketReference, connection: str | None, begins: list[tuple[str, int]], several: bool) -> str:
     where = f" on a connection whose name holds {connection}" if connection else ""
+    packets = [number for file, number in begins if file == wanted.file]
     if not packets:
-        return f"no frame{where}"
-    if packet is None:
-        return f"no frame{where} is number {index} of its stream"
-    at = bisect_left(packets, packet)
-    near = " and ".join(str(number) for number in packets[max(at - 1, 0) : at + 1])
+        return f"no frame{where}" + (f" in {wanted.file}" if several else "")
+    at = bisect_left(packets, wanted.number)
+    near = " and ".join(reference(wanted.file, number, several) for number in packets[max(at - 1, 0) : at + 1])
+    packet = reference(wanted.file, wanted.number, several)
     return f"no Kafka frame in packet {packet}{where}; the nearest begin in {near}"
 
 
@@ -64,19 +82,22 @@ def document(message: Message, exchange: Exchange, body: str) -> dict[str, Any]:
     """The message record, with the packets and the body."""
     from kwire.session.record import row
 
-    packets = list(dict.fromkeys(_packets(message)))
+    places = message.conversation.places
+    packets = [places.text(number) if places.several else number for number in dict.fromkeys(_packets(message))]
     return {**row(message, exchange), "packets": packets, "body": json.loads(body)}
 
 
 def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:
     """The frames as kwire decode shows those of a file, and their bytes in a row."""
     from kwire.codec.identify import Item
+    from kwire.render.topic_names import named
 
     items, pos = [], 0
     for message in messages:
         kind, frame = message.api, message.frame()
         definition = kind.message(message.kind) if kind else None
         end = pos + len(message.data)
-        items.append(Item(pos, end, frame.span, definition, frame, sure=message.quality != "inferred"))
+        span = named(frame.span, message.conversation.topics.name)
+        items.append(Item(pos, end, span, definition, frame, sure=message.quality != "inferred"))
         pos = end
     return items, b"".join(message.data for message in messages)

@@ -10,6 +10,7 @@ from kwire.codec.secrets import conceal, may_hold_secrets
 from kwire.codec.span import Span, fields, opened
 from kwire.payloads.open import open_payloads
 from kwire.render.jsonform import to_jsonable
+from kwire.render.topic_names import named
 
 if TYPE_CHECKING:
     from kwire.schema.model import Message as Definition
@@ -60,6 +61,8 @@ def shown_span(message: Message, show_secrets: bool) -> Span:
     definition = kind.message(message.kind) if kind else None
     if definition is not None:
         span = open_payloads(span, message.data, definition.name)
+    if kind is not None:
+        span = named(span, message.conversation.topics.name)
     return span if show_secrets else conceal(span, definition)
 
 

@@ -23,6 +23,7 @@ LONG = 16  # pairs a line where bytes stand beneath their row
 NARROW = 72  # columns below which there is no room for packets
 SHORT = 40  # characters of a section's label
 IDS = ("PartitionIndex", "Partition", "NodeId", "BrokerId", "ApiKey")  # numbers that tell elements apart
+TOPIC = "TopicId"  # which tells elements apart by the name that is beside it
 ELIDED = ""  # the type of the row that stands for elements left out
 HEADS = ("off", "field", "type", "value", "bytes")
 
@@ -227,6 +228,8 @@ def _label(struct: Span) -> str:
         if isinstance(child.value, str) and child.value and not isinstance(child.value, Withheld):
             text = quoted(child.value[: SHORT + 1])[1:-1]  # with escapes spelled it is longer
             return f'"{text}"' if len(text) <= SHORT else f'"{text[: SHORT - 1]}…"'
+        if child.name == TOPIC and child.text:
+            return f'"{clean(child.text)[:SHORT]}"'
         if child.name in IDS and isinstance(child.value, int):
             return f"{child.name} {child.value}"
     return ""

@@ -36,9 +36,10 @@ def message_lines(
     parts = [(clean(message.name), "title"), (count_bytes(len(message.data)), "dim")]
     if message.correlation_id is not None:
         parts.append((f"correlation id {message.correlation_id}", "dim"))
-    packets = f"packet {message.packet}"
+    places = message.conversation.places
+    packets = f"packet {clean(places.text(message.packet))}"
     if message.last_packet != message.packet:
-        packets = f"packets {message.packet} to {message.last_packet}"
+        packets = f"{packets.replace('packet', 'packets', 1)} to {clean(places.text(message.last_packet))}"
     parts += [(packets, "dim"), (ExchangeLines(width, start).time(message.time), "dim")]
     ends = f"{source} → {target}"
     parts += [(part, "dim") for part in ([ends] if len(ends) + 2 <= width else [source, f"→ {target}"])]
@@ -53,7 +54,8 @@ def message_lines(
         lines.append([(f"{count_bytes(len(message.data) - 4)} withheld (--show-secrets)", "note")])
         return lines
     span = shown_span(message, show_secrets)
-    options = Options(width, full, notes, elements, packets=message.marks)
+    marks = tuple((offset, places.of(number)[1]) for offset, number in message.marks)
+    options = Options(width, full, notes, elements, packets=marks)
     return lines + diagram(span, message.data, options)
 
 

@@ -44,7 +44,7 @@ def findings_lines(found: Sequence[tuple[str, Finding]], width: int, everything:
     for name, finding in ordered[:most]:
         about = f"{clean(name)}  " if several else ""
         style = STYLES[finding.severity]
-        numbers = ", ".join(str(number) for number in dict.fromkeys(ref.packet for ref in finding.evidence))
+        numbers = ", ".join(clean(one) for one in dict.fromkeys(str(ref) for ref in finding.evidence))
         frames = f"frame{'s' if ',' in numbers else ''} {numbers}" if numbers else ""
         small = finding.severity == "note" and not finding.advice
         text = clean(finding.what) + (f" ({frames})" if frames and small else "")

@@ -42,7 +42,7 @@ def page(judged: Judged, clock: Clock, everything: bool) -> str:
     """The verdicts, then the charts."""
     items = [
         f'<li><b class="{STYLES[one.severity]}">{one.severity}</b> <b>{_text(history.name)}</b> {_text(one.what)}'
-        + (f"<br>→ {_text(one.advice)}" if one.advice else "") + _frames([ref.packet for ref in one.evidence]) + "</li>"
+        + (f"<br>→ {_text(one.advice)}" if one.advice else "") + _frames([str(ref) for ref in one.evidence]) + "</li>"
         for history, _, found in judged for one in found if everything or one.severity != "note"
     ]  # fmt: skip
     well = '<p class="good">nothing wrong</p>' if judged else "<p>no groups</p>"
@@ -137,8 +137,8 @@ def _text(text: str) -> str:
     return escape(clean(text))
 
 
-def _frames(numbers: list[int]) -> str:
-    shown = ", ".join(str(number) for number in dict.fromkeys(numbers))
+def _frames(references: list[str]) -> str:
+    shown = ", ".join(map(_text, dict.fromkeys(references)))
     return f'<br><span class="dim">frames {shown}</span>' if shown else ""
 
 

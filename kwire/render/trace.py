@@ -64,10 +64,10 @@ def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
     if step.number in (5, 7) and usual is not None and step.last:
         said.append(f"every {lasted(usual)}, at most {lasted(step.intervals.longest)}, last at {clock(step.last.time)}")
     if step.number == 7 and consumer.records:
-        said.append(f"first records at {clock(consumer.records.time)} (frame {consumer.records.packet})")
+        said.append(f"first records at {clock(consumer.records.time)} (frame {consumer.records})")
     if step.pending:
-        said.append(f"waits since {clock(step.pending.time)} (frame {step.pending.packet})")
+        said.append(f"waits since {clock(step.pending.time)} (frame {step.pending})")
     elif step.reached and step.number not in (5, 7):
-        said.append(f"frame {step.reached.packet}")
+        said.append(f"frame {step.reached}")
     return [(f"{step.number} {step.name}", "name"), (first, "offset"), (reached, style), (f"{step.tries:,}", ""),
             (clean(" · ".join(said)), "")]  # fmt: skip

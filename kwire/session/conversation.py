@@ -12,6 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwire.capture.connections import Connection
+from kwire.capture.places import Places
 from kwire.capture.streams import Piece
 from kwire.codec.verdict import judge
 from kwire.session import sides
@@ -51,6 +52,7 @@ class Conversation:
         self.kinds, self.known = kinds, known
         self.done = done
         self.topics = topics
+        self.places = Places()
         self.inferred = 0  # orphans that were looked at
         self.json_head: str | None = None  # the beginning of its rows, as record.py writes them
         self.client: int | None = None

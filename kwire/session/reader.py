@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
 from kwire.capture.packets import Packets
+from kwire.capture.places import Places
 from kwire.capture.segmenter import Block, Segmenter
 from kwire.capture.streams import HELD
 from kwire.capture.tcp import Chosen
@@ -77,6 +78,7 @@ class Reader:
         self.settings = settings or Settings()
         self.name = name
         self.topics = topics or Topics()
+        self.places = Places()  # of packets, where captures follow each other
         self.packets = 0
         self.first_time: int | None = None
         self.last_time = 0
@@ -190,6 +192,7 @@ class Reader:
             known = Conversation(
                 self.name, connection, self.kinds, self.brokers, self._done, self.settings.max_size, self.topics
             )
+            known.places = self.places
             if keep:
                 self._conversations[id(connection)] = known
         return known

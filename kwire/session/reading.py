@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from kwire.capture.files import Capture, note_kind, open_capture
 from kwire.capture.packets import Packets
+from kwire.capture.places import labels
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
@@ -148,6 +149,11 @@ class Reading:
         return not self.follow and all(str(path) != "-" and Path(path).is_file() for path in self.paths)
 
     @cached_property
+    def names(self) -> dict[str, str]:
+        """What the captures go by where packets are named."""
+        return labels(self.paths)
+
+    @cached_property
     def chains(self) -> list[list[str | Path]]:
         """The captures, those that follow each other in time together, as a ring buffer of tcpdump writes them: a
         connection goes on from one to the next, and packets are counted through."""
@@ -164,6 +170,9 @@ class Reading:
         reader = self.reader(topics, sink, ordered)
         for capture, packets in self.blocks(chain):
             reader.name = capture.name
+            if len(packets):
+                before = int(packets.number[0]) - 1 - (capture.packets - len(packets))
+                reader.places.begin(self.names[str(capture.source.path)], before)
             yield from reader.feed(packets)
         yield from reader.finish()
 
@@ -173,6 +182,7 @@ class Reading:
             "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
             ended=self.ended, sink=sink,
         )  # fmt: skip
+        reader.places.several = len(self.paths) > 1
         self.readers.append(reader)
         return reader
 
