@@ -38,20 +38,32 @@ class Topic(click.ParamType[tuple[str, int]]):
         return name, int(count or 1)
 
 
-class User(click.ParamType[tuple[str, str]]):
-    """USER:PASSWORD."""
+class Users(click.ParamType[tuple[tuple[str, str], ...]]):
+    """USER:PASSWORD, or @FILE with such lines; in the environment such lines too."""
 
-    name = "user"
+    name = "users"
+    envvar_list_splitter = "\n"
 
     def convert(
-        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
+        self, value: str | tuple[tuple[str, str], ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, str], ...]:
         if isinstance(value, tuple):
             return value
-        name, colon, password = value.partition(":")
-        if not (name and colon and password):
-            self.fail("write USER:PASSWORD", param, ctx)
-        return name, password
+        lines = [value]
+        if value.startswith("@"):
+            try:
+                lines = [line for line in Path(value[1:]).read_text("utf-8").splitlines() if line.strip()]
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+                self.fail(f"{value[1:]}: {why}", param, ctx)
+        found = []
+        for number, line in enumerate(lines, 1):
+            name, colon, password = line.partition(":")
+            if not (name and colon and password):  # the line itself may be a password
+                where = f"{value[1:]}, line {number}: " if value.startswith("@") else ""
+                self.fail(f"{where}write USER:PASSWORD", param, ctx)
+            found.append((name, password))
+        return tuple(found)
 
 
 class Era(click.ParamType[tuple[int, int]]):
@@ -83,8 +95,9 @@ class Era(click.ParamType[tuple[int, int]]):
 @click.option("--partitions", type=click.IntRange(1, 1000), default=1, metavar="N", help="Of a topic created so.")
 @click.option("--fault", "faults", multiple=True, metavar="RULE", help="Fail on purpose, as below; repeatable.")
 @click.option(
-    "--sasl", "users", type=User(), multiple=True, metavar="USER:PASSWORD",
-    help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable.",
+    "--sasl", "users", type=Users(), multiple=True, metavar="USER:PASSWORD|@FILE", envvar="KWIRE_SASL",
+    help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable. @FILE, and KWIRE_SASL in the "
+    "environment, hold such lines.",
 )  # fmt: skip
 @click.option("--tls", is_flag=True, help="TLS with a certificate made on the spot.")
 @output_option(
@@ -107,7 +120,7 @@ class Era(click.ParamType[tuple[int, int]]):
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
     host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
-    users: tuple[tuple[str, str], ...], tls: bool, certificate: Output | None, capture: Output | None,
+    users: tuple[tuple[tuple[str, str], ...], ...], tls: bool, certificate: Output | None, capture: Output | None,
     era: tuple[int, int] | None, rebalance_delay: int, log_limit: int, quiet: bool,
 ) -> int:  # fmt: skip
     """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
@@ -139,7 +152,8 @@ def command(
 
     groups = GroupSettings(era=era or (4, 3), group_initial_rebalance_delay_ms=rebalance_delay)
     settings = Settings(
-        host=host, port=port, nodes=nodes, topics=topics, partitions=partitions, era=era, users=users, tls=tls,
+        host=host, port=port, nodes=nodes, topics=topics, partitions=partitions, era=era,
+        users=tuple(user for found in users for user in found), tls=tls,
         groups=groups, limits=Limits(log=log_limit * MiB),
     )  # fmt: skip
     asyncio.run(_run(settings, faults, certificate, capture, quiet))

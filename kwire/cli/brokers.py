@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire.cli.quantities import Duration
+from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.client.security import Security
@@ -66,7 +67,12 @@ def broker_options(
         if not 0 < timeout <= DAY:
             raise click.UsageError("--timeout must be more than nothing, and at most a day")
         security = Security(tls, ca, cert, key, insecure, mechanism, name, word)
-        return command(*arguments, link=Link(security, client_id, timeout / 1e9), **rest)
+        try:
+            return command(*arguments, link=Link(security, client_id, timeout / 1e9), **rest)
+        except KwireError as error:
+            if not rest.get("show_secrets"):  # the reason may be the peer's words
+                error.args = (security.echo.text(str(error)),)
+            raise
 
     return reduce(lambda wrapped, option: option(wrapped), reversed(options), linked)
 

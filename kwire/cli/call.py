@@ -81,7 +81,7 @@ def command(
     if effect and not yes:
         raise click.UsageError(f"{definition.name} {effect}; --yes sends it, --dry-run shows it")
     exchange = _ask(chosen, definition, given, version, address, link)
-    _show(exchange, views)
+    _show(exchange, views, link)
     return _status(exchange)
 
 
@@ -147,26 +147,29 @@ def _dry(chosen: Library, definition: Definition, version: int, body: dict[str, 
     from kwire.codec.frames import decode_frame
 
     data = request_frame(chosen, definition.name, version, body, 1, link.client_id)
-    _frames([(decode_frame(data, size=True, library=chosen), data)], chosen, views, {})
+    _frames([(decode_frame(data, size=True, library=chosen), data)], chosen, views, {}, link)
     return Exit.OK
 
 
-def _show(exchange: Exchange, views: Views) -> None:
+def _show(exchange: Exchange, views: Views, link: Link) -> None:
     frames = exchange.frames()
     about = {
         "broker": exchange.broker, "client": exchange.client, "api": exchange.api, "api_version": exchange.version,
         "time": exchange.time, "took_ns": exchange.took if exchange.answered else None,
     }  # fmt: skip
-    _frames(frames[1:] if views.quiet else frames, exchange.library, views, about)
+    _frames(frames[1:] if views.quiet else frames, exchange.library, views, about, link)
 
 
-def _frames(frames: list[tuple[Any, bytes]], chosen: Library, views: Views, about: dict[str, Any]) -> None:
+def _frames(
+    frames: list[tuple[Any, bytes]], chosen: Library, views: Views, about: dict[str, Any], link: Link
+) -> None:  # fmt: skip
     from kwire.cli.output import show, width
     from kwire.render.asked import call_line, frame_lines, frame_record
     from kwire.render.jsonform import dumps
 
+    echo = link.security.echo
     if views.output == "json":
-        bodies = {frame.kind: frame_record(frame, data, chosen, views.inner, views.show_secrets)
+        bodies = {frame.kind: frame_record(frame, data, chosen, views.inner, views.show_secrets, echo)
                   for frame, data in frames}  # fmt: skip
         print(dumps(bodies["response"] if views.quiet and "response" in bodies else about | bodies))
         return
@@ -175,7 +178,7 @@ def _frames(frames: list[tuple[Any, bytes]], chosen: Library, views: Views, abou
         lines += [[]] if lines else []
         lines += frame_lines(
             frame, data, chosen, views.output, width(), full=views.full, notes=views.notes,
-            elements=views.elements, show_secrets=views.show_secrets,
+            elements=views.elements, show_secrets=views.show_secrets, echo=echo,
         )  # fmt: skip
     show(lines)
 

@@ -17,6 +17,7 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.client.step import Step
     from kwire.client.walk import Walk
+    from kwire.codec.echo import Echo
 
 MS = 1_000_000
 PATIENCE = (
@@ -130,7 +131,7 @@ def command(
         ),
         waits=waiting.show,
     )  # fmt: skip
-    shown = _Shown(diagrams, only, show_secrets)
+    shown = _Shown(diagrams, only, show_secrets, link.security.echo)
     about = {"brokers": brokers, "group": group, "topic": topic, "protocol": protocol, "era": era}
     with waiting:
         return _document(walk, about, shown, waiting) if output == "json" else _told(walk, about, shown, waiting)
@@ -139,9 +140,14 @@ def command(
 class _Shown:
     """Which steps' frames are drawn, and with what."""
 
-    def __init__(self, everything: bool, only: tuple[int, ...], show_secrets: bool) -> None:
-        self.show_secrets, self._only = show_secrets, only
+    def __init__(self, everything: bool, only: tuple[int, ...], show_secrets: bool, echo: Echo) -> None:
+        self.show_secrets, self.echo, self._only = show_secrets, echo, only
         self._any = everything
+
+    def row(self, step: Step) -> dict[str, Any]:
+        """The step as plain data."""
+        row = step.row()
+        return row if self.show_secrets else dict(self.echo.plain(row))
 
     def __contains__(self, number: int) -> bool:
         return number in self._only or (self._any and not self._only)
@@ -193,13 +199,14 @@ def _told(walk: Walk, about: dict[str, Any], shown: _Shown, waiting: _Waiting) -
         for step in _living(walk, waiting):
             start = step.time if start is None else start
             asked = [(exchange.name, exchange.took if exchange.answered else None) for exchange in step.exchanges]
-            show(step_lines(step.row(), asked, start, width()))
+            show(step_lines(shown.row(step), asked, start, width()))
             if step.number in shown:
                 for exchange in step.exchanges:
                     for frame, data in exchange.frames():
                         lines = frame_lines(
-                            frame, data, exchange.library, "text", width(), show_secrets=shown.show_secrets
-                        )
+                            frame, data, exchange.library, "text", width(), show_secrets=shown.show_secrets,
+                            echo=shown.echo,
+                        )  # fmt: skip
                         show([[], *lines])
                 show([[]])
             sys.stdout.flush()
@@ -232,10 +239,10 @@ def _row(step: Step, shown: _Shown) -> dict[str, Any]:
         row |= {"took_ns": exchange.took if exchange.answered else None, "client": exchange.client}
         row |= {"broker": exchange.broker, "request": None, "response": None}
         for frame, data in exchange.frames():
-            record = frame_record(frame, data, exchange.library, show_secrets=shown.show_secrets)
+            record = frame_record(frame, data, exchange.library, show_secrets=shown.show_secrets, echo=shown.echo)
             row[frame.kind] = record if step.number in shown else record["body"]
         exchanges.append(row)
-    return step.row() | {"exchanges": exchanges}
+    return shown.row(step) | {"exchanges": exchanges}
 
 
 def _status(walk: Walk, interrupted: bool) -> Exit:

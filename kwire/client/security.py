@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kwire.client.address import Address
 from kwire.client.failure import Failure
+from kwire.codec.echo import Echo
 from kwire.errors import KwireError
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -26,6 +27,11 @@ class Security:
     mechanism: str | None = None
     username: str = ""
     password: str = field(default="", repr=False)
+
+    @property
+    def echo(self) -> Echo:
+        """What a peer might send back of the password."""
+        return Echo(self.username, self.password)
 
     def context(self) -> ssl.SSLContext:
         """Raises KwireError for files that hold no certificates or keys, OSError for files that are not there."""

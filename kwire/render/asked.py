@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from kwire.codec.echo import Echo
 from kwire.codec.frames import Frame
 from kwire.codec.identify import Item
 from kwire.codec.library import Library
@@ -18,17 +19,19 @@ from kwire.render.lines import Line, joined
 def frame_lines(
     frame: Frame, data: bytes, library: Library, view: str, width: int, *,
     full: bool = False, notes: bool = False, elements: int = 0, show_secrets: bool = False,
+    echo: Echo | None = None,
 ) -> list[Line]:  # fmt: skip
-    """A title, remarks, and the view: text (the diagram), tree or hex."""
-    span = _opened(frame, data, library, show_secrets)
+    """A title, remarks, and the view: text (the diagram), tree or hex. echo: what is withheld of an answer too."""
+    span = _opened(frame, data, library, show_secrets, echo)
     return item_lines(_item(frame, data, library), span, data, view, width, full, notes, elements)
 
 
 def frame_record(
-    frame: Frame, data: bytes, library: Library, inner: bool = False, show_secrets: bool = False
-) -> dict[str, Any]:
+    frame: Frame, data: bytes, library: Library, inner: bool = False, show_secrets: bool = False,
+    echo: Echo | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """What decode says of the frame as JSON. inner: records and other formats in fields as objects."""
-    row = record(_item(frame, data, library), _opened(frame, data, library, show_secrets), inner)
+    row = record(_item(frame, data, library), _opened(frame, data, library, show_secrets, echo), inner)
     return {name: value for name, value in row.items() if name != "start"}
 
 
@@ -37,10 +40,13 @@ def _item(frame: Frame, data: bytes, library: Library) -> Item:
     return Item(0, len(data), frame.span, message, frame)
 
 
-def _opened(frame: Frame, data: bytes, library: Library, show_secrets: bool) -> Span:
+def _opened(frame: Frame, data: bytes, library: Library, show_secrets: bool, echo: Echo | None) -> Span:
     item = _item(frame, data, library)
     span = open_payloads(item.span, data, item.message.name) if item.message else item.span
-    return span if show_secrets else conceal(span, item.message)
+    if show_secrets:
+        return span
+    shown = conceal(span, item.message)
+    return echo.span(shown, data) if echo and frame.kind == "response" else shown
 
 
 def call_line(about: dict[str, Any], width: int) -> list[Line]:

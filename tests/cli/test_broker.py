@@ -11,6 +11,7 @@ from pathlib import Path
 from struct import pack
 
 import pytest
+from click.testing import CliRunner
 
 MAIN = [sys.executable, "-c", "from kwire.cli.main import main; main()", "broker"]
 METADATA = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", 0)
@@ -31,6 +32,7 @@ def refused(*options: str) -> tuple[int, str]:
         (["--topic", "t:0"], "Error: Invalid value for '--topic': 0 is no number of partitions"),
         (["--topic", "a b"], "kwire: topic a b: Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."),
         (["--sasl", "ann"], "Error: Invalid value for '--sasl': write USER:PASSWORD"),
+        (["--sasl", "@no-such"], "Error: Invalid value for '--sasl': no-such: No such file or directory"),
         (["--era", "new"], "Error: Invalid value for '--era': new is no release; write 4.3, 3.9 or 0.11"),
     ],
 )
@@ -91,3 +93,35 @@ def test_text_from_the_wire_is_shown_not_obeyed() -> None:
         process.kill()
     assert "\x1b" not in err
     assert "\\x1b[31mred\\x1b[0m" in err
+
+
+def _serves(said: list[str], env: dict[str, str]) -> list[tuple[str, str]]:
+    import click
+
+    from kwire.cli.broker import command
+
+    found: list[tuple[str, str]] = []
+    parameter = next(each for each in command.params if each.name == "users")
+    only = click.Command("x", params=[parameter], callback=lambda users: found.extend(sum(users, ())))
+    CliRunner(env=env).invoke(only, said, catch_exceptions=False, standalone_mode=False)
+    return found
+
+
+def test_who_may_log_in_from_a_file_and_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.write_text("ann:a word\n\nbob:x:y\n")
+    assert _serves(["--sasl", f"@{file}", "--sasl", "eve:z"], {}) == [("ann", "a word"), ("bob", "x:y"), ("eve", "z")]
+    assert _serves([], {"KWIRE_SASL": f"carl:a b\n@{file}"})[:2] == [("carl", "a b"), ("ann", "a word")]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(b"ann:a\nsecret\n", "line 2: write USER:PASSWORD"), (b"\xff", "is not UTF-8")]
+)
+def test_a_file_of_users_that_is_wrong_shows_none(text: bytes, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.write_bytes(text)
+    status, said = refused("--port", "0", "--sasl", f"@{file}")
+    assert status == 2
+    assert said.startswith(f"Error: Invalid value for '--sasl': {file}")
+    assert said.endswith(why)
+    assert "secret" not in said

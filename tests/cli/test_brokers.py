@@ -56,3 +56,37 @@ def test_options_that_do_not_fit(
     monkeypatch.delenv("KWIRE_PASSWORD", raising=False)
     ran = kwire("call", "127.0.0.1:1", "ListGroups", *options)
     assert (ran.status, ran.err.splitlines()[-1]) == (2, f"Error: {said}")
+
+
+# ---------------------------------------------------------------- what a peer sends back
+
+WORD = "s3cret-word"
+LOGIN = ("--sasl", "plain", "--user", "app", "--password", WORD)
+GROUPS = {
+    "Groups": [{"GroupId": f"x{WORD}", "ProtocolType": "consumer", "GroupState": "Stable", "GroupType": "classic"}]
+}
+REFUSED = {"ErrorCode": 58, "ErrorMessage": f"app has another password than {WORD}", "AuthBytes": b""}
+
+
+@pytest.mark.parametrize("view", ["text", "tree", "json", "hex"])
+def test_a_password_in_an_answer_is_withheld(view: str, kwire: Any) -> None:
+    with Broker(users={"app": WORD}) as broker:
+        broker.control("ListGroups", lambda _: GROUPS)
+        ran = kwire("call", broker.address, "ListGroups", *LOGIN, "--format", view, "--full")
+        shown = kwire("call", broker.address, "ListGroups", *LOGIN, "--format", view, "--full", "--show-secrets")
+    for text in (WORD, WORD.encode().hex(" ")):
+        assert text not in ran.text + ran.err
+    assert "withheld" in ran.text or view == "hex"
+    assert WORD in shown.text or WORD.encode().hex(" ") in shown.text or view == "hex"
+
+
+def test_a_password_in_the_reason_of_a_refused_login_is_withheld(kwire: Any) -> None:
+    with Broker(users={"app": WORD}) as broker:
+        broker.control("SaslAuthenticate", lambda _: REFUSED)
+        called = kwire("call", broker.address, "ListGroups", *LOGIN)
+        walked = [kwire("walk", broker.address, "-g", "g", "-t", "t", *LOGIN, "--format", form, "-x")
+                  for form in ("text", "json")]  # fmt: skip
+    assert called.err.endswith("login refused: app has another password than withheld\n")
+    for ran in walked:
+        assert WORD not in ran.text + ran.err
+        assert "app has another password than withheld" in " ".join(ran.text.split())
