@@ -79,7 +79,20 @@ class Era(click.ParamType[tuple[int, int]]):
         parts = value.split(".")
         if len(parts) < 2 or not all(part.isdecimal() for part in parts):
             self.fail(f"{value} is no release; write 4.3, 3.9 or 0.11", param, ctx)
-        return int(parts[0]), int(parts[1])
+        from kwire.schema.registry import builtin
+
+        release = int(parts[0]), int(parts[1])
+        known = builtin().releases()
+        if release not in known:
+            majors = [[one for one in known if one[0] == major] for major in dict(known)]
+            spans = ", ".join(_span(same[0], same[-1]) for same in majors)
+            self.fail(f"kwire knows no Kafka {value}; there are {spans}", param, ctx)
+        return release
+
+
+def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
+    low, high = (f"{major}.{minor}" for major, minor in (first, last))
+    return low if low == high else f"{low} to {high}"
 
 
 @click.command()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kwire.cli.options import Name, Version, library, schema_option
-from kwire.errors import KwireError, UnknownName
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from kwire.schema.model import Message
 
 
 @click.command()
@@ -28,7 +33,8 @@ def command(
 ) -> None:  # fmt: skip
     """Writes message NAME at a version from JSON: an argument, @FILE, or stdin.
 
-    Fields that are missing get their defaults; a wrong one is named with its path. kwire explain NAME shows an example.
+    The name of an API is its request, or its response where only that has the fields of the JSON. Fields that are
+    missing get their defaults; a wrong one is named with its path. kwire explain NAME shows an example.
     """
     from kwire.codec.headers import header_plan, request_header_version, response_header_version
     from kwire.codec.values import Codec
@@ -36,12 +42,10 @@ def command(
 
     chosen = library(schema)
     found = chosen.registry.find(name)
-    if found.message is None:
-        api = found.definition.name
-        raise UnknownName("message", name, (f"{api}Request", f"{api}Response"))
-    message = found.message
+    given = read_json(text)
+    message = found.message or _meant(found.definition.messages, given)
     codec = chosen.codec(message.name, version)
-    out = codec.encode(from_json(codec.plan, read_json(text)))
+    out = codec.encode(from_json(codec.plan, given))
     if header or size:
         key = found.definition.key
         if not found.definition.is_api or key is None:
@@ -62,6 +66,16 @@ def command(
     else:
         sys.stdout.buffer.write(out)
         sys.stdout.buffer.flush()
+
+
+def _meant(messages: tuple[Message, ...], text: str) -> Message:
+    """Of an API's messages, the first one that has most of the fields that the JSON names."""
+    try:
+        given = json.loads(text)
+    except ValueError:  # what is wrong with it is said later
+        given = {}
+    names = set(given) if isinstance(given, dict) else set()
+    return max(messages, key=lambda message: len(names & {field.name for field in message.fields}))
 
 
 def read_json(text: str) -> str:

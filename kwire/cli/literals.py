@@ -2,7 +2,8 @@
 
 Each form is a reader that gives None for text that is not of the form; detection takes the first that fits, from the
 most telling to the least. Text that looks like none is raw bytes. Where two forms fit, digits are read as hex before
-base64, and as hex before a list of decimal numbers, unless the list stands in brackets.
+base64, and as hex before a list of decimal numbers, unless the list stands in brackets. A text in which literals are
+rare is prose or a program that mentions them: no dump, unless --input says so.
 """
 
 from __future__ import annotations
@@ -134,6 +135,26 @@ def _number(text: str) -> int:
 
 # ---------------------------------------------------------------- detection
 
+AROUND = 200  # characters that may stand around literals: a declaration, a prompt, a line of a log
+RARE = 256  # characters for each escape, in which escapes are no more than mentioned
+WORDS = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
+
+
+def _is_prose(text: str, form: str, data: bytes) -> bool:
+    """Whether the text is likelier words that look like the form in places than bytes that somebody wrote so."""
+    if form == "array":
+        room = len(re.sub(r"\s", "", COMMENT.sub("", text)))
+        few = len(data) < 4 and "[" not in text and "{" not in text and "<" not in text
+        return room > 16 * len(data) + AROUND or (few and not BARE_LIST.fullmatch(text))
+    if form == "escapes":
+        inside = sum(len(match.group(2)) for match in STRING.finditer(text))
+        rare = len(text) > RARE * (1 + len(ESCAPED.findall(text)))
+        return rare or (inside > 0 and len(text) - inside > inside + AROUND)
+    if form == "base64":
+        return all(re.fullmatch(r"[A-Z]?[a-z]+", word) for word in WORDS.split(_bare(text)))
+    return False
+
+
 FORMS = (
     Form("dump", "xxd, hexdump, od, Wireshark or tcpdump -x text", dump),
     Form("hex", "hex digits", _hex),
@@ -151,7 +172,7 @@ def to_bytes(given: bytes, form: str = "auto") -> tuple[bytes, str]:
     for candidate in FORMS if text.strip() else ():
         if form in ("auto", candidate.name):
             read = candidate.read(text)
-            if read:
+            if read and not (form == "auto" and _is_prose(text, candidate.name, read)):
                 return read, candidate.name
             if candidate.name == "hex":
                 _complain(text)

@@ -18,12 +18,19 @@ Row = dict[str, str | int | bool | None]
 
 
 def chosen(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """The rows that hold every word in these columns; when none does, in whatever column. A number is a whole one."""
+    """The rows that hold every word in these columns; when none does, in whatever column. A number is the first column
+    of a row, or else a whole one in any: 11 is not in 0.11."""
+    numbered = [row for row in rows if str(next(iter(row.values()))) in words]
+    if numbered and len(words) == len(numbered):
+        return numbered
     return _holding(rows, words, columns) or _holding(rows, words, list(rows[0]))
 
 
 def _holding(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    patterns = [re.compile(rf"\b{word}\b" if word.isdecimal() else re.escape(word), re.IGNORECASE) for word in words]
+    patterns = [
+        re.compile(rf"(?<![\w.]){word}(?![\w.])" if word.isdecimal() else re.escape(word), re.IGNORECASE)
+        for word in words
+    ]
     texts = (" ".join(_text(row[column]) for column in columns) for row in rows)
     return [row for row, text in zip(rows, texts, strict=True) if all(word.search(text) for word in patterns)]
 

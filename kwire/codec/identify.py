@@ -15,7 +15,7 @@ from kwire.codec.infer import Reading, as_message, infer, plausibility
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.secrets import may_hold_secrets
 from kwire.codec.span import UNDECODED, Span
-from kwire.codec.verdict import Verdict, judge
+from kwire.codec.verdict import Verdict, judge, judge_text
 from kwire.schema.model import Definition, Message
 
 CUT_FRAME = "cut frame"
@@ -56,7 +56,7 @@ class Item:
 def identify(data: bytes, library: Library | None = None) -> list[Item]:
     """What data holds, piece by piece; the pieces cover all of it. Never raises for what is in the bytes."""
     library = library or builtin_library()
-    verdict = judge(data)
+    verdict = judge(data) or judge_text(data)
     if verdict:
         return [Item(0, len(data), _opaque(data, verdict.what), verdict=verdict)]
     pieces = frames.split(data)

@@ -44,6 +44,7 @@ class Verdict(NamedTuple):
 
 HTTP = re.compile(rb"(GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI) ([^ \r\n]{1,200})")
 ZOOKEEPER = (b"ruok", b"stat", b"srvr", b"mntr", b"conf", b"cons", b"dump", b"envi", b"wchs", b"isro", b"imok")
+LEAST_TEXT = 8  # bytes from which on printable ones are no accident
 ZEROS = 64  # so many zeros are no message; a short answer without errors may be all zeros
 CAPTURES = {
     b"\xd4\xc3\xb2\xa1": "pcap", b"\xa1\xb2\xc3\xd4": "pcap", b"\x4d\x3c\xb2\xa1": "pcap",
@@ -59,6 +60,23 @@ TLS_ALERTS = {
     116: "certificate_required", 120: "no_application_protocol",
 }  # fmt: skip
 HANDSHAKES = {1: "ClientHello", 2: "ServerHello", 11: "Certificate"}
+
+
+def judge_text(data: bytes) -> Verdict | None:
+    """Whether bytes that are read as they are are text: of no message are all bytes so. None when they are not."""
+    if len(data) < LEAST_TEXT:
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    if not "".join(text.split()).isprintable():
+        return None
+    advice = (
+        "No dump of bytes is found in it. What kwire takes: hex, base64, byte arrays and \\x literals of programming "
+        "languages, the text of xxd, hexdump, Wireshark and tcpdump; --input says which it is."
+    )
+    return Verdict("text", "", None, advice)
 
 
 def judge(data: bytes) -> Verdict | None:

@@ -94,6 +94,17 @@ class Registry:
             known = self._responses[key] = text.parse_response(path.read_text(encoding="utf-8"), path.name)
         return known
 
+    def releases(self) -> list[tuple[int, int]]:
+        """Kafka's releases as far as they are known, the oldest first: those that brought APIs, and those with figures
+        of their own. 2.0 and 2.1 brought none and have none."""
+        there = {(2, 0), (2, 1)}
+        for definition in self.apis():
+            there |= {(release.order[0], release.order[1]) for release in definition.releases}
+            major, _, minor = definition.since.partition(".")
+            if major:
+                there.add((int(major), int(minor.partition(".")[0])))
+        return sorted(there)
+
     def apis(self) -> Iterator[Definition]:
         """Every API, by key."""
         return (self.api(key) for key in self.keys())

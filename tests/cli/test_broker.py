@@ -33,9 +33,13 @@ def refused(*options: str) -> tuple[int, str]:
         (["--topic", "a b"], "kwire: topic a b: Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."),
         (["--sasl", "ann"], "Error: Invalid value for '--sasl': write USER:PASSWORD"),
         (["--sasl", "@no-such"], "Error: Invalid value for '--sasl': no-such: No such file or directory"),
+        (["--era", "9.9"], "Error: Invalid value for '--era': kwire knows no Kafka 9.9; there are 0.8 to 0.11, "
+         "1.0 to 1.1, 2.0 to 2.8, 3.0 to 3.9, 4.0 to 4.4"),
+        (["--era", "5.0"], "Error: Invalid value for '--era': kwire knows no Kafka 5.0; there are 0.8 to 0.11, "
+         "1.0 to 1.1, 2.0 to 2.8, 3.0 to 3.9, 4.0 to 4.4"),
         (["--era", "new"], "Error: Invalid value for '--era': new is no release; write 4.3, 3.9 or 0.11"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_one_line(options: list[str], said: str) -> None:
     assert refused("--port", "0", *options) == (2, said)
 

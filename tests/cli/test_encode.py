@@ -79,11 +79,7 @@ def test_hex_comes_in_lines_of_24_pairs(kwire: Any) -> None:
             b"",
             "GroupID: no such field in HeartbeatRequest v4; did you mean",
         ),
-        (
-            ["Heartbeat", "-v", "4", "{}"],
-            b"",
-            "no message Heartbeat; did you mean HeartbeatRequest or HeartbeatResponse?",
-        ),
+        (["Heartbeat", "-v", "4", '{"Nope": 1}'], b"", "Nope: no such field in HeartbeatRequest v4"),
         (["OffsetCommitKey", "-v", "0", "{}", "--size"], b"", "OffsetCommitKey travels without a header"),
         (["HeartbeatRequest", "-v", "4", "@nowhere"], b"", "nowhere: No such file or directory"),
     ],
@@ -100,3 +96,13 @@ def test_old_names_lead_to_the_same_message(kwire: Any) -> None:
         for name in ("GroupCoordinatorRequest", "FindCoordinatorRequest")
     )
     assert old.out == new.out == b"\x00\x01g"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{}", "HeartbeatRequest"), ('{"GroupId": "g"}', "HeartbeatRequest"), ('{"ErrorCode": 27}', "HeartbeatResponse"),
+     ('{"ThrottleTimeMs": 5, "ErrorCode": 0}', "HeartbeatResponse")],
+)  # fmt: skip
+def test_an_apis_name_is_the_message_that_has_the_fields(text: str, message: str, kwire: Any) -> None:
+    meant = kwire("encode", "Heartbeat", "-v", "4", text)
+    assert (meant.status, meant.out) == (0, kwire("encode", message, "-v", "4", text).out)

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,7 +145,8 @@ def test_a_real_frame_is_taken_as_it_is(path: Path) -> None:
         ("-1, -128, 127", b"\xff\x80\x7f", "array"),
         ("[00 1b]", b"\x00\x1b", "array"),
         ("deadbeef", b"\xde\xad\xbe\xef", "hex"),
-        ("deadbeefzz", base64.b64decode("deadbeefzz=="), "base64"),
+        ("deadbeefz9", base64.b64decode("deadbeefz9=="), "base64"),
+        ("deadbeefzz", b"deadbeefzz", "raw"),
         ("0000001b 00 12 00 00", b"\x00\x00\x00\x1b\x00\x12\x00\x00", "hex"),
         ("0000 001b 0012 0000", b"\x00\x00\x00\x1b\x00\x12\x00\x00", "hex"),
         ("0000   00 00 00 1b", b"\x00\x00\x00\x1b", "dump"),
@@ -157,6 +159,14 @@ def test_a_real_frame_is_taken_as_it_is(path: Path) -> None:
         ("[300, 1]", b"[300, 1]", "raw"),
         ("ruok", b"ruok", "raw"),
         ("hello there", b"hello there", "raw"),
+        ("HelloThere", b"HelloThere", "raw"),
+        ("topic-orders_Eu", b"topic-orders_Eu", "raw"),
+        ("as step (1) says", b"as step (1) says", "raw"),
+        ("bytes((0, 0, 0, 1))", b"\x00\x00\x00\x01", "array"),
+        ("got [0, 0, 0, 14] at " + 20 * "some ", b"\x00\x00\x00\x0e", "array"),
+        ("of rows[0] " + 100 * "much ", b"of rows[0] " + 100 * b"much ", "raw"),
+        ("what \\x00 means " + 100 * "much ", b"what \\x00 means " + 100 * b"much ", "raw"),
+        ("print('\\x00') # " + 100 * "much ", b"print('\\x00') # " + 100 * b"much ", "raw"),
         ("GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", "raw"),
         ("{}", b"{}", "raw"),
         ("", b"", "raw"),
@@ -204,3 +214,18 @@ def test_raw_is_raw_whatever_it_looks_like() -> None:
 
 def test_the_names_of_the_forms() -> None:
     assert NAMES == ("auto", "raw", "dump", "hex", "escapes", "array", "base64")
+
+
+@pytest.mark.parametrize("path", ["README.md", "pyproject.toml", "kwire/cli/main.py", "kwire/wire/varint.py"])
+def test_text_that_mentions_bytes_is_no_dump(path: str) -> None:
+    raw = (Path(__file__).parents[2] / path).read_bytes()
+    assert to_bytes(raw) == (raw, "raw")
+
+
+def test_a_text_is_told_from_bytes_and_counted_whole(kwire: Any) -> None:
+    ran = kwire("decode", "README.md")
+    size = (Path(__file__).parents[2] / "README.md").stat().st_size
+    head, *advice = ran.text.splitlines()
+    assert (head, ran.status) == (f"not Kafka: text · {size:,} bytes", 3)
+    assert "  No dump of bytes is found in it" in advice[0]
+    assert "--input" in " ".join(advice)

@@ -91,3 +91,11 @@ def test_words_choose_among_what_is_shown_then_among_all(words: list[str], codes
 
 def test_the_forms() -> None:
     assert FORMATS == ("text", "json", "csv", "markdown")
+
+
+def test_a_number_is_a_key_before_it_is_anything_else() -> None:
+    rows: list[Row] = [{"key": 11, "since": "0.9.0"}, {"key": 21, "since": "0.11.0"}, {"key": 3, "since": "v 7"}]
+    assert chosen(rows, ["11"], ["key", "since"]) == rows[:1]
+    assert chosen(rows, ["21", "3"], ["key", "since"]) == rows[1:]
+    assert chosen(rows, ["7"], ["key", "since"]) == rows[2:]
+    assert chosen(rows, ["0.11"], ["key", "since"]) == rows[1:2]
