@@ -6,6 +6,8 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -22,41 +24,70 @@ UNKNOWN_MEMBER_ID = 25
 def command(target: Output | None) -> Exit:
     """Lets two consumers and a producer live through a join, a rebalance, a missed session timeout and a fault, and
     shows what kwire says of it. Needs no Kafka, no root and no network: the broker is kwire's own, on loopback. About
-    ten seconds."""
+    seven seconds."""
     from kwire.cli.demo_story import play
 
-    if target is not None:
-        form_of(target.path, PACKETS, None, "pcapng")
+    form = "pcapng" if target is None else form_of(target.path, PACKETS, None, "pcapng")
+    if target is not None and target.is_stdout:
+        raise click.UsageError("the demo tells its story on stdout; the capture needs a file")
     begun = time.monotonic()
-    _title("kwire broker: a broker in this process, which writes down every byte (--capture FILE)")
+    _title("kwire broker --capture FILE: a broker in this process, which writes down every byte")
     with tempfile.TemporaryDirectory() as folder:
-        output = target or Output(Path(folder, "demo.pcapng"), private=True)
-        capture = output.path
-        play(output, lambda turn: print(f"  {time.monotonic() - begun:4.1f} s  {turn}", flush=True))
-        _run("what went wrong, a line for each request with its answer", "read", capture, "--errors")
-        frame = _frame(capture)
-        _run("one frame of it, byte by byte", "decode", capture, "--frame", str(frame))
-        _run("what that means: why was billing-2 thrown out?", "groups", capture)
-    kept = f"the capture is {target}" if target else "-w FILE keeps the capture"
-    _title(f"{kept}; more questions: kwire stats, clients, trace, sql; kwire explain UNKNOWN_MEMBER_ID")
+        capture = Path(folder, f"demo.{form}")
+        shown = target.path if target else Path("demo.pcapng")
+        play(capture, lambda turn: _turn(time.monotonic() - begun, turn))
+        if target is not None:
+            with target as file:
+                file.write(capture.read_bytes())
+        _run("what went wrong, a line for each request with its answer", capture, shown, "read", "--errors",
+             "--api", "Produce", "--api", "Heartbeat")  # fmt: skip
+        _run("one frame of it, byte by byte", capture, shown, "decode", "--frame", str(_frame(capture)))
+        _run("what that means: why was billing-2 thrown out?", capture, shown, "groups")
+    _title("more questions" if target else "to keep the capture, and to ask it more")
+    for line in _more(target is not None, shlex.quote(str(shown))):
+        _typed(line)
     return Exit.OK
 
 
+def _more(kept: bool, name: str) -> Iterator[str]:
+    """Commands that go on from here, and that work as installed."""
+    if not kept:
+        yield f"kwire demo -w {name}"
+    for command in ("stats", "clients", "trace"):
+        yield f"kwire {command} {name}"
+    if all(map(find_spec, ("pyarrow", "duckdb"))):
+        yield f"kwire sql {name} --report slowest"
+    yield "kwire explain UNKNOWN_MEMBER_ID"
+
+
 def _title(text: str) -> None:
+    from kwire.cli.output import show, width
+    from kwire.render.lines import paragraph
+
+    show([[], *paragraph(text, width(), style="title")])
+
+
+def _turn(seconds: float, text: str) -> None:
+    from kwire.cli.output import show, width
+    from kwire.render.lines import paragraph
+
+    show(paragraph(text, width(), f"  {seconds:4.1f} s  ", hang=" " * 10))
+    sys.stdout.flush()
+
+
+def _typed(text: str) -> None:
     from kwire.cli.output import show
 
-    show([[], [(text, "title")]])
+    show([[(f"$ {text}", "name")]])
 
 
-def _run(title: str, name: str, capture: Path, *arguments: str) -> None:
+def _run(title: str, capture: Path, shown: Path, name: str, *arguments: str) -> None:
     """A command on the capture, beneath the line that one would type."""
     from kwire.cli.main import cli
-    from kwire.cli.output import show
 
     _title(title)
-    typed = ["kwire", name, capture.name, *arguments]
-    show([[(f"$ {shlex.join(typed)}", "name")], []])
-    sys.stdout.flush()
+    _typed(shlex.join(["kwire", name, str(shown), *arguments]))
+    print(flush=True)
     cli.main([name, str(capture), *arguments], prog_name="kwire", standalone_mode=False)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from kwire.broker.handle import Broker
 from kwire.broker.words import Settings
@@ -19,7 +20,6 @@ from kwire.client.failure import Refusal
 from kwire.client.producer import produce
 from kwire.coordinator.words import Settings as Groups
 from kwire.counted import counted
-from kwire.outputs import Output
 
 GROUP, TOPIC = "billing", "orders"
 BEAT = 0.4  # seconds between heartbeats
@@ -29,8 +29,8 @@ FAULT = "Produce:error=NOT_LEADER_OR_FOLLOWER,times=1"
 Say = Callable[[str], None]
 
 
-def play(capture: Output, say: Say) -> None:
-    """Lives through it all, about eight seconds, and writes what was on the wire to capture. say gets each turn of the
+def play(capture: Path, say: Say) -> None:
+    """Lives through it all and writes what was on the wire to capture. say gets each turn of the
     story as it comes. Raises KwireError when the broker cannot start."""
     groups = Groups(group_min_session_timeout_ms=1_000, group_initial_rebalance_delay_ms=300)
     with Broker(topics={TOPIC: 4}, capture=capture, faults=[FAULT], settings=Settings(groups=groups)) as broker:

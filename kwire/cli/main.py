@@ -17,7 +17,7 @@ from kwire import __version__
 from kwire.errors import Exit, KwireError
 
 COMMANDS = {  # name: (module, what it does)
-    "demo": ("demo", "A group's life on an embedded broker, captured and explained, in ten seconds."),
+    "demo": ("demo", "A group's life on an embedded broker, captured and explained."),
     "explain": ("explain", "The reference: a message, an API key, an error, a field, a type."),
     "apis": ("apis", "All APIs in a table."),
     "errors": ("errors_table", "All error codes in a table."),

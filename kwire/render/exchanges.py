@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDE, BROKER, MIDDLE = 150, 120, 100  # columns from which all, the broker too, and most of the columns are shown
 USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
+MEANT = {("ApiVersions", 35), ("Heartbeat", 27)}  # answers that only say how to go on: in v0 form; by joining anew
 BAD = ("malformed", "gap", "truncated", "unsupported", "trailing")
 CUT = ("truncated", "gap")
 REFUSALS = {"the connection closed": "the broker closed", "the connection was reset": "the broker reset"}
@@ -228,7 +229,8 @@ def _ending(exchange: Exchange) -> Piece:
         return ("outcome not captured", "note") if response.quality in CUT else ("ok", "good")
     more = len(response.errors) - 1
     name = clean(error_name(code) or "")
-    return f"{name} +{more}" if more else name, "note" if code in USUAL else "error"
+    ordinary = code in USUAL or (exchange.api, code) in MEANT
+    return f"{name} +{more}" if more else name, "note" if ordinary else "error"
 
 
 def remarks(exchange: Exchange) -> Iterator[str]:

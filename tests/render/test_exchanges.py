@@ -75,7 +75,7 @@ def _exchange(request: Any, response: Any, **given: Any) -> Any:
     first = request or response
     return SimpleNamespace(
         **{"request": request, "response": response, "silent": False, "ending": None, "error": error, "first": first,
-           **given}
+           "api": "Fetch", **given}
     )  # fmt: skip
 
 
@@ -84,6 +84,8 @@ def _exchange(request: Any, response: Any, **given: Any) -> Any:
     [
         (_exchange(_message(), _message()), "ok", "good"),
         (_exchange(_message(), _message(errors=(27,))), "REBALANCE_IN_PROGRESS", "error"),
+        (_exchange(_message(), _message(errors=(27,)), api="Heartbeat"), "REBALANCE_IN_PROGRESS", "note"),
+        (_exchange(_message(), _message(errors=(35,)), api="ApiVersions"), "UNSUPPORTED_VERSION", "note"),
         (_exchange(_message(), _message(errors=(25, 25, 3))), "UNKNOWN_MEMBER_ID +2", "error"),
         (_exchange(_message(), _message(errors=(79,))), "MEMBER_ID_REQUIRED", "note"),
         (_exchange(_message(), _message(errors=(-99,))), "error -99", "error"),
