@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +38,9 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The input's form; detected otherwise.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option("--field", "paths", multiple=True, metavar="PATH", help="Print this field alone: Topics[0].Name")
+@click.option(
+    "-x", "--diagrams", is_flag=True, help="Of a broker's file the diagram of its bytes, not a line for each record."
+)
 @click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
 @click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
 @click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")
@@ -67,7 +71,7 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @schema_option
 def command(
     files: tuple[Any, ...], as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...],
-    full: bool, notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
+    diagrams: bool, full: bool, notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
     scram_password: str | None, packets: tuple[PacketReference, ...], connection: str | None, index: int | None,
     schema: Path | None,
 ) -> int:  # fmt: skip
@@ -75,7 +79,8 @@ def command(
 
     Frames with or without their size prefix, several in a row, bodies alone; as raw bytes, hex, base64, a byte array of
     a programming language, or the text of xxd, hexdump, Wireshark or tcpdump. A request says itself what it is; of a
-    response kwire finds out what it could be, unless --as and -v say it.
+    response kwire finds out what it could be, unless --as and -v say it. Of a broker's .log a line for each record, of
+    its other files one for each entry; -x shows their bytes.
     """
     from kwire.cli.literals import to_bytes
     from kwire.codec.identify import identify, identify_as
@@ -114,7 +119,8 @@ def command(
         _check_scram(items, scram_password)
     if paths:
         return _fields(shown, paths)
-    _show(shown, data, output, full, notes, elements or 0, inner)
+    listed = output == "text" and not diagrams and not notes
+    _show(shown, data, "list" if listed else output, full, notes, elements or 0, inner)
     return _status([item for item, _ in shown], sum(span.wrong_checksums() for _, span in shown))
 
 
@@ -235,11 +241,12 @@ def _show(
             print(json.dumps(row, ensure_ascii=True))
         return
     wide = width() if output not in ("svg", "html") else DOCUMENT_WIDTH
+    bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
     lines: list[Line] = []
     for item, span in shown:
         if lines:
             lines.append([])
-        lines += item_lines(item, span, data[item.start : item.end], output, wide, full, notes, elements)
+        lines += item_lines(item, span, data[item.start : item.end], output, wide, full, notes, elements, bounded)
     if output in ("svg", "html"):
         print(export(lines, output, shown[0][1].name))
     else:

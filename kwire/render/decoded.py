@@ -13,6 +13,7 @@ from kwire.render.diagram import Options, diagram
 from kwire.render.hexdump import hexdump
 from kwire.render.jsonform import to_jsonable
 from kwire.render.lines import Line, clean, joined, paragraph, quoted
+from kwire.render.logs import file_lines, is_list
 from kwire.render.tree import tree
 
 OTHERS = 6  # readings that also fit, at most
@@ -20,15 +21,20 @@ OPAQUE = 256  # bytes shown of what is not recognized
 
 
 def item_lines(
-    item: Item, span: Span, data: bytes, view: str, width: int, full: bool, notes: bool, elements: int
-) -> list[Line]:
-    """Title, remarks and the view: text (the diagram), tree, hex; svg and html show the diagram."""
-    lines = _title(item, span, data, width)
+    item: Item, span: Span, data: bytes, view: str, width: int, full: bool, notes: bool, elements: int,
+    bounded: bool = True,
+) -> list[Line]:  # fmt: skip
+    """Title, remarks and the view: text (the diagram), list (of a file of records its entries, else the diagram), tree,
+    hex; svg and html show the diagram. bounded: the lines of a list are cut at width, unless full says not to."""
+    listed = view == "list" and item.file and is_list(span)
+    lines = _title(item, span, data, width, listed)
     lines += list(_remarks(item, span, data, width))
     if item.verdict:
         return lines
     lines.append([])
-    if view == "tree":
+    if listed:
+        lines += file_lines(span, width if bounded and not full else None, elements)
+    elif view == "tree":
         lines += tree(span, width)
     elif view == "hex" or (item.message is None and item.frame is None and not item.file):
         shown = data if full or view == "hex" else data[:OPAQUE]
@@ -40,13 +46,15 @@ def item_lines(
     return lines
 
 
-def _title(item: Item, span: Span, data: bytes, width: int) -> list[Line]:
+def _title(item: Item, span: Span, data: bytes, width: int, listed: bool) -> list[Line]:
     """The name and what the header says; what does not fit goes on beneath."""
     size = count_bytes(len(data))
     if item.verdict:
         return [[(f"not Kafka: {item.verdict.what}", "error"), (f" · {size}", "dim")]]
     name = "not recognized" if item.message is None and item.frame is None and not item.file else span.name
     parts = [(name, "title"), (size, "dim")]
+    if listed and span.text:
+        parts.append((clean(span.text), "dim"))
     if item.frame and item.frame.correlation_id is not None:
         parts.append((f"correlation id {item.frame.correlation_id}", "dim"))
     if item.frame and item.frame.client_id is not None:
