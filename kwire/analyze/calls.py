@@ -70,8 +70,14 @@ class Call:
         body = {name: value for name, value in self.body.items() if not isinstance(value, list | bytes)}
         if "Protocols" in self.body:
             body["Protocols"] = [{"Name": one["Name"]} for one in self.body["Protocols"]]
-        said = (self.answer or {}).get("ErrorMessage")
-        return replace(self, body=body, answer=None if self.answer is None else {"ErrorMessage": said})
+        return replace(self, body=body, answer=None if self.answer is None else {"ErrorMessage": self.words})
+
+    @property
+    def words(self) -> str:
+        """What the broker said of an error, of the call's own group; empty when nothing."""
+        answer = self.answer or {}
+        parts = [answer, *(one for one in answer.get("Coordinators") or () if one["Key"] == self.group)]
+        return next((one["ErrorMessage"] for one in parts if one.get("ErrorMessage")), "")
 
     @property
     def proof(self) -> Reference:

@@ -52,7 +52,7 @@ class Reference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """severity: one of SEVERITIES; what: one line; advice: what to do, empty when nothing; subject: what it is about,
-    as "group billing"; time: when, ns since the epoch."""
+    as "group billing"; time: when, ns since the epoch; words: the broker's own, empty when it said none."""
 
     severity: str
     what: str
@@ -60,12 +60,13 @@ class Finding:
     advice: str = ""
     subject: str = ""
     time: int = 0
+    words: str = ""
 
     def row(self) -> dict[str, Any]:
         """As JSON shows it."""
         return {
             "severity": self.severity, "subject": self.subject, "time": self.time, "what": self.what,
-            "advice": self.advice, "evidence": [reference.row() for reference in self.evidence],
+            "words": self.words, "advice": self.advice, "evidence": [reference.row() for reference in self.evidence],
         }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ OffsetMetadataManager.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kwire.analyze.activity import Activity
 from kwire.analyze.calls import COMMITS, EPOCH_HEARTBEATS, FIND_COORDINATOR, HEARTBEAT, Call
@@ -42,7 +43,7 @@ class Teller:
         for problem in self.history.problems:
             finding = self._problem(problem)
             if finding is not None:
-                yield finding
+                yield finding if finding.severity == "note" else replace(finding, words=problem.call.words)
         if self.history.unkept:
             what = (
                 f"{self.history.unkept:,} more requests were refused; the first {len(self.history.problems):,} are told"
@@ -260,8 +261,7 @@ class Teller:
             why = f"it offers {call.body['ProtocolType']} {offered}" + (f"; the group uses {group}" if group else "")
             advice = "Members must share an assignor: change partition.assignment.strategy in two rolling restarts."
             return why, _unique(current.formed_by if current else None), advice, "error"
-        said = (call.answer or {}).get("ErrorMessage")
-        return said or (known.short if known else ""), (), advice, "error"
+        return known.short if known and not call.words else "", (), advice, "error"
 
     def _told(self, problem: Problem) -> Finding | None:
         """A member that learned that the group rebalances: fine, if it joins then."""

@@ -62,8 +62,16 @@ class Shown(NamedTuple):
     def beneath(self, columns: int, bounded: bool) -> Callable[[Exchange, int | None], Iterable[Line]]:
         """What makes the lines beneath an exchange's line, from it and the time that its times count from, ns."""
         from kwire.render.exchange_diagrams import body_lines, diagram_lines
+        from kwire.render.exchanges import ExchangeLines
+        from kwire.render.failures import word_lines
 
         def lines(exchange: Exchange, start: int | None) -> Iterable[Line]:
+            if exchange.error is not None:
+                indent = ExchangeLines(columns, start, bounded).columns.time + 2
+                yield from word_lines(exchange, columns, indent, bounded)
+            yield from frames(exchange, start)
+
+        def frames(exchange: Exchange, start: int | None) -> Iterable[Line]:
             if self.diagrams:
                 return diagram_lines(exchange, columns, self.elements or 0, self.full, self.show_secrets, start)
             return body_lines(exchange, columns, self.inner, self.show_secrets, bounded) if self.body else ()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import click
 
 from kwire.cli.captures import Captures, capture_options
 from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.analyze.failures import Failures
+    from kwire.analyze.stats import Stats
+    from kwire.session.exchange import Exchange
 
 
 @click.command()
@@ -14,16 +22,37 @@ from kwire.errors import Exit
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 def command(captures: Captures, everything: bool, output: str) -> Exit:
     """Counts what captures hold: by API and version, client, broker and topic how often, how many bytes, which errors
-    and how long the answers took; and the connections that could not be read as they should."""
+    and how long the answers took; and the connections that could not be read as they should.
+
+    With --errors also which error met whom on what, when, and what the broker said."""
+    from kwire.analyze.failures import Failures
     from kwire.analyze.stats import Stats
+    from kwire.cli.groups import clock_of
     from kwire.cli.output import show, width
+    from kwire.render.failures import failures_lines
     from kwire.render.jsonform import dumps
     from kwire.render.stats import document, stats_lines
 
     stats = Stats()
-    done = captures.each(stats.add, stats.close, tracking=True)
+    failures = Failures() if captures.wanted.errors else None
+    done = captures.each(adding(stats, failures), stats.close, tracking=True)
     if output == "json":
-        print(dumps(document(stats)))
+        print(dumps(document(stats) | ({} if failures is None else {"failures": failures.rows()})))
     else:
         show(stats_lines(stats, width(), everything))
+        if failures is not None and failures.kinds:
+            show([[], [("which error, for whom, on what", "head")]])
+            show(failures_lines(failures, clock_of(done), width(), everything))
     return done.conclude(any(quality == "malformed" for quality, _ in stats.oddities))
+
+
+def adding(stats: Stats, failures: Failures | None) -> Callable[[Exchange], None]:
+    """What takes each exchange: the counts alone, or the failures too."""
+    if failures is None:
+        return stats.add
+
+    def add(exchange: Exchange) -> None:
+        stats.add(exchange)
+        failures.add(exchange)
+
+    return add

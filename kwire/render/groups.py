@@ -53,6 +53,10 @@ def findings_lines(found: Sequence[tuple[str, Finding]], width: int, everything:
             lines.append([])
         before = finding.severity
         lines += [[(f"{finding.severity:<9}", style), *first], *([(" " * 9, ""), *line] for line in more)]
+        if finding.words:
+            lines += paragraph(
+                f"the broker says: {clean(finding.words)}", width, " " * 9, "note", " " * 11, breaks=True
+            )
         if finding.advice:
             lines += paragraph(f"→ {clean(finding.advice)}", width, " " * 9, "", " " * 11, breaks=True)
         if frames and not small:

@@ -42,6 +42,7 @@ def page(judged: Judged, clock: Clock, everything: bool) -> str:
     """The verdicts, then the charts."""
     items = [
         f'<li><b class="{STYLES[one.severity]}">{one.severity}</b> <b>{_text(history.name)}</b> {_text(one.what)}'
+        + (f"<br>the broker says: {_text(one.words)}" if one.words else "")
         + (f"<br>→ {_text(one.advice)}" if one.advice else "") + _frames([str(ref) for ref in one.evidence]) + "</li>"
         for history, _, found in judged for one in found if everything or one.severity != "note"
     ]  # fmt: skip

@@ -1,0 +1,164 @@
+"""The errors in answers, one by one: which, on what, and the broker's own words.
+
+An error belongs to the element that carries it: its topic-partition, group or resource is what the structs around the
+error code name. ErrorMessage beside it, and of Produce the messages for single records (KIP-467), are the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kwire.analyze.findings import Reference
+from kwire.session.about import PARTITION, RESOURCES
+from kwire.session.record import error_name
+
+if TYPE_CHECKING:
+    from kwire.codec.plan import Slot, StructPlan
+    from kwire.session.exchange import Exchange
+    from kwire.session.topics import Topics
+
+MOST = 10_000  # different ones that are counted; the rest is only a number
+MOST_OF_ONE = 1000  # of one answer
+NAMES = ("topicName", "groupId", "transactionalId", "userName")
+OTHERS = ("Key", "ResourceName", "User", "MemberId", "Feature", "PrincipalName", "BrokerId")  # which no entity marks
+CODE, WORDS = "ErrorCode", "ErrorMessage"
+
+
+class Failure(NamedTuple):
+    """An error in an answer: its code; on what, as "orders-0", empty where only the request says it; the broker's
+    words, empty without any; and those for single records, with their numbers in the batch."""
+
+    code: int
+    subject: str
+    words: str = ""
+    records: tuple[tuple[int, str], ...] = ()
+
+
+def failures_of(exchange: Exchange) -> Iterator[Failure]:
+    """The errors in an answer, in field order; none of an answer without, or that cannot be read."""
+    response = exchange.response
+    kind = response.api if response is not None else None
+    if response is None or kind is None or not response.errors:
+        return
+    body, definition = response.body(), kind.response
+    if body is None or definition is None:
+        return
+    version = kind.version if response.body_version is None else response.body_version
+    root = kind.library.plan_of(definition, version).root
+    for count, found in enumerate(_of_struct(root, body, None, exchange.conversation.topics)):
+        if count == MOST_OF_ONE:
+            return
+        yield found
+
+
+def _of_struct(plan: StructPlan, value: dict[str, Any], around: str | None, topics: Topics) -> Iterator[Failure]:
+    """around: what the structs around it are about; None of the body itself, which tells of the answer."""
+    subject = "" if around is None else _subject(plan, value, around, topics)
+    slots = (*plan.slots, *plan.tagged.values())
+    for slot in slots:
+        code = value.get(slot.name)
+        if slot.field.error and isinstance(code, int) and code:
+            said = value.get(slot.name.removesuffix(CODE) + WORDS)
+            yield Failure(code, subject, said if isinstance(said, str) else "", _records(value))
+    for slot in slots:
+        inner = value.get(slot.name)
+        if slot.struct is not None and inner:
+            for element in inner if slot.array else [inner]:
+                yield from _of_struct(slot.struct, element, subject, topics)
+
+
+def _subject(plan: StructPlan, value: dict[str, Any], around: str, topics: Topics) -> str:
+    """What a struct is about: its own name, or its partition of what is around it."""
+    resource = RESOURCES.get(value.get("ResourceType", 0), "")
+    for slot in plan.slots:
+        own = value.get(slot.name)
+        if slot.array or own is None or own == "":
+            continue
+        if slot.field.entity == "topicId" and isinstance(own, UUID) and own.int:
+            named = any(isinstance(value.get(name), str) and value[name] for name in ("Name", "Topic", "TopicName"))
+            if not named:
+                return topics.name(own)
+        elif _names(slot) and isinstance(own, str | int):
+            text = own if isinstance(own, str) else f"broker {own}"
+            return f"{resource} {text}" if resource and resource != "topic" else text
+    part = next((value[slot.name] for slot in plan.slots if slot.name in PARTITION and slot.type == "int32"), None)
+    return f"{around}-{part}" if isinstance(part, int) and around else around
+
+
+def _names(slot: Slot) -> bool:
+    return slot.field.entity in NAMES or slot.name in OTHERS
+
+
+def _records(value: dict[str, Any]) -> tuple[tuple[int, str], ...]:
+    """Of Produce: what is wrong with single records."""
+    found = value.get("RecordErrors") or ()
+    return tuple((one["BatchIndex"], one.get("BatchIndexErrorMessage") or "") for one in found[:MOST_OF_ONE])
+
+
+@dataclass(slots=True)
+class Kind:
+    """Failures of one kind: how many, the first and the last, the broker's words the first time, and of how many that
+    were others."""
+
+    count: int
+    first: Reference
+    last: Reference
+    words: str
+    others: int = 0
+
+
+class Failures:
+    """add(exchange) counts which error met whom on what. kinds: by error (a name, or how it ended without an answer),
+    API, client id and subject."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[tuple[str, str, str, str], Kind] = {}
+        self.unkept = 0
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange."""
+        if exchange.response is None:
+            if not exchange.silent:
+                self._count(exchange, f"no answer: {exchange.ending}" if exchange.ending else "no answer", "", "")
+            return
+        for one in failures_of(exchange):
+            words = "; ".join(
+                filter(None, (one.words, *(f"record {at}: {said}" for at, said in one.records[:3] if said)))
+            )
+            self._count(exchange, error_name(one.code) or "", one.subject, words)
+
+    def _count(self, exchange: Exchange, error: str, subject: str, words: str) -> None:
+        about = exchange.about
+        if not subject:
+            subject = ", ".join([*about.groups[:2], *about.transactions[:2], *list(about.topics)[:2]])
+        key = error, exchange.api, exchange.client_id or "", subject
+        where = Reference.of(exchange.response or exchange.first)
+        known = self.kinds.get(key)
+        if known is None:
+            if len(self.kinds) >= MOST:
+                self.unkept += 1
+            else:
+                self.kinds[key] = Kind(1, where, where, words)
+            return
+        known.count += 1
+        known.others += bool(words) and words != known.words
+        known.words = known.words or words
+        if where.time < known.first.time:
+            known.first = where
+        if where.time >= known.last.time:
+            known.last = where
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As JSON shows them, the most frequent first."""
+        return [
+            {"error": error, "api": api, "client_id": client or None, "subject": subject or None, "count": one.count,
+             "words": one.words or None, "first": one.first.row(), "last": one.last.row()}
+            for (error, api, client, subject), one in self.most()
+        ]  # fmt: skip
+
+    def most(self) -> list[tuple[tuple[str, str, str, str], Kind]]:
+        """The most frequent first, then the earliest."""
+        return sorted(self.kinds.items(), key=lambda item: (-item[1].count, item[1].first.time, item[0]))
