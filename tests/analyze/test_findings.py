@@ -26,6 +26,7 @@ def test_rows_have_evidence() -> None:
         "subject": "group g",
         "time": 5,
         "what": "lost",
+        "words": "",
         "advice": "look",
         "evidence": [
             {
