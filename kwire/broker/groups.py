@@ -12,7 +12,7 @@ from kwire.broker.state import State
 from kwire.broker.words import MS, Body, Later, Request, Timer
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.words import Answer, Caller, Event
+from kwire.coordinator.words import Answer, Caller, Check, Event
 
 
 class Groups:
@@ -26,18 +26,22 @@ class Groups:
         self._due: int | None = None  # what the timer is set for
         state.cluster.changed.append(self._topics_changed)
 
-    def ask(self, request: Request) -> Body | Later:
-        """A group request's answer, maybe later."""
+    def ask(self, request: Request, barred: Check | None = None) -> Body | Later:
+        """A group request's answer, maybe later. barred: why a transaction's offsets may not come in."""
         peer, cluster = request.peer, self.state.cluster
         caller = Caller(request.client_id or "", f"/{peer.host}", peer.principal)
         self.coordinator.owns = lambda group: cluster.coordinator(group) == request.node
         later = Later()
-        ticket = self.coordinator.ask(request.api, request.version, request.body, caller, request.time)
+        ticket = self.coordinator.ask(request.api, request.version, request.body, caller, request.time, barred)
         self._waiting[ticket] = (request, later)
         self._drain()
         if not later.given:
             peer.closing.append(lambda: self._gone(ticket))
         return later
+
+    def end_transaction(self, producer: int, commit: bool) -> None:
+        """A marker ends a producer's transaction: its offsets count, or vanish."""
+        self.coordinator.end_transaction(producer, commit)
 
     @property
     def full(self) -> bool:

@@ -2,7 +2,8 @@
 
 A batch is never taken apart on its way: base offset and leader epoch are set in front of its checksum's range, and only
 looking for a timestamp opens the one batch that holds it. All batches are of magic 2; legacy.py converts at the edge.
-The idempotent producer's rules are in producers.py. How much memory all logs take together is Room's to say.
+Rules for producers and their transactions are in producers.py; stable is Kafka's last stable offset, where the oldest
+open transaction begins. How much memory all logs take together is Room's to say.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from struct import pack
 from typing import NamedTuple
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.producers import Producers
+from kwire.broker.producers import Aborted, Producers
 from kwire.errors import KwireError
-from kwire.records import read_records
+from kwire.records import Record, build, read_records
 from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
 
 EARLIEST_LOCAL, MAX_TIMESTAMP, EARLIEST, LATEST = -4, -3, -2, -1
@@ -79,15 +80,24 @@ class Log:
 
     # ------------------------------------------------------------ writing
 
-    def append(self, data: bytes, epoch: int, now_ms: int, append_time: bool = False) -> tuple[int, int]:
+    def append(
+        self,
+        data: bytes,
+        epoch: int,
+        now_ms: int,
+        append_time: bool = False,
+        header: Header | None = None,
+        bumps: bool = False,
+    ) -> tuple[int, int]:
         """Adds one batch of magic 2; gives its base offset and the append time (-1: the records' own). Raises Refused.
 
-        A batch that an idempotent producer sends again is not written again: its first offset is given.
+        A batch that an idempotent producer sends again is not written again: its first offset is given. header: what
+        checked() made of data; bumps: the producer's epoch rises with each transaction.
         """
-        header = _checked(data)
-        again = self.producers.check(header)
+        header = header or checked(data)
+        again = self.producers.check(header, bumps)
         if again is not None:
-            return again, -1
+            return again.base, again.time
         base = self.end
         time = now_ms if append_time else header.max_timestamp
         if append_time:
@@ -98,6 +108,23 @@ class Log:
         self._add(Entry(base, last, time, epoch, written))
         return base, now_ms if append_time else -1
 
+    def mark(
+        self, producer: int, producer_epoch: int, commit: bool, coordinator_epoch: int, level: int,
+        epoch: int, now_ms: int,
+    ) -> int:  # fmt: skip
+        """Writes the control record that ends the producer's transaction here; gives its offset. level: the
+        transaction.version of its transaction. Raises Refused."""
+        self.producers.check_marker(producer, producer_epoch, coordinator_epoch, level)
+        base = self.end
+        record = Record(base, now_ms, pack(">hh", 0, int(commit)), pack(">hi", 0, coordinator_epoch), [])
+        data = build(
+            [record], producer_id=producer, producer_epoch=producer_epoch, is_transactional=True, is_control=True,
+            partition_leader_epoch=epoch,
+        )  # fmt: skip
+        self.producers.marked(producer, producer_epoch, commit, coordinator_epoch, base, now_ms)
+        self._add(Entry(base, base, now_ms, epoch, data))
+        return base
+
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._bases.append(entry.base)
@@ -106,6 +133,12 @@ class Log:
         self._room.took(self, entry.base, len(entry.data))
         for wake in list(self.waiting.values()):
             wake()
+
+    @property
+    def stable(self) -> int:
+        """The last stable offset: what comes before is decided, committed or aborted."""
+        first = self.producers.first_open
+        return self.end if first is None else max(first, self.start)
 
     # ------------------------------------------------------------ forgetting
 
@@ -139,6 +172,7 @@ class Log:
             wake()
 
     def _forget_first(self) -> None:
+        self.producers.forget_before(self._entries[self._first].last + 1)
         size = len(self._entries[self._first].data)
         self._entries[self._first] = Entry(0, 0, 0, 0, b"")
         self._first += 1
@@ -150,6 +184,13 @@ class Log:
             self._first = 0
 
     # ------------------------------------------------------------ reading
+
+    def aborted(self, start: int, batches: list[bytes]) -> list[Aborted]:
+        """The aborted transactions that a reader of these batches, from start on, has to leave out."""
+        if not batches:
+            return []
+        last = Header(*HEADER.unpack_from(batches[-1]))
+        return self.producers.aborted_between(start, last.base_offset + last.last_offset_delta + 1)
 
     def read(self, offset: int, limit: int, whole_first: bool, until: int | None = None) -> list[bytes]:
         """Batches from the one that holds offset on, up to limit bytes and to offsets below until (the end).
@@ -200,7 +241,7 @@ class Log:
         return found, end
 
 
-def _checked(data: bytes) -> Header:
+def checked(data: bytes) -> Header:
     """The header of the one batch in data. Raises Refused (Kafka's LogValidator)."""
     if len(data) < SIZE:
         raise Refused(Code.CORRUPT_MESSAGE, f"a batch of {len(data)} bytes, the least is {SIZE}")

@@ -24,6 +24,7 @@ from kwire.broker.recorder import Recorder
 from kwire.broker.security import Login
 from kwire.broker.service import Service
 from kwire.broker.state import State
+from kwire.broker.transactions import Transactions
 from kwire.broker.words import Peer, Settings, Timer
 from kwire.errors import KwireError
 
@@ -58,7 +59,7 @@ class Server:
         self.loop.set_exception_handler(self._failed)
         clock = LoopClock(self.loop)
         self.state = State(settings, clock, faults or Faults())
-        self.state.groups = Groups(self.state)
+        self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.service = Service(self.state)
         self.connections: set[Connection] = set()
         self._unfinished = 0
@@ -103,6 +104,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self.state.groups.stop()
+        self.state.transactions.stop()
         for connection in list(self.connections):
             connection.close("the broker stops")
         end = self.loop.time() + LINGER

@@ -171,8 +171,11 @@ class Exchange:
                     for partition in state.cluster.topics[name].partitions if name in state.cluster.topics else ():
                         state.cluster.move_leader(partition)
             else:
-                for group in set(mentioned(request, "groupId")):
+                groups = set(mentioned(request, "groupId"))
+                for group in groups:
                     state.groups.act(act, group, request.body.get("MemberId"))
+                for name in set() if groups else set(mentioned(request, "transactionalId")):
+                    state.transactions.act(act, name)
 
     def act(self) -> None:
         verdict = self.verdict

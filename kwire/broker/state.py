@@ -15,6 +15,7 @@ from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.broker.groups import Groups
+    from kwire.broker.transactions import Transactions
 
 KEPT = 5_000  # requests
 TOLD = 2_000  # happenings
@@ -34,6 +35,7 @@ class State:
         self.requests: deque[Seen] = deque(maxlen=KEPT)
         self.watching: list[Callable[[Happening], None]] = []
         self.groups: Groups
+        self.transactions: Transactions
         for name, partitions in settings.topics:
             try:
                 self.create(name, partitions)

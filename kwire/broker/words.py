@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kwire.coordinator.words import Settings as GroupSettings
+from kwire.coordinator.words import TransactionSettings
 
 if TYPE_CHECKING:
     from kwire.broker.security import Login
@@ -58,6 +59,7 @@ class Settings:
     groups: GroupSettings = field(
         default_factory=lambda: GroupSettings(group_initial_rebalance_delay_ms=0, group_max_size=10_000)
     )
+    transactions: TransactionSettings = field(default_factory=TransactionSettings)
     limits: Limits = field(default_factory=Limits)
 
 

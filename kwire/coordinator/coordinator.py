@@ -85,8 +85,17 @@ class Coordinator:
 
     # requests and answers
 
-    def ask(self, api: str, version: int, body: Mapping[str, Any], caller: Caller = NOBODY, now: int = 0) -> int:
-        """Takes a request in; answers() has its answer under the ticket that this returns, at once or later.
+    def ask(
+        self,
+        api: str,
+        version: int,
+        body: Mapping[str, Any],
+        caller: Caller = NOBODY,
+        now: int = 0,
+        barred: Check | None = None,
+    ) -> int:
+        """Takes a request in; answers() has its answer under the ticket that this returns, at once or later. barred:
+        what the transaction coordinator has against a TxnOffsetCommit.
 
         Raises UnknownName for an API that a group coordinator does not answer, or a version that the API lacks.
         """
@@ -95,7 +104,7 @@ class Coordinator:
             raise UnknownName("group coordinator API", api, tuple(APIS))
         self.tick(now)
         self._tickets += 1
-        request = Request(self._tickets, api, version, body, caller)
+        request = Request(self._tickets, api, version, body, caller, barred)
         reply = self._stopped(entry, request) or entry.handle(self._desk, request)
         if reply is not None:
             self._desk.answer(request, reply.body, reply.check)

@@ -29,6 +29,7 @@ class Request(NamedTuple):
     version: int
     body: Mapping[str, Any]
     caller: Caller
+    barred: Check | None = None  # why a transaction coordinator does not let these offsets in
 
 
 class Reply(NamedTuple):

@@ -124,7 +124,7 @@ def commit(desk: Desk, request: Request) -> Reply:
     if request.version == 0 and not transactional:
         check = Check(0, "no member", NONE, "version 0 commits past the group, to ZooKeeper in its day")
     elif reachable or not named:
-        check = _may_commit(desk, body["GroupId"], who)
+        check = request.barred or _may_commit(desk, body["GroupId"], who)
     places: dict[Place, Committed] = {}
     answers = []
     for topic in named:

@@ -79,3 +79,28 @@ class Settings:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignment_interval_ms: int | None = None  # None: 1,000 from 4.3 on, 0 before
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """The broker's configuration that transactions depend on, by its names there, ms; defaults are those of 4.x.
+
+    transaction_version: the feature's level, None for that of the era's release. most_ids, most_places: how many
+    transactional ids are remembered, and how many partitions of all open transactions together.
+    """
+
+    era: tuple[int, int] = (4, 3)
+    transaction_version: int | None = None
+    transaction_max_timeout_ms: int = 900_000
+    transactional_id_expiration_ms: int = 604_800_000
+    transaction_two_phase_commit_enable: bool = False
+    offsets_topic_num_partitions: int = 50
+    most_ids: int = 10_000
+    most_places: int = 1_000_000
+
+    @property
+    def level(self) -> int:
+        """The transaction.version in force."""
+        if self.transaction_version is not None:
+            return self.transaction_version
+        return 2 if self.era >= (4, 0) else 0

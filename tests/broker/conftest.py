@@ -14,6 +14,7 @@ from kwire.broker.groups import Groups
 from kwire.broker.service import Reply, Service
 from kwire.broker.shape import fitted
 from kwire.broker.state import State
+from kwire.broker.transactions import Transactions
 from kwire.broker.words import Peer, Settings
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
@@ -64,7 +65,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.clock = Clock()
         self.state = State(self.settings, self.clock, self.faults)
-        self.state.groups = Groups(self.state)
+        self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.service = Service(self.state)
         self.peer = Peer(1, "127.0.0.1", 40000, 1)
 

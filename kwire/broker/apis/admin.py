@@ -88,8 +88,8 @@ def describe_producers(request: Request, state: State) -> Body:
                         "ProducerEpoch": known.epoch,
                         "LastSequence": known.batches[-1].last if known.batches else -1,
                         "LastTimestamp": known.time_ms,
-                        "CoordinatorEpoch": 0,
-                        "CurrentTxnStartOffset": -1,
+                        "CoordinatorEpoch": known.coordinator_epoch,
+                        "CurrentTxnStartOffset": known.opened,
                     }
                     for number, known in producers.items()
                 ]

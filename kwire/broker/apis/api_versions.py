@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from kwire.broker.apis import Api, announced
+from kwire.broker.apis import NEWEST, Api, announced
 from kwire.broker.codes import Code
 from kwire.broker.state import State
 from kwire.broker.words import Body, Request
@@ -14,12 +14,23 @@ from kwire.schema.registry import builtin
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 PRODUCE = 0  # always announced from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
-FEATURES = {  # name: (lowest, highest, in force)
-    "group.version": (0, 1, 1),
-    "kraft.version": (0, 1, 1),
-    "metadata.version": (7, 30, 30),
-    "transaction.version": (0, 2, 0),
+FEATURES = {  # name: (lowest, highest, the release that has it)
+    "group.version": (0, 1, (4, 0)),
+    "kraft.version": (0, 1, (3, 9)),
+    "transaction.version": (0, 2, (4, 0)),
 }
+METADATA = {(4, 0): (7, 30), (0, 9): (1, 21)}  # metadata.version of that release and later ones, newest first
+
+
+def features(state: State) -> dict[str, tuple[int, int, int]]:
+    """Name to lowest, highest, and what is in force."""
+    era = state.settings.era or NEWEST
+    low, high = next(levels for since, levels in METADATA.items() if era >= since)
+    found = {name: (low, high, high) for name, (low, high, since) in FEATURES.items() if era >= since}
+    found["metadata.version"] = (low, high, high)
+    if "transaction.version" in found:
+        found["transaction.version"] = (0, 2, state.transactions.coordinator.settings.level)
+    return found
 
 
 def handle(request: Request, state: State) -> Body:
@@ -34,7 +45,7 @@ def handle(request: Request, state: State) -> Body:
 
 def answer(state: State, code: int) -> Body:
     """The table, with code in front of it."""
-    known = announced(state.settings.era)
+    known, levels = announced(state.settings.era), features(state)
     ranges = {**known, PRODUCE: Versions(0, known[PRODUCE].high), **state.faults.ranges()}
     return {
         "ErrorCode": code,
@@ -44,12 +55,12 @@ def answer(state: State, code: int) -> Body:
             if versions
         ],
         "SupportedFeatures": [
-            {"Name": name, "MinVersion": low, "MaxVersion": high} for name, (low, high, _) in FEATURES.items()
+            {"Name": name, "MinVersion": low, "MaxVersion": high} for name, (low, high, _) in levels.items()
         ],
         "FinalizedFeaturesEpoch": 1,
         "FinalizedFeatures": [
             {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level}
-            for name, (_, _, level) in FEATURES.items()
+            for name, (_, _, level) in levels.items()
             if level
         ],
     }

@@ -18,6 +18,7 @@ from kwire.broker.words import MS, Body, Later, Request, Timer
 from kwire.schema.model import Versions
 
 MAX_BYTES = 55 * 1024 * 1024  # fetch.max.bytes of the broker
+READ_COMMITTED = 1
 numbers = count()
 
 
@@ -78,6 +79,7 @@ def _read(request: Request, state: State) -> tuple[Body, int, bool]:
     body, version = request.body, request.version
     room = min(body.get("MaxBytes", MAX_BYTES), MAX_BYTES)
     size, done, leaders = 0, False, set()
+    committed = body.get("IsolationLevel", 0) == READ_COMMITTED
     responses = []
     for item in body["Topics"]:
         topic = state.cluster.find(item.get("Topic"), item.get("TopicId"))
@@ -88,7 +90,7 @@ def _read(request: Request, state: State) -> tuple[Body, int, bool]:
                 if topic is None and version >= 13:
                     raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
                 partition = state.cluster.partition(topic, index, request.node, part.get("CurrentLeaderEpoch", -1))
-                row, records = _rows(partition, part, version, room, first=not size)
+                row, records = _rows(partition, part, version, room, not size, committed)
             except Refused as refused:
                 row, records, done = _error(index, refused.code), b"", True
                 if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
@@ -105,12 +107,15 @@ def _read(request: Request, state: State) -> tuple[Body, int, bool]:
     return answer, size, done
 
 
-def _rows(partition: Partition, part: Body, version: int, room: int, first: bool) -> tuple[Body, bytes]:
+def _rows(
+    partition: Partition, part: Body, version: int, room: int, first: bool, committed: bool
+) -> tuple[Body, bytes]:
     log, offset = partition.log, part["FetchOffset"]
     if not log.start <= offset <= log.end:
         raise Refused(Code.OFFSET_OUT_OF_RANGE, f"offset {offset}, there are {log.start} to {log.end}")
     limit = min(part["PartitionMaxBytes"], max(room, 0))
-    batches = log.read(offset, limit, whole_first=first)
+    batches = log.read(offset, limit, whole_first=first, until=log.stable if committed else None)
+    aborted = log.aborted(offset, batches) if committed else None
     magic = legacy.magic_for_fetch(version)
     if magic < 2:
         batches = legacy.from_batches(batches, magic)
@@ -119,9 +124,11 @@ def _rows(partition: Partition, part: Body, version: int, room: int, first: bool
         "PartitionIndex": part["Partition"],
         "ErrorCode": Code.NONE,
         "HighWatermark": log.end,
-        "LastStableOffset": log.end,
+        "LastStableOffset": log.stable,
         "LogStartOffset": log.start,
-        "AbortedTransactions": None,
+        "AbortedTransactions": (
+            None if aborted is None else [{"ProducerId": each.producer, "FirstOffset": each.first} for each in aborted]
+        ),
         "PreferredReadReplica": -1,
         "Records": records,
     }

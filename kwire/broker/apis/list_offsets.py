@@ -11,11 +11,13 @@ from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+READ_COMMITTED = 1
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}  # request versions
 
 
 def list_offsets(request: Request, state: State) -> Body:
     topics = []
+    committed = request.body.get("IsolationLevel", 0) == READ_COMMITTED
     for item in request.body["Topics"]:
         topic = state.cluster.topics.get(item["Name"])
         rows = []
@@ -24,16 +26,20 @@ def list_offsets(request: Request, state: State) -> Body:
             try:
                 epoch = part.get("CurrentLeaderEpoch", -1)
                 partition = state.cluster.partition(topic, index, request.node, epoch)
-                rows.append(_row(partition, part, request.version))
+                rows.append(_row(partition, part, request.version, committed))
             except Refused as refused:
                 rows.append({"PartitionIndex": index, "ErrorCode": refused.code, "OldStyleOffsets": []})
         topics.append({"Name": item["Name"], "Partitions": rows})
     return {"Topics": topics}
 
 
-def _row(partition: Partition, part: Body, version: int) -> Body:
+def _row(partition: Partition, part: Body, version: int, committed: bool) -> Body:
     index = part["PartitionIndex"]
     found = _found(partition, part["Timestamp"], version)
+    if committed and part["Timestamp"] == LATEST:
+        found = found._replace(offset=partition.log.stable)
+    elif committed and found.offset >= partition.log.stable and part["Timestamp"] not in (EARLIEST, EARLIEST_LOCAL):
+        found = NOTHING
     old = [found.offset] if found.offset >= 0 else []
     if part["Timestamp"] == LATEST and partition.log.start < partition.log.end:
         old.append(partition.log.start)  # v0 lists where segments begin; there is one

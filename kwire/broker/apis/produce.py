@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from kwire.broker import legacy
 from kwire.broker.apis import Api
-from kwire.broker.cluster import Topic
+from kwire.broker.cluster import Partition, Topic
 from kwire.broker.codes import Code, Refused
+from kwire.broker.log import checked
 from kwire.broker.state import State
+from kwire.broker.transactions import ADDS
 from kwire.broker.words import Body, Hangup, Request
-from kwire.records.batch import MAGIC_AT
+from kwire.coordinator.transaction import Place
+from kwire.records.batch import MAGIC_AT, Header
 from kwire.schema.model import Versions
 
 ZSTD, FIRST_WITH_ZSTD = 4, 7
@@ -46,7 +49,7 @@ def handle(request: Request, state: State) -> Body | None:
 
 
 def _append(request: Request, state: State, topic: Topic | None, part: Body, acks: int) -> Body:
-    index = part["Index"]
+    index, start = part["Index"], -1
     try:
         if acks not in (-1, 0, 1):
             raise Refused(Code.INVALID_REQUIRED_ACKS, f"acks {acks}")
@@ -59,9 +62,13 @@ def _append(request: Request, state: State, topic: Topic | None, part: Body, ack
         if len(records) > limit:
             raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(records)} bytes, max.message.bytes is {limit}")
         stamped = state.cluster.configs.topic(topic.name, "message.timestamp.type") == "LogAppendTime"
-        base, time = partition.log.append(records, partition.epoch, request.time // 1_000_000, stamped)
+        header = checked(records)
+        bumps = _in_transaction(request, state, partition, (topic.name, index), header)
+        start = partition.log.start
+        base, time = partition.log.append(records, partition.epoch, request.time // 1_000_000, stamped, header, bumps)
     except Refused as refused:
         row: Body = {"Index": index, "ErrorCode": refused.code, "BaseOffset": -1, "ErrorMessage": refused.why}
+        row["LogStartOffset"] = start  # told by who came as far as the log
         if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
             led = topic.partitions[index]
             row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
@@ -78,6 +85,19 @@ def _append(request: Request, state: State, topic: Topic | None, part: Body, ack
         "RecordErrors": [],
         "ErrorMessage": None,
     }
+
+
+def _in_transaction(request: Request, state: State, partition: Partition, place: Place, header: Header) -> bool:
+    """Whether these are records of a transaction whose producer's epoch rises with each. Raises Refused when the
+    transaction's coordinator does not know of them."""
+    producers, before_4 = partition.log.producers, state.transactions.coordinator.settings.era < (4, 0)
+    if header.is_transactional and not producers.has_open(header, any_epoch=before_4):
+        try:
+            state.transactions.claim(request, header, request.body.get("TransactionalId"), place)
+        except Refused:
+            producers.refused(header)
+            raise
+    return header.is_transactional and request.version >= ADDS["Produce"]
 
 
 def _records(version: int, records: bytes | None) -> bytes:
