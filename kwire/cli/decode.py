@@ -208,11 +208,11 @@ def _file(data: bytes, kind: str, path: str, topic: str | None) -> Item:
 
 def _opened(item: Item, data: bytes, show_secrets: bool) -> Span:
     """The item's tree with what its fields hold, and without its secrets."""
-    from kwire.codec.secrets import conceal
+    from kwire.codec.identify import shown
     from kwire.payloads.open import open_payloads
 
     span = open_payloads(item.span, data, item.message.name) if item.message else item.span
-    return span if show_secrets else conceal(span, item.message)
+    return span if show_secrets else shown(item, span)
 
 
 def _status(items: list[Item], wrong_checksums: int) -> Exit:

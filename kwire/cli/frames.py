@@ -98,6 +98,8 @@ def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:
         definition = kind.message(message.kind) if kind else None
         end = pos + len(message.data)
         span = named(frame.span, message.conversation.topics.name)
-        items.append(Item(pos, end, span, definition, frame, sure=message.quality != "inferred"))
+        guarded = message.guarded or definition is None
+        sure = message.quality != "inferred"
+        items.append(Item(pos, end, span, definition, frame, sure=sure, guarded=guarded))
         pos = end
     return items, b"".join(message.data for message in messages)

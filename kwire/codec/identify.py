@@ -6,19 +6,21 @@ itself, then a response to a request that stands before it in the same bytes. On
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import unpack_from
 
 from kwire.codec import frames
 from kwire.codec.frames import Frame, decode_frame
 from kwire.codec.infer import Reading, as_message, infer, plausibility
 from kwire.codec.library import Library, builtin_library
-from kwire.codec.secrets import may_hold_secrets
+from kwire.codec.secrets import conceal, hide_within, looks_secret, may_hold_secrets, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge, judge_text
 from kwire.schema.model import Definition, Message
 
 CUT_FRAME = "cut frame"
+LOGIN = (17, 36)  # SaslHandshake, SaslAuthenticate: where one of them is, tokens may be too
+SHORT = 8  # bytes; what is shorter is no secret of a message that is only a guess
 PLAUSIBLE_SIZE = 4 * 1024 * 1024  # of a frame that nothing else speaks for: one in a thousand random numbers is below
 
 
@@ -28,7 +30,8 @@ class Item:
 
     frame: when it is one whose header was read. readings: how else it could be read, best first; the first is the one
     shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka. file: a file of
-    a broker's log, or records alone: span is all that there is to say.
+    a broker's log, or records alone: span is all that there is to say. guarded: what cannot be read of it may be a
+    password, since frames of a login stand beside it, or it looks like one.
     """
 
     start: int
@@ -40,6 +43,7 @@ class Item:
     sure: bool = True
     verdict: Verdict | None = None
     file: bool = False
+    guarded: bool = False
 
     @property
     def quality(self) -> str:
@@ -53,6 +57,22 @@ class Item:
         return "malformed" if self.span.broken() else "ok" if self.sure else "inferred"
 
 
+def shown(item: Item, opened: Span) -> Span:
+    """The item's tree without its secrets; opened is its span, maybe with what its fields hold. Where others could be
+    meant, what would be a secret of theirs is withheld too."""
+    if item.guarded and not (item.sure and item.message):
+        return hide_within(opened, ((4, opened.end),))
+    span = conceal(opened, item.message, item.guarded)
+    if item.sure:
+        return span
+    ranges: list[tuple[int, int]] = []
+    for reading in item.readings:
+        if may_hold_secrets(reading.message):
+            found = withheld(conceal(reading.span, reading.message))
+            ranges += [(start, end) for start, end in found if end - start >= SHORT]
+    return hide_within(span, tuple(ranges))
+
+
 def identify(data: bytes, library: Library | None = None) -> list[Item]:
     """What data holds, piece by piece; the pieces cover all of it. Never raises for what is in the bytes."""
     library = library or builtin_library()
@@ -61,14 +81,14 @@ def identify(data: bytes, library: Library | None = None) -> list[Item]:
         return [Item(0, len(data), _opaque(data, verdict.what), verdict=verdict)]
     pieces = frames.split(data)
     if len(pieces) < 2 and not frames.has_size(data):
-        return [_single(data, library)]
+        return _guarded([_single(data, library)], data)
     asked: dict[int, Frame] = {}
-    items = [_piece(data, start, end, asked, library) for start, end in pieces]
+    items = _guarded([_piece(data, start, end, asked, library) for start, end in pieces], data)
     if frames.has_size(data[pieces[-1][0] :]) or (items[0].sure and items[0].quality == "ok"):
         return items
     # the first size may be none: a Produce key with a version, or a correlation id, is a small number too
     single = _single(data, library)
-    return [single] if single.quality in ("ok", "inferred") else items
+    return _guarded([single], data) if single.quality in ("ok", "inferred") else items
 
 
 def identify_as(
@@ -87,7 +107,20 @@ def identify_as(
         found = [reading for reading in found if reading.span.broken() is None] or found
         found.sort(key=lambda reading: -reading.score)
         items.append(_from_readings(data, start, end, found, library, sure=version is not None or len(found) == 1))
-    return items
+    return _guarded(items, data)
+
+
+def _guarded(items: list[Item], data: bytes) -> list[Item]:
+    """What cannot be read may be a token where it looks like one, or where one of the frames is a login's; then also
+    what is only a guess."""
+    login = any(item.frame and item.sure and item.frame.api_key in LOGIN for item in items)
+    fine = ("ok",) if login else ("ok", "inferred")
+    return [
+        replace(item, guarded=True)
+        if item.quality not in fine and (login or looks_secret(data[item.start : item.end]))
+        else item
+        for item in items
+    ]
 
 
 def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: Library) -> Item:
@@ -216,5 +249,5 @@ def _from_readings(data: bytes, start: int, end: int, found: list[Reading], libr
 
 
 def _opaque(data: bytes, name: str) -> Span:
-    child = Span(name, UNDECODED, 0, len(data))
+    child = Span(name, UNDECODED, 0, len(data), secret=name == CUT_FRAME)  # it may hold anything that an answer can
     return Span(name, "frame", 0, len(data), None, (child,) if data else ())

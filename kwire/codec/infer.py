@@ -146,7 +146,8 @@ def read_as(
     if message.kind == "request":
         frame = decode_frame(data, size=size, library=library)
         meant = (frame.api_key, frame.api_version) == (definition.key, version)
-        return frame.span if size or meant or frame.quality == "ok" else None  # a body looks like no header by chance
+        said = meant or frame.quality == "ok" or (size and has_size(data))  # a body looks like no header by chance
+        return frame.span if said else None
     if definition.key is None or (not size and not _room(data, definition.key, message, version)):
         return None
     return decode_frame(data, api=definition.key, version=version, size=size, library=library).span

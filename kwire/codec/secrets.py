@@ -2,8 +2,10 @@
 
 One pass over the span tree puts a Withheld in the place of each secret value; whoever draws the tree sees no value and
 leaves out the bytes of the span. Secret are the fields that the schema marks so, and the values of configs that are
-marked sensitive (KIP-226) or whose name says that they hold one. Of a broken message that may hold secrets, what could
-not be decoded is withheld too, and all that follows the first secret: the length that is wrong may be the secret's.
+marked sensitive (KIP-226) or whose name says that they hold one. Bytes that carry another message are withheld unless
+that was opened and holds no secret. Of a broken message that may hold secrets, what could not be decoded is withheld
+too, and all that follows the first secret: the length that is wrong may be the secret's. Unless the message was only
+cut, that begins with its first field of variable length, since any of those could have swallowed the secret.
 """
 
 from __future__ import annotations
@@ -11,16 +13,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+from uuid import UUID
 
-from kwire.codec.span import UNDECODED, Span
+from kwire.codec.span import TAG, UNDECODED, Span
 from kwire.schema.model import Field, Message
 
 SENSITIVE = re.compile(
     r"password|secret|jaas|credential|private|keystore\.key|\btoken\b|apikey|api\.key", re.IGNORECASE
 )
+TELLING = re.compile(r"password\s*=|LoginModule|PRIVATE KEY")  # in the value of a config, whatever its name
+TOKEN = re.compile(  # what SASL tokens and configs look like in bytes: PLAIN, SCRAM, OAUTHBEARER, and the words above
+    rb"\0[\x21-\x7e]{1,64}\0[\x20-\x7e]{4}|[=,][pvrs]=[\x21-\x7e]{8}|auth=Bearer|(?i:password|secret|jaas|private key)"
+)
 CONFIG_NAMES = ("Name", "ConfigName", "Key")
 CONFIG_VALUES = ("Value", "ConfigValue")
 MARK = "IsSensitive"
+METADATA = "__cluster_metadata"  # the topic whose records hold configs and credentials
+METADATA_ID = UUID(int=1)  # its topic id in every cluster
+ODD = 8  # bytes too many behind a body that is read as it should be all the same
 
 
 class Withheld(NamedTuple):
@@ -32,20 +42,51 @@ class Withheld(NamedTuple):
         return f"withheld ({self.size:,} bytes; --show-secrets)"
 
 
-def conceal(span: Span, message: Message | None) -> Span:
-    """The tree without its secrets; the tree itself when it has none."""
-    if message is None or not may_hold_secrets(message):
-        return _conceal(span, False)
+def conceal(span: Span, message: Message | None, guarded: bool = False) -> Span:
+    """The tree without its secrets; the tree itself when it has none.
+
+    message: None where nobody knows it. guarded: whatever could not be read may be a secret, as on a connection that
+    logs in.
+    """
+    if not guarded and (message is None or not may_hold_secrets(message)):
+        metadata = message is not None and carries_records(message) and span.broken() is not None
+        return _conceal(span, metadata and _names_metadata(span))
     shown = _conceal(span, True)
-    first = min((start for start, _ in withheld(shown)), default=None)
-    return shown if first is None or span.broken() is None else _cut(shown, first)
+    broken = span.broken()
+    if broken is None or message is None:
+        return shown
+    starts = [start for start, _ in withheld(shown)]
+    if not _is_cut(span) and not (broken[1].name == "trailing" and broken[1].end - broken[1].start <= ODD):
+        starts += _first_variable(span)
+    return _cut(shown, min(starts)) if starts else shown
 
 
 def may_hold_secrets(message: Message) -> bool:
-    """Whether a field of the message is secret, or could be by what stands beside it, as a config's value."""
+    """Whether a field of the message is secret, could be by what stands beside it, as a config's value, or carries a
+    message that may hold secrets. Records may too, of one topic: see carries_records."""
     inner = [field for _, field in message.walk()]
     structs = [message.fields, *(message.fields_of(field) for field in inner if field.is_struct)]
-    return any(field.secret for field in inner) or any(_is_config(fields) for fields in structs)
+    return any(field.secret or field.carrier for field in inner) or any(_is_config(fields) for fields in structs)
+
+
+def carries_records(message: Message) -> bool:
+    """Whether the message has a field of type records."""
+    return any(field.type == "records" for _, field in message.walk())
+
+
+def tells_metadata(data: bytes, start: int = 0, end: int | None = None) -> bool:
+    """Whether bytes name the metadata log or hold its topic id: a quick look for what carries records."""
+    stop = len(data) if end is None else end
+    return data.find(METADATA.encode(), start, stop) >= 0 or data.find(METADATA_ID.bytes, start, stop) >= 0
+
+
+def looks_secret(data: bytes) -> bool:
+    """Whether bytes that cannot be read look as if credentials were among them."""
+    return TOKEN.search(data) is not None or tells_metadata(data)
+
+
+def _names_metadata(span: Span) -> bool:
+    return any(part.value == METADATA or part.value == METADATA_ID for part in span.below())
 
 
 def _is_config(fields: tuple[Field, ...]) -> bool:
@@ -62,15 +103,40 @@ def withheld(span: Span) -> Iterator[tuple[int, int]]:
             yield from withheld(child)
 
 
+def hide_within(span: Span, ranges: tuple[tuple[int, int], ...]) -> Span:
+    """The tree with every piece withheld that has bytes in one of the ranges."""
+    if not ranges:
+        return span
+    children = []
+    for child in span.children:
+        inside = any(start < child.end and child.start < end for start, end in ranges)
+        if inside and (not child.children or child.buffer is not None):
+            children.append(_hide(child))
+        elif inside:
+            own = any(start < child.own_end and child.start < end for start, end in ranges)
+            whole = isinstance(child.value, bytes) or (own and child.type not in ("header", "message"))
+            below = hide_within(child, ranges)
+            children.append(below._replace(value=_withheld(child)) if whole else below)
+        else:
+            children.append(child)
+    return span._replace(children=tuple(children))
+
+
 def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
     if span.secret:
         return _hide(span)
-    if span.slot and span.slot.field.secret and span.value is not None and span.type != "tag":
-        return _pieces(span) if span.children and not span.slot.struct else _hide(span)
+    if span.slot and span.value is not None and span.type != "tag":
+        field = span.slot.field
+        if field.secret:
+            return _pieces(span) if span.children and not span.slot.struct else _hide(span)
+        if field.carrier and span.value and not span.children:
+            return _hide(span)
     if span.type == UNDECODED:
         return _hide(span) if undecoded and span.end > span.start else span
     if not span.children:
         return span
+    if undecoded and span.type == TAG and span.slot is None:  # a tag that nobody knows
+        return span._replace(children=tuple(map(_hide, span.children)))
     sensitive = sensitive or _is_sensitive(span)  # the synonyms of a sensitive config are too
     children = tuple(
         _hide(child)
@@ -84,6 +150,29 @@ def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
     if isinstance(span.value, bytes) or span.buffer is not None:
         return span._replace(value=_withheld(span), children=children)  # the bytes as a whole have the secrets too
     return span._replace(children=children)
+
+
+def _claimed(span: Span) -> int | None:
+    """What the size prefix says; None without one."""
+    first = span.children[0] if span.type == "frame" and span.children else None
+    return first.value if first and first.name == "message_size" and isinstance(first.value, int) else None
+
+
+def _is_cut(span: Span) -> bool:
+    """Whether the size prefix promises more than there is: then what is there is right."""
+    claimed = _claimed(span)
+    return claimed is not None and claimed > span.end - 4
+
+
+def _first_variable(span: Span) -> list[int]:
+    """Where the first field of variable length begins, if there is one."""
+    for child in span.children:
+        if child.slot and (child.slot.array or child.slot.type in ("string", "bytes", "records")):
+            return [child.start]
+        found = _first_variable(child)
+        if found:
+            return found
+    return []
 
 
 def _cut(span: Span, first: int) -> Span:
@@ -117,4 +206,9 @@ def _is_sensitive(span: Span) -> bool:
     slots = span.slot.struct.slots if span.slot and span.slot.struct else ()
     marks = [child.value for child in span.children if child.name == MARK]
     marked = marks != [False] if any(slot.name == MARK for slot in slots) else False  # one that was cut off may be true
-    return marked or any(isinstance(name, str) and SENSITIVE.search(name) for name in names)
+    values = [child.value for child in span.children if child.name in CONFIG_VALUES]
+    return (
+        marked
+        or any(isinstance(name, str) and SENSITIVE.search(name) for name in names)
+        or any(isinstance(value, str) and TELLING.search(value) for value in values)
+    )

@@ -19,9 +19,9 @@ from struct import unpack_from
 
 from kwire.codec.annotate import MAX_SPANS, annotate, count_bytes
 from kwire.codec.library import builtin_library
+from kwire.codec.secrets import METADATA
 from kwire.codec.span import UNDECODED, WRONG_CHECKSUM, Span
 from kwire.errors import UnknownName
-from kwire.payloads import topics
 from kwire.payloads.open import open_topic
 from kwire.records.annotate import CUT, annotate_records, open_message
 from kwire.records.batch import CRC_START, LOG_OVERHEAD, MAGIC_AT, SIZE, crc32c
@@ -49,7 +49,7 @@ def kind_of(path_name: str) -> tuple[str, str | None] | None:
     """
     folder, name = _split(path_name)
     if CHECKPOINT.fullmatch(name):
-        return "log", topics.METADATA
+        return "log", METADATA
     file, partition = FILE.fullmatch(name), FOLDER.fullmatch(folder)
     if file is None:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kwire.codec.frames import decode_frame
+from kwire.codec.secrets import METADATA, METADATA_ID
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
 from kwire.payloads import group, sasl, telemetry, topics
 from kwire.records.annotate import annotate_records, open_message
@@ -18,17 +19,21 @@ Opener = Callable[[Span, bytes, Sequence[Span]], Span]
 
 def _records(span: Span, data: bytes, around: Sequence[Span]) -> Span:
     """Batches; of internal topics, their records too."""
+    topic = next((text for struct in around for text in (topic_of(struct),) if text), None)
+    return _batches(span, data, topic)
+
+
+def _batches(span: Span, data: bytes, topic: str | None) -> Span:
     assert isinstance(span.value, bytes)
     start = span.end - len(span.value)
-    topic = next((text for struct in around for text in (topic_of(struct),) if text), None)
     return span._replace(children=open_topic(annotate_records(data, start, span.end), data, topic))
 
 
-def _snapshot(span: Span, data: bytes, around: Sequence[Span]) -> Span:
-    """A piece of a snapshot, cut anywhere: only one that begins with a batch is opened."""
-    opened = _records(span, data, around)
+def _snapshot(span: Span, data: bytes, _around: Sequence[Span]) -> Span:
+    """A piece of a snapshot of the metadata log, cut anywhere: only one that begins with a batch is opened."""
+    opened = _batches(span, data, METADATA)
     if opened.children and opened.children[0].type == UNDECODED:
-        return span._replace(note="a piece of a snapshot that does not begin with a batch")
+        return span._replace(note="a piece of a snapshot that does not begin with a batch", secret=True)
     return opened
 
 
@@ -79,8 +84,8 @@ def topic_of(struct: Span) -> str | None:
     for child in struct.children:
         if child.name in ("Topic", "Name", "TopicName") and isinstance(child.value, str):
             return child.value
-        if child.name == "TopicId" and child.value == topics.METADATA_ID:
-            return topics.METADATA
+        if child.name == "TopicId" and child.value == METADATA_ID:
+            return METADATA
     return None
 
 

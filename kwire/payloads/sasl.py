@@ -20,6 +20,8 @@ SCRAM_WORDS = {
     "a": ("authorization_id", False),
 }  # fmt: skip
 
+SHAPES = ("nr", "crp", "rsi", "v", "e")  # the attributes of each message, extensions aside
+
 Token = tuple[str, list[Span]]  # what it is, and its pieces
 
 
@@ -45,17 +47,26 @@ def _client(raw: bytes, start: int) -> Token | None:
         return "PLAIN", _plain(raw, start)
     if raw.startswith(b"n,") and b"\x01auth=Bearer " in raw:
         return "OAUTHBEARER, client's message", _bearer(raw, start)
-    if b"r=" in raw and SCRAM.fullmatch(raw):
+    if b"r=" in raw and _is_scram(raw):
         step = "final" if b",p=" in raw else "first"
         return f"SCRAM, client's {step} message", _scram(raw, start)
     return None
 
 
 def _server(raw: bytes, start: int) -> Token | None:
-    if raw.startswith((b"v=", b"e=", b"r=")) and SCRAM.fullmatch(raw):
+    if raw.startswith((b"v=", b"e=", b"r=")) and _is_scram(raw):
         step = "first" if raw.startswith(b"r=") else "final"
         return f"SCRAM, server's {step} message", _scram(raw, start)
     return None
+
+
+def _is_scram(raw: bytes) -> bool:
+    """Attributes as one of the messages has them; a proof under another name would be shown."""
+    match = SCRAM.fullmatch(raw)
+    words = (
+        [part[:1].decode() for part in raw[len(match[1] or b"") :].split(b",") if part[1:2] == b"="] if match else []
+    )
+    return "".join(word for word in words if word in SCRAM_WORDS) in SHAPES
 
 
 def _is_plain(raw: bytes) -> bool:
@@ -92,7 +103,7 @@ def _scram(raw: bytes, start: int) -> list[Span]:
     for part in raw[len(head) :].split(b","):
         end = min(pos + len(part) + 1, start + len(raw))
         word, _, value = part.partition(b"=")
-        name, secret = SCRAM_WORDS.get(word.decode(), ("extension", False))
+        name, secret = SCRAM_WORDS.get(word.decode(), ("extension", word != b"tokenauth"))
         spans.append(_text(name, pos, end, part if name == "extension" else value, secret))
         pos = end
     return spans

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from functools import cache
 from struct import unpack_from
-from uuid import UUID
 
 from kwire.codec.annotate import annotate
 from kwire.codec.library import builtin_library
-from kwire.codec.secrets import may_hold_secrets
-from kwire.codec.span import Span
-from kwire.records.annotate import ARRAY, BATCH, RECORD, open_message
+from kwire.codec.secrets import METADATA, may_hold_secrets
+from kwire.codec.span import UNDECODED, WRONG_CHECKSUM, Span
+from kwire.records.annotate import ARRAY, BATCH, CUT, RECORD, open_message
 from kwire.schema.model import Definition
 from kwire.wire.varint import VarintError, read_uvarint
 
-METADATA = "__cluster_metadata"
-METADATA_ID = UUID(int=1)  # its topic id in every cluster
 BY_NAME = {
     "__consumer_offsets": "offsets topic",
     "__transaction_state": "transactions topic",
@@ -42,7 +39,24 @@ def _types(area: str) -> dict[int, dict[str, Definition]]:
 
 def open_batches(spans: tuple[Span, ...], data: bytes, topic: str) -> tuple[Span, ...]:
     """The batches of a topic with the keys and values of their records opened."""
-    return tuple(_open(span, data, topic) for span in spans)
+    opened = tuple(_open(span, data, topic) for span in spans)
+    return tuple(_guarded(span, _damaged(span)) for span in opened) if topic == METADATA else opened
+
+
+def _guarded(span: Span, damaged: bool) -> Span:
+    """Marks as secret what was not read of the metadata log, where configs and credentials lie in the clear: batches
+    that were cut or not decompressed, and records of which a byte may be wrong."""
+    if span.type in (UNDECODED, CUT):
+        return span._replace(secret=span.end > span.start)
+    if span.name == "Records" and damaged:
+        return span._replace(secret=True)
+    return span._replace(children=tuple(_guarded(child, damaged or _damaged(child)) for child in span.children))
+
+
+def _damaged(span: Span) -> bool:
+    """Whether a batch or a message of a set has bytes that its checksum does not fit."""
+    notes = (child.note for child in span.children if child.name == "Crc")
+    return any(note is not None and note.startswith(WRONG_CHECKSUM) for note in notes)
 
 
 def _open(span: Span, data: bytes, topic: str) -> Span:
@@ -104,11 +118,11 @@ def _metadata(value: Span, data: bytes) -> Span:
             front.append(Span(name, "uvarint", pos, after, number))
             pos = after
     except VarintError:
-        return value._replace(note="not a metadata record")
+        return value._replace(note="not a metadata record", secret=True)
     kind, version = front[1].value, front[2].value
     known = _types("KRaft metadata").get(kind if isinstance(kind, int) else -1, {}).get("value")
     if known is None or not isinstance(version, int) or version not in known.messages[0].versions:
-        return value._replace(note=f"metadata record type {kind} version {version} is not known")
+        return value._replace(note=f"metadata record type {kind} version {version} is not known", secret=True)
     body = annotate(builtin_library().plan(known.name, version), data, pos, value.end)
     if body.broken():
         return value._replace(note=f"not {known.name} v{version}", secret=may_hold_secrets(known.messages[0]))

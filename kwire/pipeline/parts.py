@@ -100,7 +100,7 @@ class Edge(NamedTuple):
 def edge_of(conversation: Conversation) -> Edge | None:
     """None when something is not regular, so that nobody can go on from there but who reads all."""
     connection, client, pairing = conversation.connection, conversation.client, conversation.pairing
-    if client is None or conversation.verdict or pairing.early or conversation.token_after is not None:
+    if client is None or conversation.verdict or pairing.early or conversation.login.open:
         return None
     streams = connection.streams[client], connection.streams[1 - client]
     partials = conversation.requests.partial(), conversation.responses.partial()
@@ -172,7 +172,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
     partials = conversation.requests.partial(), conversation.responses.partial()
     if client is None or partials[0] is None or partials[1] is None or conversation.pairing.early:
         return None
-    if conversation.token_after is not None:
+    if conversation.login.open:
         return None
     if any(exchange.correlation_id is None for exchange in conversation.pairing.open):  # then no answer can be known
         return None

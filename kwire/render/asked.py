@@ -7,9 +7,8 @@ from typing import Any
 
 from kwire.codec.echo import Echo
 from kwire.codec.frames import Frame
-from kwire.codec.identify import Item
+from kwire.codec.identify import Item, shown
 from kwire.codec.library import Library
-from kwire.codec.secrets import conceal
 from kwire.codec.span import Span
 from kwire.payloads.open import open_payloads
 from kwire.render.decoded import item_lines, record
@@ -45,8 +44,8 @@ def _opened(frame: Frame, data: bytes, library: Library, show_secrets: bool, ech
     span = open_payloads(item.span, data, item.message.name) if item.message else item.span
     if show_secrets:
         return span
-    shown = conceal(span, item.message)
-    return echo.span(shown, data) if echo and frame.kind == "response" else shown
+    clear = shown(item, span)
+    return echo.span(clear, data) if echo and frame.kind == "response" else clear
 
 
 def call_line(about: dict[str, Any], width: int) -> list[Line]:

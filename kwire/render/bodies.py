@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
-from kwire.codec.secrets import conceal, may_hold_secrets
+from kwire.codec.secrets import carries_records, conceal, hide_within, may_hold_secrets, tells_metadata
 from kwire.codec.span import Span, fields, opened
 from kwire.payloads.open import open_payloads
 from kwire.render.jsonform import to_jsonable
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kwire.schema.model import Message as Definition
     from kwire.session.exchange import Message
 
+WHOLE = ("ok", "trailing", "orphan", "inferred")  # qualities of bodies that the values codec reads
+
 
 class Bodies:
     """json(message) is the body as JSON text. inner: records and other inner formats as objects."""
@@ -23,6 +25,7 @@ class Bodies:
     def __init__(self, show_secrets: bool = False, inner: bool = False) -> None:
         self._show, self._inner = show_secrets, inner
         self._plain: dict[str, bool] = {}
+        self._carries: dict[str, bool] = {}
 
     def json(self, message: Message) -> str:
         """null where there is none; of a body that is broken what could be read."""
@@ -35,8 +38,8 @@ class Bodies:
         definition = kind.message(message.kind) if kind else None
         if definition is None:
             return "null"
-        whole = message.quality in ("ok", "trailing", "orphan", "inferred")
-        if whole and self.plain(definition):
+        whole = message.quality in ("ok", "orphan") if message.guarded else message.quality in WHOLE
+        if whole and self.plain(definition) and self.bare(definition, message.data):
             body = message.body_json()
             if body is not None:
                 return body
@@ -54,6 +57,13 @@ class Bodies:
             known = self._plain[definition.name] = not may_hold_secrets(definition)
         return known
 
+    def bare(self, definition: Definition, data: bytes, start: int = 0, end: int | None = None) -> bool:
+        """Whether the records in these bytes of a message, if it has any, are none of the metadata log."""
+        carries = self._carries.get(definition.name)
+        if carries is None:
+            carries = self._carries[definition.name] = carries_records(definition) and not self._show
+        return not carries or not tells_metadata(data, start, end)
+
 
 def shown_span(message: Message, show_secrets: bool) -> Span:
     """The frame's tree with what its fields hold, and without its secrets."""
@@ -63,7 +73,11 @@ def shown_span(message: Message, show_secrets: bool) -> Span:
         span = open_payloads(span, message.data, definition.name)
     if kind is not None:
         span = named(span, message.conversation.topics.name)
-    return span if show_secrets else conceal(span, definition)
+    if show_secrets:
+        return span
+    if message.guarded and message.quality == "inferred":  # it may be what a login was answered
+        return hide_within(span, ((4, span.end),))
+    return conceal(span, definition, message.guarded or definition is None)
 
 
 def body_span(message: Message, show_secrets: bool) -> Span | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kwire.codec.annotate import count_bytes
 from kwire.codec.identify import Item
+from kwire.codec.secrets import Withheld
 from kwire.codec.span import Span, fields, opened
 from kwire.errors import UnknownName
 from kwire.render.diagram import Options, diagram
@@ -36,6 +37,8 @@ def item_lines(
         lines += file_lines(span, width if bounded and not full else None, elements)
     elif view == "tree":
         lines += tree(span, width)
+    elif len(span.children) == 1 and isinstance(span.children[0].value, Withheld):
+        lines.append([(f"  {span.children[0].value}", "note")])
     elif view == "hex" or (item.message is None and item.frame is None and not item.file):
         shown = data if full or view == "hex" else data[:OPAQUE]
         lines += hexdump(span, shown, width)
@@ -57,11 +60,20 @@ def _title(item: Item, span: Span, data: bytes, width: int, listed: bool) -> lis
         parts.append((clean(span.text), "dim"))
     if item.frame and item.frame.correlation_id is not None:
         parts.append((f"correlation id {item.frame.correlation_id}", "dim"))
-    if item.frame and item.frame.client_id is not None:
-        parts.append((f"client id {clean(item.frame.client_id) or quoted('')}", "dim"))
+    client_id = _client_id(item, span)
+    if client_id is not None:
+        parts.append((f"client id {clean(client_id) or quoted('')}", "dim"))
     if item.start:
         parts.append((f"from byte {item.start:,}", "dim"))
     return joined(parts, width)
+
+
+def _client_id(item: Item, span: Span) -> str | None:
+    """The client id, or that it is withheld."""
+    if item.frame is None or item.frame.client_id is None:
+        return None
+    shown = next((part.value for part in span.below() if part.name == "client_id"), None)
+    return str(shown) if isinstance(shown, Withheld) else item.frame.client_id
 
 
 def _remarks(item: Item, span: Span, data: bytes, width: int) -> Iterator[Line]:
@@ -128,7 +140,7 @@ def record(item: Item, span: Span, inner: bool = False) -> dict[str, Any]:
     if frame:
         row |= {"kind": frame.kind, "api_key": frame.api_key, "api": frame.api, "api_version": frame.api_version}
         row |= {"header_version": frame.header_version, "correlation_id": frame.correlation_id}
-        row |= {"client_id": frame.client_id}
+        row |= {"client_id": _client_id(item, span)}
     elif best:
         row |= {"message": best.name, "version": best.versions[0]}
     row["quality"] = item.quality

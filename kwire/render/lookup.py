@@ -213,6 +213,8 @@ def _field_lines(place: _Place, width: int) -> Iterator[Line]:
         facts.append("an error code: kwire errors lists them all")
     if field.secret:
         facts.append("secret: withheld unless --show-secrets")
+    if field.carrier:
+        facts.append("carries another message: withheld unless that can be read and holds no secret")
     if facts:
         yield from paragraph("; ".join(facts) + ".", width, "  ", "dim")
     if field.is_struct:

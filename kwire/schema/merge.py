@@ -203,6 +203,7 @@ def _join(
         entity=field.entity or twin.entity,
         error=field.error or twin.error,
         secret=field.secret or twin.secret,
+        carrier=field.carrier or twin.carrier,
         was=tuple(was.values()),
         note=field.note or twin.note,
         meanings=field.meanings or twin.meanings,

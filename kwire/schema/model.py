@@ -104,6 +104,7 @@ class Field(NamedTuple):
     entity: str = ""
     error: bool = False
     secret: bool = False
+    carrier: bool = False  # bytes that carry another message, which may hold secrets
     inflexible: bool = False  # keeps the non-compact form in flexible versions (the request header's client id)
     was: tuple[Renamed, ...] = ()
     note: str = ""

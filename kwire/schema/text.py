@@ -11,7 +11,7 @@ are one level deeper. Facts come from the importer, words are ours, and dump(par
     errors                              NAME, then what it means here
     versions                            number, then what this version brought
     request 0-4 flexible 4+             a message; then its fields:
-      Name    []string?1+  0+  tag 3  = null  topicName  error  secret  inflexible  was Old<4.4
+      Name    []string?1+  0+  tag 3  = null  topicName  error  secret  carrier  inflexible  was Old<4.4
         : a note on the field
         = 1 READ_COMMITTED  what this value means
         Inner  int32  0+                a struct's fields
@@ -43,7 +43,7 @@ from kwire.schema.model import (
 WIDTH = 118
 HEAD = ("area", "kind", "since", "kips", "sender", "listeners", "was", "aka", "releases", "differs")
 MESSAGES = ("request", "response", "fields")
-FLAGS = ("error", "secret", "inflexible")
+FLAGS = ("error", "secret", "carrier", "inflexible")
 
 
 # ---------------------------------------------------------------- reading

@@ -22,14 +22,12 @@ from kwire.session.kinds import Kinds
 from kwire.session.messages import is_silent, read_request
 from kwire.session.pairing import Pairing
 from kwire.session.resync import find_request, find_response, looks_like_request
-from kwire.session.sasl import Identity
+from kwire.session.sasl import IDENTIFYING, SASL_HANDSHAKE, UNREAD, Identity, Login
 from kwire.session.topics import Topics
 
 if TYPE_CHECKING:
     from kwire.session.bulk import Bulk
 
-SASL_HANDSHAKE = 17
-IDENTIFYING = (18, SASL_HANDSHAKE, 36)  # ApiVersions, SaslHandshake, SaslAuthenticate
 FIRST = 4  # requests of a connection in which the client says who it is
 BULK_LEAST = 400  # bytes in each direction from which bulk is worth it
 
@@ -57,7 +55,7 @@ class Conversation:
         self.json_head: str | None = None  # the beginning of its rows, as record.py writes them
         self.client: int | None = None
         self.verdict: sides.NotKafka | None = None
-        self.identity = Identity()
+        self.identity, self.login = Identity(), Login()
         self.name = ""
         self.pairing = Pairing(self)
         self.exchanges = 0
@@ -155,6 +153,7 @@ class Conversation:
         if (
             any(piece.missing for piece in (*requests, *responses))
             or self.token_after is not None
+            or self.login.active
             or self.pairing.early
         ):
             return False
@@ -193,6 +192,7 @@ class Conversation:
         """Goes on behind what bulk took: up to these offsets, so many pairs; offsets of 0 say that it took nothing."""
         if any(ends):
             self.exchanges += pairs
+            self.login.passed()
             for framer, turn in ((self.requests, 0), (self.responses, 1)):
                 framer.frames += pairs
                 framer.position = pieces[turn].position + ends[turn]
@@ -273,7 +273,14 @@ class Conversation:
             message.note = f"a bare SASL token{self.identity.of_mechanism} after SaslHandshake v0"
             self.identity.token(data[4:])
             return message
+        names = len(self.clients)
         read_request(message, self.kinds, self.clients)
+        if not self.login.reads(message):
+            message.hide(UNREAD)
+            if len(self.clients) > names:
+                self.clients.popitem()  # no client's id
+            return message
+        message.guarded = self.login.guarded
         kind = message.api
         if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
             self.identity.request(message)
@@ -294,6 +301,7 @@ class Conversation:
         index = self.indexes[1]
         self.indexes[1] = index + 1
         message = Message(self, "response", index, *raw)
+        message.guarded = self.login.guarded
         if len(message.data) >= 8:
             message.correlation_id = id_at(message.data, 4)[0]
         return message

@@ -52,6 +52,13 @@ class Message:
     errors: tuple[int, ...] = ()
     token: bool = False
     body_version: int | None = None  # where it is not the request's: ApiVersions answered in the form of v0
+    guarded: bool = False  # on a connection that logs in, or may: what cannot be read of it may be a password
+
+    def hide(self, note: str) -> None:
+        """Makes it a SASL token, of which nothing is shown and nothing is believed."""
+        self.token, self.quality, self.note = True, "opaque", note
+        self.api = self.correlation_id = self.client_id = self.body_at = None
+        self.errors = ()
 
     @property
     def name(self) -> str:

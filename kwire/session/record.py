@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.schema.errorcodes import errors
 from kwire.session.exchange import TOKEN, Exchange, Message
+from kwire.session.single import exchange_at
 
 if TYPE_CHECKING:
     from kwire.schema.model import Message as Definition
@@ -74,11 +75,14 @@ UTF8 = ("utf-8", "surrogateescape")
 
 
 class BodyTexts(Protocol):
-    """Bodies as JSON. plain: that nothing in messages of the definition is withheld or opened."""
+    """Bodies as JSON. plain: that nothing in messages of the definition is withheld or opened, unless their records
+    are not bare."""
 
     def json(self, message: Message) -> str: ...
 
     def plain(self, definition: Definition) -> bool: ...
+
+    def bare(self, definition: Definition, data: bytes, start: int, end: int) -> bool: ...
 
 
 class Lines:
@@ -138,7 +142,7 @@ class Lines:
             response.index, response.position, response.time, response.last_time, response.size,
         )  # fmt: skip
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        for (
+        for row, (
             owner,
             kind,
             ident,
@@ -159,7 +163,7 @@ class Lines:
             t2,
             l2,
             s2,
-        ) in rows:
+        ) in enumerate(rows):
             client = NONE
             if length >= 0:
                 name = buffer[start : start + length]
@@ -167,7 +171,7 @@ class Lines:
             error = errors.get((first, count))
             if error is None:
                 error = errors[first, count] = self._error(first, count)
-            ends = self._ends(batch, kind, asked_at, answered_at)
+            ends = self._ends(batch, row, kind, asked_at, answered_at)
             head, (asked, answered), who = heads[owner], kinds[kind], f'{ident}, "client_id": {client}, '
             yield (
                 t1,
@@ -178,12 +182,23 @@ class Lines:
                 f'{s2}, {answered}{who}{error}"latency_ns": {t2 - l1}, {FINE}{ends[1]}',
             )
 
-    def _ends(self, batch: Batch, kind: int, asked: int, answered: int) -> tuple[str, str]:
+    def _ends(self, batch: Batch, row: int, kind: int, asked: int, answered: int) -> tuple[str, str]:
         """The ends of both rows: their bodies, where there are to be any."""
-        if self._bodies is None:
+        bodies = self._bodies
+        if bodies is None:
             return END, END
+        asks, answers = batch.kinds[kind].request, batch.kinds[kind].response
         request, response = batch.kinds[kind].codecs
-        body, answer = request.json_at(batch.buffer, asked)[0], response.json_at(batch.buffer, answered)[0]
+        assert asks is not None
+        assert answers is not None
+        body, body_end = request.json_at(batch.buffer, asked)
+        answer, answer_end = response.json_at(batch.buffer, answered)
+        fine = bodies.bare(asks, batch.buffer, asked, body_end)
+        if not (fine and bodies.bare(answers, batch.buffer, answered, answer_end)):
+            exchange = exchange_at(batch, row)
+            assert exchange.request is not None
+            assert exchange.response is not None
+            body, answer = bodies.json(exchange.request), bodies.json(exchange.response)
         return f', "body": {body}}}\n', f', "body": {answer}}}\n'
 
     def _text(self, value: str | None) -> str:

@@ -1,4 +1,5 @@
-"""What a client says of itself: its software, how it logs in and as whom. Never a password."""
+"""What a client says of itself: its software, how it logs in and as whom. Never a password. And when a login is under
+way, so that nothing is taken for what it is not while passwords travel."""
 
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ from kwire.payloads import sasl
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+IDENTIFYING = (18, SASL_HANDSHAKE, SASL_AUTHENTICATE)  # ApiVersions too: all that a broker takes before a login is done
+UNREAD = "not to be read, in the middle of a login"
 PRINCIPALS = ("username", "authorization_id")
 
 
@@ -47,6 +51,52 @@ class Identity:
         if self.principal is None and self.mechanism == "OAUTHBEARER":
             claims = [child.value for child in opened.children if child.name == "jwt_claims"]
             self.principal = _subject(claims[0]) if claims else None
+
+
+class Login:
+    """Whether a connection logs in, as its requests tell.
+
+    SaslHandshake and SaslAuthenticate begin a login (active), a whole request that is none of a login's ends it. In
+    between, a frame that cannot be read is a token that was damaged, and nothing of it holds. Before the first request
+    that is none of a login's (fresh), what names another client than before may be a bare token. guarded: what cannot
+    be read may be a password, which holds ever after a login too: a broker lets clients log in anew (KIP-368).
+    """
+
+    __slots__ = ("_client", "active", "fresh", "guarded")
+
+    def __init__(self) -> None:
+        self.active, self.fresh, self.guarded = False, True, True
+        self._client: bytes | None = None  # as it is in the header, with its length
+
+    @property
+    def open(self) -> bool:
+        """Whether what comes next depends on what came before."""
+        return self.active or self.fresh
+
+    def reads(self, message: Message) -> bool:
+        """Whether a request may be taken for what it says, from which follows where the login stands."""
+        key = None if message.api is None else message.api.key
+        length = int.from_bytes(message.data[12:14], "big", signed=True)
+        named = message.data[12 : 14 + max(length, 0)]
+        if key in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
+            self.active = self.guarded = True
+        if message.quality == "ok" and message.body_at is not None:
+            self._client = named
+            if key not in IDENTIFYING:
+                self.passed()
+            return True
+        cut = message.quality in ("truncated", "gap")
+        if cut and self._client is None:
+            self._client = named
+        if self.active:
+            return named == self._client and (cut or message.quality == "unsupported")
+        return not self.fresh or self._client in (None, named)
+
+    def passed(self) -> None:
+        """There was a request that is none of a login's."""
+        if self.fresh and not self.active:
+            self.guarded = False
+        self.active = self.fresh = False
 
 
 def _subject(claims: object) -> str | None:
