@@ -19,6 +19,15 @@ from kwire.wire.varint import VarintError, canonical_size, read_uvarint
 MAX_SPANS = 1_000_000  # bounds memory on hostile input: about 200 bytes a span
 
 
+class Effort:
+    """What trying layouts on bytes may still cost. left: spans; below one nothing more is tried."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
 class _Stop(Exception):
     """The bytes at the cursor are not what the plan needs; carries the note."""
 
@@ -26,14 +35,17 @@ class _Stop(Exception):
 class Cursor:
     """Walks a buffer; broken is set by the first failure, and nothing is read after it."""
 
-    __slots__ = ("broken", "data", "end", "pos", "spans")
+    __slots__ = ("broken", "data", "end", "most", "pos", "spans")
 
-    def __init__(self, data: bytes | memoryview, pos: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, data: bytes | memoryview, pos: int = 0, end: int | None = None, most: int = MAX_SPANS
+    ) -> None:
         self.data = data
         self.pos = pos
         self.end = len(data) if end is None else end
         self.broken = False
         self.spans = 0
+        self.most = most
 
     def struct(self, plan: StructPlan) -> tuple[Span, ...]:
         """The fields of a struct and its tag section, as far as they can be read."""
@@ -51,8 +63,8 @@ class Cursor:
         start = self.pos
         self.spans += 1
         try:
-            if self.spans > MAX_SPANS:
-                raise _Stop(f"stopped here: over {MAX_SPANS:,} spans")
+            if self.spans > self.most:
+                raise _Stop(f"stopped here: over {self.most:,} spans")
             if slot.array and not name.startswith("["):
                 return self._array(slot, name, start)
             if slot.struct:
@@ -203,8 +215,8 @@ class Cursor:
         start = self.pos
         self.spans += 1
         try:
-            if self.spans > MAX_SPANS:
-                raise _Stop(f"stopped here: over {MAX_SPANS:,} spans")
+            if self.spans > self.most:
+                raise _Stop(f"stopped here: over {self.most:,} spans")
             tag, note = self._uvarint("the tag")
             size, size_note = self._uvarint(f"the size of tag {tag}")
             self._need(size, f" for tag {tag}")
@@ -224,18 +236,23 @@ class Cursor:
         if self.pos < end and not self.broken:
             left = f"tag {tag} says {count_bytes(size)}, the field takes {self.pos - children[0].start:,}"
             children.append(Span(slot.name, UNDECODED, self.pos, end, None, (), left, slot))
-        self.pos, self.end, self.broken = end, outer, self.spans > MAX_SPANS
+        self.pos, self.end, self.broken = end, outer, self.spans > self.most
         return Span(slot.name, TAG, start, end, tag, tuple(children), note, slot)
 
 
-def annotate(plan: Plan, data: bytes | memoryview, pos: int = 0, end: int | None = None, whole: bool = True) -> Span:
+def annotate(
+    plan: Plan, data: bytes | memoryview, pos: int = 0, end: int | None = None, whole: bool = True,
+    effort: Effort | None = None,
+) -> Span:  # fmt: skip
     """The span tree of a message that lies in data from pos to end; offsets count from data's start.
 
     Never raises on bad bytes. With whole, bytes left behind the message are an undecoded span; without, the tree ends
-    where the message does.
+    where the message does. effort: bounds the spans, and loses as many.
     """
-    cursor = Cursor(data, pos, end)
+    cursor = Cursor(data, pos, end, MAX_SPANS if effort is None else min(max(effort.left, 0), MAX_SPANS))
     children = cursor.struct(plan.root)
+    if effort is not None:
+        effort.left -= cursor.spans
     if whole and cursor.pos < cursor.end:
         note = f"{count_bytes(cursor.end - cursor.pos)} left over behind the message"
         children += (Span("trailing", UNDECODED, cursor.pos, cursor.end, None, (), note),)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kwire.codec.annotate import annotate
+from kwire.codec.annotate import Effort, annotate
 from kwire.codec.frames import decode_frame, has_size
 from kwire.codec.headers import response_header_version
 from kwire.codec.library import Library, builtin_library
@@ -43,32 +43,42 @@ class Reading(NamedTuple):
         return f"{self.name} v{low}" + ("" if low == high else f"-{high}")
 
 
-def infer(data: bytes, library: Library | None = None, responses: bool = True, records: bool = True) -> list[Reading]:
+def infer(
+    data: bytes, library: Library | None = None, responses: bool = True, records: bool = True,
+    effort: Effort | None = None,
+) -> list[Reading]:  # fmt: skip
     """Readings that use all of data, the most plausible first; empty when nothing fits.
 
     responses: as responses of every API, whole or as bodies; requests are tried as bodies only, since a request says
-    what it is. records: also as the messages that travel elsewhere.
+    what it is. records: also as the messages that travel elsewhere. effort: what sized frames may cost; when it is used
+    up, nothing is found.
     """
     library = library or builtin_library()
     found: list[Reading] = []
     if responses and len(data) >= 8 and has_size(data):  # not by chance: only a whole frame can be meant
-        found = list(_frames(data, library))
+        found = list(_frames(data, library, effort))
     else:
         found = list(_others(data, library, responses, records))
+    if effort is not None and effort.left < 1:
+        return []
     return sorted(found, key=lambda reading: -reading.score)
 
 
-def _frames(data: bytes, library: Library) -> Iterator[Reading]:
+def _frames(data: bytes, library: Library, effort: Effort | None) -> Iterator[Reading]:
     """Readings of a sized frame as a response."""
     for key in sorted(library.registry.keys()):
-        message = library.registry.response(key)
-        starts = [version for version in library.layout_starts(message) if _fits(data, key, message, version, library)]
+        message, starts = library.registry.response(key), []
+        for version in library.layout_starts(message):
+            if effort is not None and effort.left < 1:
+                return
+            if _fits(data, key, message, version, library, effort):
+                starts.append(version)
         if starts:
             definition = library.registry.api(key)
             yield from _readings(data, definition, definition.messages[1], message.versions.each(), FORMS[:1], library)
 
 
-def _fits(data: bytes, key: int, message: Message, version: int, library: Library) -> bool:
+def _fits(data: bytes, key: int, message: Message, version: int, library: Library, effort: Effort | None) -> bool:
     """Whether the body of a sized frame, behind its header, is the message to the last byte."""
     start = 8 + response_header_version(key, version, message)
     plan = library.plan_of(message, version)
@@ -76,7 +86,7 @@ def _fits(data: bytes, key: int, message: Message, version: int, library: Librar
         return False
     if start == 9 and data[8]:  # tags in the header, which nobody sends yet: look closer
         return True
-    return annotate(plan, data, start).broken() is None
+    return annotate(plan, data, start, effort=effort).broken() is None
 
 
 def _others(data: bytes, library: Library, responses: bool, records: bool) -> Iterator[Reading]:

@@ -16,6 +16,7 @@ from kwire.capture.places import Places
 from kwire.capture.streams import Piece
 from kwire.codec.verdict import judge
 from kwire.session import sides
+from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw, joined, rest, split
 from kwire.session.kinds import Kinds
@@ -51,7 +52,7 @@ class Conversation:
         self.done = done
         self.topics = topics
         self.places = Places()
-        self.inferred = 0  # orphans that were looked at
+        self.inferred = Allowance(*OF_CONNECTION)  # what may go into guessing what its orphans are
         self.json_head: str | None = None  # the beginning of its rows, as record.py writes them
         self.client: int | None = None
         self.verdict: sides.NotKafka | None = None

@@ -12,6 +12,7 @@ from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.scan_code import Scan, scanner
 from kwire.codec.values import Codec
 from kwire.schema.model import Message
+from kwire.session.allowance import OF_CAPTURE, Allowance
 
 NEWER = 16  # versions beyond the newest known that a header may still name
 
@@ -85,12 +86,13 @@ def _tells_names(struct: StructPlan) -> bool:
 
 
 class Kinds:
-    """kinds.of(key, version) gives a Kind, also of what nobody knows."""
+    """kinds.of(key, version) gives a Kind, also of what nobody knows. inferred: what may go into guessing in the capture."""
 
     def __init__(self, library: Library | None = None) -> None:
         self.library = library or builtin_library()
         self._known: dict[tuple[int, int], Kind] = {}
         self._highest: dict[int, int | None] = {}
+        self.inferred = Allowance(*OF_CAPTURE)
 
     def __getstate__(self) -> dict[tuple[int, int], Kind]:
         return self._known

@@ -1,10 +1,15 @@
-"""A response whose request was not seen: what it could be, said only when a single API reads it."""
+"""A response whose request was not seen: what it could be, said only when a single API reads it.
+
+Every API and version is tried, about ten microseconds a span, so that what is spent on it is bounded, for each connection
+and for the capture. What is not tried has no name.
+"""
 
 from __future__ import annotations
 
 from struct import error as StructError
 from typing import TYPE_CHECKING
 
+from kwire.codec.annotate import Effort
 from kwire.codec.infer import infer
 from kwire.schema.errorcodes import errors
 from kwire.session.kinds import Kind
@@ -13,8 +18,8 @@ from kwire.session.messages import read_response
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
-LARGEST = 1 << 16  # bytes; every API and version is tried
-MOST = 500  # for each connection
+LARGEST = 1 << 16  # bytes
+SCANNED = 16  # bytes that a scan walks over in about the time of a span
 TELLING = 24  # bytes; shorter ones fit many APIs
 MARGIN = 0.5  # by how much the best reading must make more sense than the next
 
@@ -27,18 +32,23 @@ def name_orphan(message: Message) -> None:
     message.quality = "orphan"
     conversation = message.conversation
     kinds = conversation.kinds
-    seen = _seen(message) if len(message.data) >= TELLING else []
+    size, left = len(message.data), _left(message)
+    if left < 1:
+        return
+    seen, cost = _seen(message) if size >= TELLING else ([], 0)
     if seen:
+        _spend(message, cost)
         if len({kind.api for kind in seen}) == 1:
             kind = max(seen, key=lambda known: known.version)
             _name(message, kind, f"of what is asked in this capture only {kind.api}Response v{kind.version} reads it")
         return
-    conversation.inferred += 1
-    if len(message.data) > LARGEST or conversation.inferred > MOST:
+    if size > LARGEST:
+        _spend(message, cost)
         return
-    readings = [
-        reading for reading in infer(message.data, kinds.library) if reading.form == "frame" and reading.score > 0
-    ]
+    effort = Effort(left - cost)
+    found = infer(message.data, kinds.library, effort=effort)
+    _spend(message, left - effort.left)
+    readings = [reading for reading in found if reading.form == "frame" and reading.score > 0]
     if not readings:
         return
     best = readings[0]
@@ -50,10 +60,23 @@ def name_orphan(message: Message) -> None:
     _name(message, kinds.of(best.definition.key, high), f"it can only be {best.name} {which}")
 
 
-def _seen(message: Message) -> list[Kind]:
-    """The kinds asked in the capture whose responses read the message to the last byte."""
-    found = []
+def _left(message: Message) -> int:
+    """How many spans this message may cost."""
+    conversation, size = message.conversation, len(message.data)
+    return min(conversation.inferred.for_bytes(size), conversation.kinds.inferred.for_bytes(size))
+
+
+def _spend(message: Message, cost: int) -> None:
+    for allowance in (message.conversation.inferred, message.conversation.kinds.inferred):
+        allowance.spend(len(message.data), cost)
+
+
+def _seen(message: Message) -> tuple[list[Kind], int]:
+    """The kinds asked in the capture whose responses read the message to the last byte, and what it cost to find out, as
+    if in spans."""
+    found, cost = [], 0
     for kind in message.conversation.kinds.seen():
+        cost += 1 + len(message.data) // SCANNED
         codes: list[int] = []
         try:
             end = kind.scan_response(message.data, 8 + kind.response_header, codes)
@@ -61,7 +84,7 @@ def _seen(message: Message) -> list[Kind]:
             continue
         if end == len(message.data) and all(errors.get(code) for code in codes):
             found.append(kind)
-    return found
+    return found, cost
 
 
 def _name(message: Message, kind: Kind, why: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwire.session import orphans
+from kwire.session import conversation, kinds, orphans
 
 LOST = "its request is not in the capture"
 GROUPS = {"Groups": [{"GroupId": "orders", "GroupState": "Stable", "ProtocolType": "consumer"}]}
@@ -62,7 +62,7 @@ def test_a_damaged_one_keeps_its_quality(traffic: Any) -> None:
 
 
 def test_large_ones_and_very_many_are_not_looked_at(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "MOST", 2)
+    monkeypatch.setattr(conversation, "OF_CONNECTION", (2000, 0, 2000))
     monkeypatch.setattr(orphans, "LARGEST", 1000)
     tcp = traffic.connection().send(traffic.request("Heartbeat", 3)).answer(traffic.response("Heartbeat", 3))
     large = {"Groups": [{"GroupId": f"orders-{n}", "ProtocolType": "consumer"} for n in range(60)]}
@@ -70,8 +70,16 @@ def test_large_ones_and_very_many_are_not_looked_at(traffic: Any, monkeypatch: p
     for ident in (77, 78, 79):
         tcp.answer(traffic.response("SaslHandshake", 1, {"Mechanisms": ["PLAIN", "SCRAM-SHA-256"]}, ident))
     qualities = [message.quality for message in traffic.read().messages[2:]]
-    assert qualities[0] == "orphan"
-    assert qualities[2:] == ["orphan", "orphan"]
+    assert qualities == ["orphan", "inferred", "orphan", "orphan"]
+
+
+def test_guessing_is_bounded_for_the_capture_too(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "OF_CAPTURE", (2000, 0, 2000))
+    for port in range(4):
+        tcp = traffic.connection(f"10.0.0.7:{51000 + port}").send(traffic.request("Heartbeat", 3)).answer(traffic.response("Heartbeat", 3))
+        tcp.answer(traffic.response("SaslHandshake", 1, {"Mechanisms": ["PLAIN", "SCRAM-SHA-256"]}, 77))
+    orphaned = [message for message in traffic.read().messages if message.correlation_id == 77]
+    assert sorted(message.quality for message in orphaned) == ["inferred", "inferred", "orphan", "orphan"]
 
 
 def test_the_orphan_comes_where_its_time_says(traffic: Any) -> None:
