@@ -11,6 +11,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 HELD = 4 << 20  # bytes that may wait behind a hole, by default
+PACKET_COST, RUN_COST = 200, 400  # bytes of memory that a packet takes beside its own while it waits, and a run of them
 PATIENCE = 2_000_000_000  # ns that they may wait
 WRAP, HALF = 1 << 32, 1 << 31
 

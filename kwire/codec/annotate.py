@@ -37,9 +37,7 @@ class Cursor:
 
     __slots__ = ("broken", "data", "end", "most", "pos", "spans")
 
-    def __init__(
-        self, data: bytes | memoryview, pos: int = 0, end: int | None = None, most: int = MAX_SPANS
-    ) -> None:
+    def __init__(self, data: bytes | memoryview, pos: int = 0, end: int | None = None, most: int = MAX_SPANS) -> None:
         self.data = data
         self.pos = pos
         self.end = len(data) if end is None else end

@@ -12,8 +12,8 @@ from kwire.capture.connections import Connection
 from kwire.capture.streams import Piece
 from kwire.codec.frames import MAX_SIZE
 from kwire.pipeline.parts import head_of
-from kwire.session.framing import joined, rest
 from kwire.session.kinds import Kinds
+from kwire.session.pieces import joined, rest
 from kwire.session.resync import find_request, find_response
 from kwire.session.sides import Brokers, client_of
 

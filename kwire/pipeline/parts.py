@@ -18,9 +18,10 @@ from kwire.capture.tcp import Key
 from kwire.codec.frames import MAX_SIZE
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange, Message
-from kwire.session.framing import Partial, Raw, joined, unpack_size
+from kwire.session.framing import Partial, Raw, unpack_size
 from kwire.session.kinds import Kinds
 from kwire.session.messages import is_silent, read_request
+from kwire.session.pieces import joined
 
 if TYPE_CHECKING:
     from kwire.capture.connections import Connection

@@ -1,4 +1,4 @@
-"""How much work may go into guessing: so much for a start, more with every byte that is looked at, and a bound in all."""
+"""How much work may go into guessing: so much for a start, more with every byte looked at, and a bound in all."""
 
 from __future__ import annotations
 

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 
 from kwire.capture.connections import Connection
 from kwire.capture.places import Places
-from kwire.capture.streams import Piece
+from kwire.capture.streams import PACKET_COST, Piece
 from kwire.codec.verdict import judge
 from kwire.session import sides
 from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.exchange import Exchange, Message
-from kwire.session.framing import Framer, Raw, joined, rest, split
+from kwire.session.framing import Framer, Raw, split
 from kwire.session.kinds import Kinds
 from kwire.session.messages import is_silent, read_request
 from kwire.session.pairing import Pairing
+from kwire.session.pieces import joined, rest
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import IDENTIFYING, SASL_HANDSHAKE, UNREAD, Identity, Login
 from kwire.session.topics import Topics
@@ -103,6 +104,12 @@ class Conversation:
         """Bytes that are kept for frames that are not whole."""
         pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)
         return self.requests.waiting + self.responses.waiting + pending
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that they take, about: small packets take more than they bring."""
+        pending = sum(len(piece.data) + PACKET_COST * len(piece.starts) for both in self._pieces for piece in both)
+        return self.requests.cost + self.responses.cost + pending
 
     def known_from(self, client: int, name: str = "") -> None:
         """Which side is the client's, when it is known before any byte is read."""

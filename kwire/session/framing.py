@@ -7,15 +7,16 @@ boundary. A long frame is put together once, when it is whole.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from struct import Struct
 from typing import NamedTuple
 
-from kwire.capture.streams import Piece
+from kwire.capture.streams import PACKET_COST, Piece
 from kwire.codec.frames import MAX_SIZE
+from kwire.session.pieces import Collected, rest
 
-COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time
+COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time, packets counted with what they cost
+LEAST = 8  # bytes below which no frame can be recognized
 ZEROS = bytes(8)  # two frames of size 0 in a row are none: memory that was not written, a hole in a file
 FOREIGN = 64  # bytes that tell another protocol
 TAIL = 1 << 16  # of these, the last ones that stay for the next search
@@ -71,8 +72,8 @@ class Framer:
     """feed(pieces) gives what whole frames there are. search finds a boundary when the place is lost."""
 
     __slots__ = (
-        "_first", "_have", "_holed", "_marks", "_need", "_parts", "_searched", "collected", "foreign", "frames", "lost",
-        "max_size", "position", "reason", "search", "skipped",
+        "_first", "_have", "_holed", "_marks", "_need", "_parts", "_searched",
+        "collected", "foreign", "frames", "lost", "max_size", "position", "reason", "search", "skipped",
     )  # fmt: skip
 
     def __init__(self, search: Search, lost: bool, max_size: int = MAX_SIZE) -> None:
@@ -84,7 +85,7 @@ class Framer:
         self.skipped: list[Skipped] = []
         self.foreign = b""  # what stood where the first impossible size was
         self.frames = 0
-        self.collected: list[Piece] = []  # while the place is lost
+        self.collected = Collected()  # while the place is lost
         self._searched = 0
         self._marks: list[tuple[int, int]] = []  # of the frame that is not whole
         self._parts: list[bytes] = []  # of the frame that is not whole yet
@@ -96,7 +97,13 @@ class Framer:
     @property
     def waiting(self) -> int:
         """Bytes that are kept for a frame that is not whole."""
-        return self._have + sum(len(piece.data) for piece in self.collected)
+        return self._have + self.collected.size
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that they take, about: small packets take more than they bring."""
+        marked = max(len(self._marks), len(self._parts) - 1)
+        return self._have + PACKET_COST * marked + self.collected.cost
 
     def feed(self, pieces: list[Piece]) -> list[Raw]:
         out: list[Raw] = []
@@ -132,7 +139,7 @@ class Framer:
     def finish(self, why: str, ended: bool) -> list[Raw]:
         """Nothing more will come. ended: the connection was closed, so that nothing is missing from the capture."""
         out: list[Raw] = []
-        if self.lost and self.collected and not self._search(joined(self.collected), out, 0):
+        if self.lost and self.collected.size and not self._search(self.collected.whole(), out, 0):
             self._give_up_search()
         if self._have or self._holed:
             what = "the connection closed" if ended else why
@@ -309,19 +316,17 @@ class Framer:
         What is new is searched by itself, all of it together only when it has doubled: the work stays linear."""
         if not piece.data:
             return
-        self.collected.append(piece)
-        if self._search(piece, out, skip):
+        collected = self.collected
+        collected.add(piece)
+        if len(piece.data) - skip >= LEAST and self._search(piece, out, skip):
             return
-        have = sum(len(kept.data) for kept in self.collected)
-        if len(self.collected) > 1 and have >= 2 * self._searched:
-            self._searched = have
-            self.collected = [joined(self.collected)]
-            if self._search(self.collected[0], out, 0):
+        if collected.several and collected.size >= 2 * self._searched:
+            self._searched = collected.size
+            if self._search(collected.whole(), out, 0):
                 return
-        if have > COLLECTED:
-            self.collected = [joined(self.collected)]
-            self._drop(have - TAIL)
-            self._searched = TAIL
+        if collected.cost > COLLECTED:
+            self._drop(max(collected.size - TAIL, collected.size // 2))
+            self._searched = collected.size
 
     def _search(self, piece: Piece, out: list[Raw], skip: int) -> bool:
         """Looks for a boundary in a piece, and goes on from there."""
@@ -331,9 +336,10 @@ class Framer:
             return False
         left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, found + skip)
         if left.position > self.position:
-            first = self.collected[0].times[0] if self.collected else left.times[0]
+            first = self.collected.first_time if self.collected.size else left.times[0]
             self._skip(Skipped(self.position, left.position - self.position, first, self.reason))
-        self.collected, self.lost, self._searched = [], False, 0
+        self.collected.clear()
+        self.lost, self._searched = False, 0
         self._split(*left[:5], out)
         return True
 
@@ -341,17 +347,13 @@ class Framer:
         """Gives up bytes at the front of what was collected."""
         if length <= 0:
             return
-        piece = self.collected[0]
-        end = piece.position + length
-        self._skip(Skipped(self.position, end - self.position, piece.times[0], self.reason))
+        time = self.collected.first_time
+        end = self.collected.drop(length)
+        self._skip(Skipped(self.position, end - self.position, time, self.reason))
         self.position = end
-        left = rest(piece.position, piece.data, piece.starts, piece.times, piece.numbers, length)
-        self.collected = [left] if left.data else []
 
     def _give_up_search(self) -> None:
-        if self.collected:
-            self.collected = [joined(self.collected)]
-            self._drop(len(self.collected[0].data))
+        self._drop(self.collected.size)
 
 
 def split(framer: Framer, piece: Piece, frames: int) -> tuple[Piece, Piece | None]:
@@ -373,23 +375,6 @@ def split(framer: Framer, piece: Piece, frames: int) -> tuple[Piece, Piece | Non
     return piece._replace(data=piece.data[:pos]), behind
 
 
-def rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], offset: int) -> Piece:
-    """The piece without its first offset bytes."""
-    first = max(bisect_right(starts, base + offset) - 1, 0)
-    return Piece(base + offset, data[offset:], starts[first:], times[first:], numbers[first:])
-
-
 def _marks(starts: list[int], numbers: list[int], low: int, high: int, base: int) -> list[tuple[int, int]]:
     """The packets from low to high, with where they begin in a frame at base."""
     return [(max(starts[at] - base, 0), numbers[at]) for at in range(low, high + 1)]
-
-
-def joined(pieces: list[Piece]) -> Piece:
-    """Pieces in a row as one."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return Piece(
-        pieces[0].position, b"".join(piece.data for piece in pieces),
-        [start for piece in pieces for start in piece.starts], [time for piece in pieces for time in piece.times],
-        [number for piece in pieces for number in piece.numbers],
-    )  # fmt: skip

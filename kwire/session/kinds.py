@@ -86,7 +86,7 @@ def _tells_names(struct: StructPlan) -> bool:
 
 
 class Kinds:
-    """kinds.of(key, version) gives a Kind, also of what nobody knows. inferred: what may go into guessing in the capture."""
+    """kinds.of(key, version) gives a Kind, also of what nobody knows. inferred: what guessing may cost."""
 
     def __init__(self, library: Library | None = None) -> None:
         self.library = library or builtin_library()

@@ -1,7 +1,7 @@
 """A response whose request was not seen: what it could be, said only when a single API reads it.
 
-Every API and version is tried, about ten microseconds a span, so that what is spent on it is bounded, for each connection
-and for the capture. What is not tried has no name.
+Every API and version is tried, about ten microseconds a span, so the cost is bounded, for each connection and for
+the capture. What is not tried has no name.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ def _spend(message: Message, cost: int) -> None:
 
 
 def _seen(message: Message) -> tuple[list[Kind], int]:
-    """The kinds asked in the capture whose responses read the message to the last byte, and what it cost to find out, as
-    if in spans."""
+    """The kinds asked in the capture whose responses read the message to the last byte, and the cost in spans."""
     found, cost = [], 0
     for kind in message.conversation.kinds.seen():
         cost += 1 + len(message.data) // SCANNED

@@ -220,13 +220,13 @@ class Reader:
 
     def _bound(self) -> None:
         """Keeps what waits for the rest of its frame within bounds."""
-        waiting = sum(conversation.waiting for conversation in self._conversations.values())
-        if waiting <= self.settings.memory:
+        cost = sum(conversation.cost for conversation in self._conversations.values())
+        if cost <= self.settings.memory:
             return
-        for conversation in sorted(self._conversations.values(), key=lambda known: -known.waiting):
-            if waiting <= self.settings.memory // 2:
+        for conversation in sorted(self._conversations.values(), key=lambda known: -known.cost):
+            if cost <= self.settings.memory // 2:
                 return
-            waiting -= conversation.waiting
+            cost -= conversation.cost
             self._given_up += conversation.waiting
             conversation.give_up()
 

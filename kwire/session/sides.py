@@ -8,8 +8,8 @@ from itertools import pairwise
 from kwire.capture.connections import Connection, Endpoint
 from kwire.capture.streams import Piece
 from kwire.codec.verdict import UNKNOWN, Verdict, judge
-from kwire.session.framing import rest
 from kwire.session.kinds import Kinds
+from kwire.session.pieces import rest
 from kwire.session.resync import (
     begins_request,
     find_request,

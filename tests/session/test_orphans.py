@@ -76,7 +76,11 @@ def test_large_ones_and_very_many_are_not_looked_at(traffic: Any, monkeypatch: p
 def test_guessing_is_bounded_for_the_capture_too(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "OF_CAPTURE", (2000, 0, 2000))
     for port in range(4):
-        tcp = traffic.connection(f"10.0.0.7:{51000 + port}").send(traffic.request("Heartbeat", 3)).answer(traffic.response("Heartbeat", 3))
+        tcp = (
+            traffic.connection(f"10.0.0.7:{51000 + port}")
+            .send(traffic.request("Heartbeat", 3))
+            .answer(traffic.response("Heartbeat", 3))
+        )
         tcp.answer(traffic.response("SaslHandshake", 1, {"Mechanisms": ["PLAIN", "SCRAM-SHA-256"]}, 77))
     orphaned = [message for message in traffic.read().messages if message.correlation_id == 77]
     assert sorted(message.quality for message in orphaned) == ["inferred", "inferred", "orphan", "orphan"]

@@ -1,0 +1,66 @@
+"""Pieces of a stream put together and cut, and collected while the place of the next frame is not known."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from kwire.capture.streams import PACKET_COST, Piece
+
+
+class Collected:
+    """Pieces in a row. size: their bytes; cost: bytes of memory that they take, about."""
+
+    __slots__ = ("_pieces", "cost", "size")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._pieces: list[Piece] = []
+        self.size = self.cost = 0
+
+    def add(self, piece: Piece) -> None:
+        self._pieces.append(piece)
+        self.size += len(piece.data)
+        self.cost += len(piece.data) + PACKET_COST * len(piece.starts)
+
+    @property
+    def several(self) -> bool:
+        """Whether pieces came since they were last put together."""
+        return len(self._pieces) > 1
+
+    @property
+    def first_time(self) -> int:
+        """Of the first packet, ns."""
+        return self._pieces[0].times[0]
+
+    def whole(self) -> Piece:
+        """All of them as one."""
+        self._pieces = [joined(self._pieces)]
+        return self._pieces[0]
+
+    def drop(self, length: int) -> int:
+        """Lets go of bytes at the front. Gives the position behind them."""
+        whole = self.whole()
+        left = rest(*whole[:5], length)
+        self.clear()
+        if left.data:
+            self.add(left)
+        return left.position
+
+
+def rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], offset: int) -> Piece:
+    """The piece without its first offset bytes."""
+    first = max(bisect_right(starts, base + offset) - 1, 0)
+    return Piece(base + offset, data[offset:], starts[first:], times[first:], numbers[first:])
+
+
+def joined(pieces: list[Piece]) -> Piece:
+    """Pieces in a row as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return Piece(
+        pieces[0].position, b"".join(piece.data for piece in pieces),
+        [start for piece in pieces for start in piece.starts], [time for piece in pieces for time in piece.times],
+        [number for piece in pieces for number in piece.numbers],
+    )  # fmt: skip
