@@ -15,6 +15,7 @@ import click
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.errors import Exit
 from kwire.outputs import Output
+from kwire.staging import staging
 
 UNKNOWN_MEMBER_ID = 25
 
@@ -32,7 +33,7 @@ def command(target: Output | None) -> Exit:
         raise click.UsageError("the demo tells its story on stdout; the capture needs a file")
     begun = time.monotonic()
     _title("kwire broker --capture FILE: a broker in this process, which writes down every byte")
-    with tempfile.TemporaryDirectory() as folder:
+    with staging(tempfile.gettempdir(), private=True) as folder:
         capture = Path(folder, f"demo.{form}")
         shown = target.path if target else Path("demo.pcapng")
         play(capture, lambda turn: _turn(time.monotonic() - begun, turn))

@@ -43,12 +43,23 @@ def command(
 
     pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
     """
-    from kwire.session.record import Lines
-
     if target is not None:
         output = form_of(target.path, PACKETS, output if output in PACKETS.values() else None, "pcapng")
-    if output in ("pcap", "pcapng") and (target is None or "-" in captures.paths or follow):
-        raise click.UsageError(f"--format {output} needs -w FILE, and captures that can be read twice")
+    if output in PACKETS.values() and (target is None or follow):
+        raise click.UsageError(f"--format {output} needs -w FILE, and captures that are whole")
+    if target is None:
+        return _read(captures, not_kafka, shown, output, target, utc, follow)
+    from kwire.cli.streams import readable_twice
+
+    with readable_twice(captures.paths) as paths:
+        return _read(captures._replace(paths=paths), not_kafka, shown, output, target, utc, follow)
+
+
+def _read(
+    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool
+) -> int:
+    from kwire.session.record import Lines
+
     wanted = captures.filter()
     chosen = wanted.selection
     over = Over()

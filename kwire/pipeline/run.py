@@ -22,7 +22,7 @@ from kwire.pipeline.job import Job, survey_splits, write_rows
 from kwire.pipeline.plan import stitch, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan
-from kwire.pipeline.staging import staging
+from kwire.staging import staging
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -27,7 +27,7 @@ from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
 from kwire.pipeline.run import Outcome
 from kwire.pipeline.splits import SIZE, plan
-from kwire.pipeline.staging import staging
+from kwire.staging import staging
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

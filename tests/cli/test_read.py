@@ -236,8 +236,8 @@ def test_tshark_reads_what_is_saved(name: str, kwire: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((SHARE, "--format", "pcap"), "Error: --format pcap needs -w FILE, and captures that can be read twice"),
-        (("-", "-w", "x.pcapng"), "Error: --format pcapng needs -w FILE, and captures that can be read twice"),
+        ((SHARE, "--format", "pcap"), "Error: --format pcap needs -w FILE, and captures that are whole"),
+        ((SHARE, "-f", "-w", "x.pcapng"), "Error: --format pcapng needs -w FILE, and captures that are whole"),
         ((SHARE, "--format", "xml"), "Error: Invalid value for '--format': 'xml' is not one of"),
         ((SHARE, "--elements", "0"), "Error: Invalid value for '--elements': 0 is not in the range x>=1."),
         ((), "Error: Missing argument 'CAPTURE...'."),

@@ -1,7 +1,7 @@
-"""Folders in which a run keeps what is not done, hidden beside its tables.
+"""Folders in which a run keeps what is not done, hidden beside its tables or among the system's temporary files.
 
-The driver holds a lock in its folder as long as it lives. A folder whose lock is free was left by a driver that was
-killed, and the next run removes it. Where files cannot be locked nothing is removed.
+The run holds a lock in its folder as long as it lives. A folder whose lock is free was left by a run that was killed,
+and the next one removes it. Where files cannot be locked nothing is removed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ LOCK = "lock"
 
 
 @contextmanager
-def staging(folder: str) -> Iterator[str]:
-    """A folder of the run's own within that one; at the end it is gone. Raises OSError."""
+def staging(folder: str, private: bool = False) -> Iterator[str]:
+    """A folder of the run's own within that one; at the end it is gone. private: nobody else may look into it. Raises
+    OSError."""
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
         if NAME.fullmatch(name):
             _sweep(Path(folder, name))
     path = Path(folder, f".kwire-{uuid4().hex[:12]}")
     part = path.with_suffix(".part")  # which nobody takes for one that was left
-    part.mkdir()
+    part.mkdir(0o700 if private else 0o777)
     with open(part / LOCK, "wb") as lock:
         try:
             _take(lock)
@@ -47,6 +48,8 @@ def staging(folder: str) -> Iterator[str]:
 def _sweep(path: Path) -> None:
     """Removes the folder if nobody works in it any more."""
     try:
+        if hasattr(os, "geteuid") and path.lstat().st_uid != os.geteuid():
+            return
         with open(path / LOCK, "rb+") as lock:
             if _take(lock):
                 shutil.rmtree(path, ignore_errors=True)

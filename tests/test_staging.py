@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.pipeline.staging import LOCK, staging
+from kwire.staging import LOCK, staging
 
 OLD = ".kwire-0123456789ab"
 
