@@ -7,6 +7,7 @@ twice, leaves nothing that counts. Rows of a partition wait for each other, so t
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from itertools import pairwise
@@ -17,11 +18,13 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
+from kwire.errors import OutputError
 from kwire.tables.columns import COLUMNS
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.writer import OPENERS
 
 DAY = 86_400_000_000_000  # ns
+OURS = re.compile(r"date=|_|\.|part-|(meta)?data$")  # names in a table's folder, also those of Delta and Iceberg
 NONE = "__HIVE_DEFAULT_PARTITION__"  # where a partition's column is null
 ROWS = 1 << 17  # of a partition that wait
 IN_ALL = 1 << 20  # rows that wait in all partitions together
@@ -112,6 +115,21 @@ def place(
         os.replace(Path(staged, found.table, found.partition, found.file), target / found.file)
     if not keep:
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def spare(folder: str, tables: Iterable[str], sources: Iterable[str]) -> None:
+    """Raises OutputError where a table, which is written anew as a whole, would take with it a source or what kwire and
+    Spark never wrote."""
+    for table in tables:
+        here = Path(folder, table).resolve()
+        for source in sources:
+            if Path(source).resolve().is_relative_to(here):
+                raise OutputError(
+                    str(Path(folder, table)), f"this is written anew, and {source}, which is read, is in it"
+                )
+        for name in os.listdir(here) if here.is_dir() else ():
+            if not OURS.match(name):
+                raise OutputError(str(Path(folder, table)), f"this is written anew, and {name} in it is not of a table")
 
 
 def remove(folder: str, tables: Iterable[str], tag: str) -> None:

@@ -20,7 +20,7 @@ from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import save, table_of
 from kwire.pipeline.job import Job, survey_splits, write_rows
 from kwire.pipeline.plan import stitch, survey_all, wanted
-from kwire.pipeline.rollups import write_rollups
+from kwire.pipeline.rollups import ROLLUPS, write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan
 from kwire.staging import staging
 
@@ -84,8 +84,14 @@ def run(
     """Reads captures into folder/TABLE/, which it writes anew; what lies in other file systems by way of a folder.
     variant: bodies as Spark's type of that name. drop_duplicates: what several points captured is there once, as
     copies.py says. work: where all workers see what is under way; the folder itself, unless it is in another file
-    system. Raises OSError, SameNames, Unreachable, NoFolder, SparkFailed."""
+    system. Raises OSError, OutputError, SameNames, Unreachable, NoFolder, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
+    if not is_elsewhere(folder):
+        hive.spare(
+            folder,
+            [*job.names, *(f"rollups/{name}" for name in ROLLUPS if rollups)],
+            [path for path in paths if not is_elsewhere(path)],
+        )
     with in_a_line(), staging(local(work) if work else _workplace(spark, folder)) as staged:
         _try_out(spark, folder, form, staged)
         done = _tables(spark, paths, folder, job, split_size, form, variant, drop_duplicates, staged)

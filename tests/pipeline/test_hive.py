@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from kwire.pipeline.hive import NONE, Hive, place, remove
+from kwire.errors import OutputError
+from kwire.pipeline.hive import NONE, Hive, place, remove, spare
 from kwire.tables.schemas import SCHEMAS
 
 DAY = 86_400_000_000_000
@@ -51,3 +53,30 @@ def test_files_get_their_places_and_those_of_an_earlier_attempt_go(tmp_path: Pat
     assert not staged.exists()
     place(str(folder), str(staged), [], ["exchanges"])
     assert list(folder.rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["date=2026-11-21", "_SUCCESS", "_delta_log", ".crc", "metadata", "data", "part-0.parquet"]
+)
+def test_a_table_of_an_earlier_run_is_written_anew(name: str, tmp_path: Path) -> None:
+    (tmp_path / "messages" / name).mkdir(parents=True)
+    spare(str(tmp_path), ["messages", "exchanges"], [str(tmp_path / "captures")])
+
+
+def test_what_is_no_table_stays(tmp_path: Path) -> None:
+    (tmp_path / "clients").mkdir()
+    (tmp_path / "clients" / "contract.pdf").touch()
+    with pytest.raises(OutputError, match=r"clients: this is written anew, and contract\.pdf in it is not of a table"):
+        spare(str(tmp_path), ["messages", "clients"], [])
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_sources_within_a_table_stay(link: bool, tmp_path: Path) -> None:
+    source = tmp_path / "lake" / "messages" / "date=1" / "x.pcap"
+    source.parent.mkdir(parents=True)
+    source.touch()
+    read = tmp_path / "read" if link else source
+    if link:
+        read.symlink_to(source)
+    with pytest.raises(OutputError, match="which is read, is in it"):
+        spare(str(tmp_path / "lake"), ["messages"], [str(read)])
