@@ -39,7 +39,6 @@ def connection_options(command: Command) -> Command:
     """Which connections are looked at, within which bounds and with which definitions: the command gets them as
     bounds."""
     options = [
-        schema_option,
         click.option("--port", "ports", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
                      help="Only connections with this port, which is a broker's; repeatable."),
         click.option("--host", "hosts", multiple=True, metavar="ADDRESS", help="Only connections of this address."),
@@ -49,6 +48,7 @@ def connection_options(command: Command) -> Command:
                      help="What may wait in all: for the rest of frames, and a quarter of it behind missing packets."),
         click.option("--hold", type=Size(), default="4m", metavar="SIZE", show_default=True,
                      help="What may wait behind missing packets, for each direction of a connection."),
+        schema_option,
     ]  # fmt: skip
     return with_options(bundled(command, "bounds", Bounds), options)
 
@@ -87,22 +87,23 @@ def exchange_options(command: Command) -> Command:
     """Which exchanges are wanted: the command gets them as wanted."""
     options = [
         click.option("--api", "apis", type=Name(), multiple=True, metavar="NAME",
-                     help="Of this API: its name (* and ?) or its key."),
-        click.option("--client-id", "client_ids", multiple=True, metavar="ID", help="Of this client id (* and ?)."),
-        click.option("--client", "clients", multiple=True, metavar="ADDRESS", help="From this address, or :port."),
-        click.option("--broker", "brokers", multiple=True, metavar="ADDRESS", help="To this address, or :port."),
-        click.option("--topic", "topics", multiple=True, metavar="NAME", help="About this topic; * and ? match."),
-        click.option("--group", "groups", multiple=True, metavar="NAME", help="About this group; * and ? match."),
-        click.option("--errors", is_flag=True, help="That went wrong: an error, no answer, a damaged frame."),
-        click.option("--slower", type=Duration(), metavar="TIME", help="Whose answer took at least so long: 100ms."),
+                     help="Only this API: a name (* and ?) or a key."),
+        click.option("--client-id", "client_ids", multiple=True, metavar="ID",
+                     help="Only of this client id (* and ?)."),
+        click.option("--client", "clients", multiple=True, metavar="ADDRESS", help="Only from this address, or :port."),
+        click.option("--broker", "brokers", multiple=True, metavar="ADDRESS", help="Only to this address, or :port."),
+        click.option("--topic", "topics", multiple=True, metavar="NAME", help="Only about this topic (* and ?)."),
+        click.option("--group", "groups", multiple=True, metavar="NAME", help="Only about this group (* and ?)."),
+        click.option("--errors", is_flag=True, help="Only what went wrong: an error, no answer, a damaged frame."),
+        click.option("--slower", type=Duration(), metavar="TIME", help="Only answers that took so long: 100ms."),
         click.option("--from", "start", type=Moment(), metavar="TIME",
-                     help="Begun at or after: 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
+                     help="Only what began at or after 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
                      "2026-11-21T14:03:22.5 (UTC)."),
         click.option("--to", "end", type=Moment(), metavar="TIME",
-                     help="Begun at or before; 14:03:22 is all of that second."),
-        click.option("--id", "ids", type=int, multiple=True, metavar="N", help="With this correlation id."),
+                     help="Only what began at or before; 14:03:22 is all of that second."),
+        click.option("--id", "ids", type=int, multiple=True, metavar="N", help="Only this correlation id."),
         click.option("--connection", "connections", multiple=True, metavar="TEXT",
-                     help="On a connection whose name holds this: 10.0.0.7:51522, or #2."),
+                     help="Only connections whose name holds this: 10.0.0.7:51522, or #2."),
     ]  # fmt: skip
     return with_options(bundled(command, "wanted", Wanted), options)
 
@@ -139,7 +140,7 @@ class Wanted(NamedTuple):
 def capture_options(command: Command) -> Command:
     """Captures, and which of their exchanges are wanted: the command gets them as captures."""
     paths = click.argument("paths", metavar="CAPTURE...", nargs=-1, required=True)
-    return paths(connection_options(exchange_options(bundled(command, "captures", Captures))))
+    return paths(exchange_options(connection_options(bundled(command, "captures", Captures))))
 
 
 class Captures(NamedTuple):

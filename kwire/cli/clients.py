@@ -9,8 +9,8 @@ from kwire.errors import Exit
 
 
 @click.command()
-@capture_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@capture_options
 def command(captures: Captures, output: str) -> Exit:
     """Names every client of captures: its id, software and version, addresses, login, compression, and which versions
     of which APIs it uses. Connections that speak TLS are listed with the name that they asked for."""

@@ -82,7 +82,11 @@ def read_json(text: str) -> str:
     """The JSON: what was given, or what stands in the file or on stdin."""
     if text != "-" and not text.startswith("@"):
         return text
+    if text == "-" and sys.stdin.isatty():
+        print("kwire: reading JSON from the terminal; end with Ctrl-D", file=sys.stderr)
     raw = sys.stdin.buffer.read() if text == "-" else Path(text[1:]).read_bytes()
+    if not raw.strip():
+        raise KwireError("no JSON: it comes from an argument, @FILE or stdin; {} is a message of defaults")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

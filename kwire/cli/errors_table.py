@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from kwire.cli.options import WithCodes
 from kwire.cli.tables import FORMATS, Row, chosen, print_table
 
 
-@click.command(name="errors")
+@click.command(name="errors", cls=WithCodes)
 @click.argument("words", nargs=-1)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
 def command(words: tuple[str, ...], form: str) -> int:

@@ -6,22 +6,13 @@ from pathlib import Path
 
 import click
 
-from kwire.cli.options import Name, Version, library, schema_option
+from kwire.cli.options import Name, Version, WithCodes, library, schema_option
 from kwire.errors import Exit
 
 FORMATS = ("text", "json", "svg", "html")
 
 
-class Explain(click.Command):
-    """Lets the error code -1 through, which looks like an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "-1" in args and "--" not in args:
-            args = [*(arg for arg in args if arg != "-1"), "--", "-1"]
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=Explain)
+@click.command(cls=WithCodes)
 @click.argument("name", type=Name())
 @click.option("-v", "--version", type=Version(), help="The version; the newest otherwise.")
 @click.option("--all", "every", is_flag=True, help="Every version, one after the other.")

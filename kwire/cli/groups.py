@@ -21,12 +21,12 @@ FORMATS = ("text", "json", "svg", "html")
 
 
 @click.command()
-@capture_options
 @click.option("--all", "everything", is_flag=True, help="All groups, members, generations and findings.")
 @click.option(
     "--timeline/--no-timeline", default=None, help="Draw members as lanes over time; by default where it fits."
 )
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@capture_options
 def command(captures: Captures, everything: bool, timeline: bool | None, output: str) -> Exit:
     """Judges the groups in captures: who joined, left or was evicted, what made each group rebalance, how long that
     took, which partitions moved, and why requests were refused, with the frames that prove it.

@@ -82,6 +82,8 @@ def cli() -> None:
     """Shows what Kafka says on the wire: every byte named, sized, valued and explained.
 
     \b
+    kwire read trouble.pcap --errors      what went wrong on the wire
+    kwire groups trouble.pcap             why a consumer was thrown out
     kwire decode < bytes.bin              name every byte of a frame
     kwire explain FetchResponse -v 16     the reference page, in the same layout
     kwire explain 27                      what an error code means, and what to do

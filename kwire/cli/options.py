@@ -25,6 +25,15 @@ class Name(click.ParamType[str]):
         return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
+class WithCodes(click.Command):
+    """Lets the error code -1 through, which looks like an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "-1" in args and "--" not in args:
+            args = [*(arg for arg in args if arg != "-1"), "--", "-1"]
+        return super().parse_args(ctx, args)
+
+
 class Version(click.ParamType[int]):
     """A version; completes those of the message that stands before it."""
 

@@ -28,13 +28,13 @@ FORMATS = ("text", "json", "pcap", "pcapng")
 
 
 @click.command()
-@capture_options
 @click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
+@capture_options
 def command(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool
 ) -> int:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     help="Where to listen; repeatable; any is all interfaces, which is the default.",
 )
 @click.option("--list", "listing", is_flag=True, help="Name the interfaces.")
-@connection_options
-@exchange_options
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="End after so many exchanges.")
 @click.option("--duration", type=Duration(), metavar="TIME", help="End after so long: 30s, 5m.")
 @packets_option(
@@ -50,6 +48,8 @@ if TYPE_CHECKING:
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@exchange_options
+@connection_options
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
     target: Output | None, stats: bool, shown: Shown, output: str,

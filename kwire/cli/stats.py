@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@capture_options
 @click.option("--all", "everything", is_flag=True, help="All rows, not only the busiest of each table.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@capture_options
 def command(captures: Captures, everything: bool, output: str) -> Exit:
     """Counts what captures hold: by API and version, client, broker and topic how often, how many bytes, which errors
     and how long the answers took; and the connections that could not be read as they should.

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from kwire.cli.output import show, width
 from kwire.errors import Exit
@@ -23,7 +24,18 @@ def chosen(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) ->
     numbered = [row for row in rows if str(next(iter(row.values()))) in words]
     if numbered and len(words) == len(numbered):
         return numbered
-    return _holding(rows, words, columns) or _holding(rows, words, list(rows[0]))
+    found = _holding(rows, words, columns) or _holding(rows, words, list(rows[0]))
+    if not found:
+        complain(rows, words)
+    return found
+
+
+def complain(rows: Sequence[Row], words: Sequence[str]) -> None:
+    """Says on stderr that no row holds the words, and which names are like one of them."""
+    names = {str(value).lower(): str(value) for row in rows for value in list(row.values())[:2]}
+    near = [names[name] for word in words for name in get_close_matches(word.lower(), names, 2, 0.6)]
+    hint = f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
+    print(f"kwire: no row holds {' and '.join(words)}{hint}", file=sys.stderr)
 
 
 def _holding(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) -> list[Row]:
@@ -38,9 +50,7 @@ def _holding(rows: Sequence[Row], words: Sequence[str], columns: Sequence[str]) 
 def print_table(
     rows: Sequence[Row], columns: Sequence[str], form: str, styles: dict[str, str], right: Sequence[str]
 ) -> Exit:
-    """Prints rows; text and markdown show only columns, json and csv all that a row has. None: says so."""
-    if not rows:
-        print("kwire: no row holds all of these words", file=sys.stderr)
+    """Prints rows; text and markdown show only columns, json and csv all that a row has."""
     if form == "json":
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     elif form == "csv":

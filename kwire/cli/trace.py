@@ -14,9 +14,9 @@ from kwire.errors import Exit
 
 
 @click.command()
-@capture_options
 @click.option("--all", "everything", is_flag=True, help="All consumers that match, not only the first ten.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@capture_options
 def command(captures: Captures, everything: bool, output: str) -> Exit:
     """Follows consumers through their seven steps: metadata, coordinator, join, assignment, heartbeat, offsets, fetch.
     Says which each one reached and when, which it repeats, and what it waits for at the end.

@@ -68,22 +68,31 @@ class Shortener:
             return text
         shown = self._shown.get((text, width))
         if shown is None:
-            tries = (middle_cut(text, width, head) for head in _nearest(max(width - 1, 2) // 2, max(width - 2, 1)))
-            shown = next((one for one in tries if self._names.get(one, text) == text), text)
+            shown = self._cut(text, width)
             if len(self._names) < MOST_NAMES:
                 self._names[shown], self._shown[text, width] = text, shown
         return shown
+
+    def _cut(self, text: str, width: int) -> str:
+        middle = max(width - 1, 2) // 2
+        usual = middle_cut(text, width, middle)
+        other = self._names.get(usual, text)
+        if other == text:
+            return usual
+        differs = next((at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two), 0)
+
+        def worth(head: int) -> tuple[bool, int]:  # where they differ should be seen
+            hidden = head <= differs < len(text) - (width - 1 - head)
+            return hidden, abs(head - middle)
+
+        cuts = (middle_cut(text, width, head) for head in sorted(range(1, max(width - 1, 2)), key=worth))
+        return next((one for one in cuts if self._names.get(one, text) == text), text)
 
 
 def middle_cut(text: str, width: int, head: int) -> str:
     """head characters of the beginning, and of the end what else fits into width."""
     tail = width - 1 - head
     return f"{text[:head]}…{text[len(text) - tail :] if tail > 0 else ''}"
-
-
-def _nearest(middle: int, most: int) -> list[int]:
-    """1 to most, the nearest to middle first."""
-    return sorted(range(1, most + 1), key=lambda number: abs(number - middle))
 
 
 def joined(parts: Iterable[Piece], width: int) -> list[Line]:

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kwire.counted import counted
-from kwire.render.lines import Line, Piece, clean
+from kwire.render.lines import Line, Piece, Shortener, clean, cut
 
 Row = Sequence[Any]
 LEAST = 10  # columns that a text keeps, at least
 GAP = 2
+NAME = 249  # characters of a name, at most: Kafka's limit for topics
 PLAN = ["explain_key", "explain_value"]  # what DuckDB calls the columns of EXPLAIN
 DAY = 86_400_000_000_000
 LIVELY = re.compile(r"[<>&\[\]`*@#~!\\]|://|www\.", re.IGNORECASE)  # what Markdown makes something of
@@ -116,10 +117,11 @@ def _table(
     heads: Sequence[str], kinds: Sequence[str], cells: Sequence[Sequence[Piece]], widths: Sequence[int]
 ) -> list[Line]:
     lines: list[Line] = []
+    short = [Shortener() for _ in heads]
     for row in [[(head, "head") for head in heads], *cells]:
         line: Line = []
-        for (text, style), kind, size in zip(row, kinds, widths, strict=True):
-            shown = _cut(text, size)
+        for at, ((text, style), kind, size) in enumerate(zip(row, kinds, widths, strict=True)):
+            shown = _fitted(text, size, short[at])
             padded = shown.rjust(size) if kind == "number" else shown.ljust(size)
             line.append((padded + " " * GAP, style))
         last, style = line.pop()
@@ -136,9 +138,12 @@ def _blocks(heads: Sequence[str], cells: Sequence[Sequence[Piece]], width: int |
     for number, row in enumerate(cells, 1):
         lines.append([(f"row {number:,}", "section")])
         for head, (text, style) in zip(heads, row, strict=True):
-            lines.append([(f"  {_cut(head, size):<{size}}  ", "head"), (_cut(text, width - size - 4), style)])
-    return lines or [[(_cut("  ".join(heads), width), "head")]]
+            lines.append([(f"  {cut(head, size):<{size}}  ", "head"), (cut(text, width - size - 4), style)])
+    return lines or [[(cut("  ".join(heads), width), "head")]]
 
 
-def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else text[: size - 1] + "…"
+def _fitted(text: str, size: int, names: Shortener) -> str:
+    """A word is cut in its middle, so that two stay different where that fits; a text of several words at its end."""
+    if " " in text or len(text) > NAME:
+        return cut(text, size)
+    return cut(names.short(text, size), size)

@@ -8,7 +8,7 @@ from typing import Any
 from kwire.analyze.stats import WAITS, Measure, Stats
 from kwire.counted import counted
 from kwire.render.exchanges import USUAL, took
-from kwire.render.lines import Line, Piece, clean, flowing, paragraph
+from kwire.render.lines import Line, Piece, Shortener, clean, cut, flowing, paragraph
 from kwire.session.record import error_name
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -65,9 +65,11 @@ def _table(stats: Stats, kind: str, group: dict[str, Measure], width: int, every
     heads += "" if narrow else f"{'max':>9}"
     lines: list[Line] = [[(heads + (f"  {'over time':<{spark - 2}}" if spark >= 8 else ""), "head")]]
     rows = sorted(group.items(), key=lambda item: (-item[1].count, item[0]))
+    names = Shortener()
     for name, measure in rows[: None if everything else ROWS]:
         mark = " *" if kind == "api" and name.split(" ")[0] in WAITS else ""
-        lines.append(_row(stats, clean(name) + mark, measure, room, spark, narrow))
+        shown = cut(names.short(clean(name), room - 2 - len(mark)), room - 2 - len(mark)) + mark
+        lines.append(_row(stats, shown, measure, room, spark, narrow))
     if len(rows) > ROWS and not everything:
         lines.append([(f"… {len(rows) - ROWS:,} more (--all)", "dim")])
     return lines
@@ -78,9 +80,8 @@ def _row(stats: Stats, name: str, measure: Measure, room: int, spark: int, narro
     times = [measure.latencies.percentile(0.5), measure.latencies.percentile(0.99)]
     if not narrow:
         times.append(measure.latencies.highest if measure.latencies.count else None)
-    shown = name if len(name) < room else name[: room - 2] + "… "
     row: list[Piece] = [
-        (f"{shown:<{room}}", "name"),
+        (f"{name:<{room}}", "name"),
         (f"{measure.count:>8,}", ""),
         ("" if narrow else f"{_bytes(measure.sent + measure.got):>9}", ""),
         (f"{wrong or '':>8}", "error"),

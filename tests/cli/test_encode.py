@@ -71,7 +71,8 @@ def test_hex_comes_in_lines_of_24_pairs(kwire: Any) -> None:
     ("arguments", "stdin", "complaint"),
     [
         (["HeartbeatRequest", "-v", "4", "[]"], b"", "HeartbeatRequest v4: needs an object with fields, has []"),
-        (["HeartbeatRequest", "-v", "4"], b"", "HeartbeatRequest v4: not JSON: "),
+        (["HeartbeatRequest", "-v", "4"], b"", "no JSON: it comes from an argument, @FILE or stdin"),
+        (["HeartbeatRequest", "-v", "4"], b"{", "HeartbeatRequest v4: not JSON: "),
         (["HeartbeatRequest", "-v", "4"], b"\xff", "the JSON is not UTF-8: byte 0 is ff"),
         (["HeartbeatRequest", "-v", "4"], b"[" * 200_000, "HeartbeatRequest v4: not JSON: "),
         (

@@ -67,8 +67,8 @@ def test_markdown_shows_the_columns_and_escapes_bars(capsys: pytest.CaptureFixtu
         ("markdown", "| code | name | retriable | in short |\n| ---: | --- | --- | --- |\n"),
     ],
 )
-def test_no_row_is_said_on_stderr(form: str, out: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _printed(form, [], capsys) == (Exit.MALFORMED, out, "kwire: no row holds all of these words\n")
+def test_no_row_leaves_the_head(form: str, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _printed(form, [], capsys) == (Exit.MALFORMED, out, "")
 
 
 @pytest.mark.parametrize(
@@ -99,3 +99,10 @@ def test_a_number_is_a_key_before_it_is_anything_else() -> None:
     assert chosen(rows, ["21", "3"], ["key", "since"]) == rows[1:]
     assert chosen(rows, ["7"], ["key", "since"]) == rows[2:]
     assert chosen(rows, ["0.11"], ["key", "since"]) == rows[1:2]
+
+
+def test_words_that_no_row_holds_are_said_with_the_nearest_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert chosen(ROWS, ["secnd"], COLUMNS) == []
+    assert chosen(ROWS, ["nothing", "else"], COLUMNS) == []
+    said = "kwire: no row holds secnd; did you mean SECOND?\nkwire: no row holds nothing and else\n"
+    assert capsys.readouterr().err == said

@@ -193,7 +193,7 @@ def test_full_shows_every_byte_of_every_frame_once() -> None:
 
 def test_elements_bound_the_batches_of_a_log_too(kwire: Any) -> None:
     log = str(next((FIXTURES / "logs" / "share-jobs-1").glob("*.log")))
-    titles = [line for line in kwire("decode", log, "--elements", "2").text.splitlines() if line.startswith("[")]
+    titles = [line for line in kwire("decode", log, "-x", "--elements", "2").text.splitlines() if line.startswith("[")]
     assert [title.split(" · ")[0] for title in titles] == [
         "[0]",
         "[0].Records[0]",

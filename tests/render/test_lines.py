@@ -128,6 +128,12 @@ def test_names_are_cut_in_their_middle_so_that_two_stay_different() -> None:
     assert short("cart", 11) == "cart"
 
 
+def test_a_cut_moves_to_where_names_differ() -> None:
+    short = Shortener().short
+    assert short("127.0.0.1:38638>127.0.0.1:9092#1", 14) == "127.0.…:9092#1"
+    assert short("127.0.0.1:45990>127.0.0.1:9092#1", 14) == "127.0.0.1:4…#1"
+
+
 def test_a_name_that_no_cut_tells_from_others_stays_whole() -> None:
     short = Shortener().short
     shown = [short(f"aaaaaaaa{number}bbbbbbbb", 5) for number in range(10)]

@@ -18,7 +18,7 @@ def test_long_text_is_cut_and_numbers_are_not() -> None:
     lines = _shown(["name", "n"], ["text", "number"], [("x" * 100, 123456789), ("y", None)], 40)
     assert lines == [
         f"name{'n':>36}",
-        f"{'x' * 28}…  123456789",
+        f"{'x' * 14}…{'x' * 14}  123456789",
         f"y{'NULL':>39}",
         "2 rows",
     ]
