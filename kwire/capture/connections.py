@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any
 
 from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
@@ -23,6 +23,10 @@ MOST_OPEN = 50_000  # connections
 MOST_ENDPOINTS = 100_000  # whose epochs are remembered
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
+
+if TYPE_CHECKING:
+    from kwire.capture.tls.layer import Plain, TlsLayer
+    from kwire.capture.tls.session import Session
 
 Endpoint = tuple[str, int]
 
@@ -47,6 +51,7 @@ class Connection:
     finished: bool = False
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
+    tls: Session | Plain | None = None  # what capture/tls makes of it; None before its first bytes
 
     @property
     def closed(self) -> bool:
@@ -71,8 +76,10 @@ class Connection:
 class Connections:
     """feed(segments) gives the connections that got something new, each once, those that are over as finished."""
 
-    def __init__(self, held: int = HELD, in_all: int = HELD_IN_ALL, idle: int = IDLE) -> None:
-        self._held, self._in_all, self._idle = held, in_all, idle
+    def __init__(
+        self, held: int = HELD, in_all: int = HELD_IN_ALL, idle: int = IDLE, tls: TlsLayer | None = None
+    ) -> None:
+        self._held, self._in_all, self._idle, self._tls = held, in_all, idle, tls
         self._sides: dict[Key, tuple[Connection, int]] = {}
         self._open: dict[int, Connection] = {}  # by id
         self._waiting: dict[int, Connection] = {}  # those with a hole
@@ -88,6 +95,19 @@ class Connections:
 
     def feed(self, segments: Segments, sweep: bool = True) -> Iterator[Connection]:
         """Adds a block of segments. sweep: what is closed or idle is ended too."""
+        return self._through_tls(self._feed(segments, sweep))
+
+    def _through_tls(self, touched: Iterator[Connection]) -> Iterator[Connection]:
+        """The same connections; what TLS wraps is unwrapped, where its keys are known."""
+        if self._tls is None:
+            yield from touched
+            return
+        for connection in touched:
+            self._tls.take(connection)
+            yield connection
+        yield from self._tls.woken(self.now)
+
+    def _feed(self, segments: Segments, sweep: bool) -> Iterator[Connection]:
         if not len(segments) and segments.now is None:
             return
         block = Flows(segments)
@@ -122,22 +142,20 @@ class Connections:
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over
-        for connection in self.patience():
+        for connection in self._patience():
             touched[id(connection)] = connection
         yield from touched.values()
         if sweep:
-            yield from self.sweep()
+            yield from self._sweep()
 
     def tick(self, now: int) -> Iterator[Connection]:
         """Time goes on though no segment came: holes are given up, closed and idle connections ended."""
         self.now = max(self.now, now)
-        yield from self.patience()
-        yield from self.sweep()
+        return self._through_tls(chain(self._patience(), self._sweep()))
 
     def finish(self) -> Iterator[Connection]:
         """The capture is over: all connections that are still open."""
-        for connection in list(self._open.values()):
-            yield self._end(connection)
+        return self._through_tls(self._end(connection) for connection in list(self._open.values()))
 
     def known(self, key: Key) -> tuple[Connection, int] | None:
         """The open connection between the key's endpoints, and the side that sends from the first to the second."""
@@ -238,6 +256,9 @@ class Connections:
 
     def patience(self) -> Iterator[Connection]:
         """Gives up holes that stay too long, or that too much waits behind."""
+        return self._through_tls(self._patience())
+
+    def _patience(self) -> Iterator[Connection]:
         together = sum(stream.held_bytes for connection in self._waiting.values() for stream in connection.streams)
         for connection in list(self._waiting.values()):
             gave_up = False
@@ -259,6 +280,9 @@ class Connections:
 
     def sweep(self) -> Iterator[Connection]:
         """Ends what is closed or idle, and the idlest when there are too many."""
+        return self._through_tls(self._sweep())
+
+    def _sweep(self) -> Iterator[Connection]:
         if self.now - self._swept < SWEEP and len(self._open) <= MOST_OPEN:
             return
         self._swept = self.now

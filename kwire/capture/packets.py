@@ -18,7 +18,8 @@ class Packets:
     """Packets that lie in one buffer.
 
     number counts from 1 over the whole capture; time is ns since the Unix epoch; start and captured say where the bytes
-    are; length is how long the packet was on the wire; link is the link type (LINKTYPE_ of the pcap registry).
+    are; length is how long the packet was on the wire; link is the link type (LINKTYPE_ of the pcap registry). secrets:
+    key logs of TLS that stood before or among them.
     """
 
     buffer: memoryview
@@ -28,6 +29,7 @@ class Packets:
     captured: Ints
     length: Ints
     link: Ints
+    secrets: tuple[bytes, ...] = ()
 
     def __len__(self) -> int:
         return len(self.number)
@@ -36,5 +38,5 @@ class Packets:
         """Only the packets that the mask or the indices choose."""
         return Packets(
             self.buffer, self.number[chosen], self.time[chosen], self.start[chosen], self.captured[chosen],
-            self.length[chosen], self.link[chosen],
+            self.length[chosen], self.link[chosen], self.secrets,
         )  # fmt: skip

@@ -8,6 +8,7 @@ sections begin between them: each packet knows which interfaces its section had 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from struct import unpack_from
 from typing import NamedTuple
 
@@ -109,6 +110,9 @@ class PcapngReader:
         self._first = 0
         self._pos += used
         self.dropped = self._dropped + sum(self._drops.values())
+        if packets and self.secrets:
+            packets[0] = replace(packets[0], secrets=tuple(self.secrets))
+            self.secrets, self._secret_bytes = [], 0
         return iter(packets), used
 
     def _now(self, packet: int) -> Described:
@@ -165,6 +169,7 @@ class PcapngReader:
                 self._drops[interface] = sum(unpack_from(order + "Q", count)[0] for count in counts)
         elif kind == SECRETS:
             secret, size = unpack_from(order + "II", view, pos + 8)
+            self.plain = False  # they hold for packets of other splits too
             if secret == TLS_KEY_LOG:
                 self._secret(bytes(view[pos + 16 : pos + min(16 + size, length - 4)]))
 

@@ -12,12 +12,14 @@ from kwire.capture.tcp import Chosen, Segments, read_segments
 
 class Block(NamedTuple):
     """packets: how many there were; first_time and last_time: of them, ns since the epoch, 0 where there are none;
-    segments: those of the packets, then those of datagrams that fragments made whole."""
+    segments: those of the packets, then those of datagrams that fragments made whole; secrets: key logs of TLS that
+    stood among the packets."""
 
     packets: int
     first_time: int
     last_time: int
     segments: list[Segments]
+    secrets: tuple[bytes, ...] = ()
 
 
 class Segmenter:
@@ -38,7 +40,7 @@ class Segmenter:
         whole = self._network.take_whole()
         if whole is not None:
             segments.append(self._segments(whole))
-        return Block(len(packets), first, last, segments)
+        return Block(len(packets), first, last, segments, packets.secrets)
 
     def _segments(self, packets: Packets) -> Segments:
         data = Columns(packets.buffer)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire.cli.filters import Filter
+from kwire.cli.keylogs import key_log, keylog_option
 from kwire.cli.options import Name, library, schema_option
 from kwire.cli.quantities import Duration, Instant, Moment, Size
 from kwire.errors import Exit
@@ -48,6 +49,7 @@ def connection_options(command: Command) -> Command:
                      help="What may wait in all: for the rest of frames, and a quarter of it behind missing packets."),
         click.option("--hold", type=Size(), default="4m", metavar="SIZE", show_default=True,
                      help="What may wait behind missing packets, for each direction of a connection."),
+        keylog_option,
         schema_option,
     ]  # fmt: skip
     return with_options(bundled(command, "bounds", Bounds), options)
@@ -62,14 +64,19 @@ class Bounds(NamedTuple):
     hold: int
     memory: int
     schema: Path | None
+    keylogs: tuple[str, ...] = ()
 
-    def settings(self) -> Settings:
-        """How captures are to be read. Raises click.UsageError for a host that is no address and no name."""
+    def settings(self, growing: bool = False) -> Settings:
+        """How captures are to be read. growing: packets, and the keys of TLS, are still to come. Raises
+        click.UsageError for a host that is no address and no name, OSError for a key log that cannot be read."""
         from kwire.session.reader import Settings
 
         chosen = library(self.schema) if self.schema else None
         hosts = frozenset(_addresses(self.hosts))
-        return Settings(frozenset(self.ports), hosts, self.hold, self.max_frame, chosen, memory=self.memory)
+        return Settings(
+            frozenset(self.ports), hosts, self.hold, self.max_frame, chosen, memory=self.memory,
+            keys=key_log(self.keylogs, growing),
+        )  # fmt: skip
 
 
 def bundled(command: Command, name: str, kind: type[Any]) -> Command:
@@ -166,7 +173,7 @@ class Captures(NamedTuple):
 
         fewer_collections()
         return Reading(
-            open_captures(self.paths), self.bounds.settings(),
+            open_captures(self.paths), self.bounds.settings(growing=follow),
             tracking=tracking, follow=follow, ended=ended, progress=progress,
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ def command(
     if listing:
         return _list()
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
-    limits = bounds.settings()
+    limits = bounds.settings(growing=True)
     form = form_of(target.path, PACKETS, None, "pcapng") if target else ""
     live = Live(names, expression(bounds.ports, bounds.hosts))
     saved = Saved(target, form, live) if target else None  # before the right to is gone

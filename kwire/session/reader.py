@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
@@ -17,6 +17,8 @@ from kwire.capture.places import Places
 from kwire.capture.segmenter import Block, Segmenter
 from kwire.capture.streams import HELD
 from kwire.capture.tcp import Chosen
+from kwire.capture.tls.keylog import KeyLog
+from kwire.capture.tls.layer import TlsLayer
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.library import Library
 from kwire.session.bulk import Batch, Bulk
@@ -54,7 +56,7 @@ MOST_SKIPPED = 10_000
 class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
-    their frame, a quarter of it behind holes."""
+    their frame, a quarter of it behind holes. keys: of TLS sessions; ledger: where TLS records lie is remembered."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -62,6 +64,8 @@ class Settings:
     max_size: int = MAX_SIZE
     library: Library | None = None
     memory: int = 1 << 30
+    keys: KeyLog = field(default_factory=KeyLog)
+    ledger: bool = False
 
 
 class Reader:
@@ -86,7 +90,8 @@ class Reader:
         self._tracking, self._ordered, self._ended = tracking, ordered, ended
         self._segmenter = Segmenter(Chosen(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
-        self.connections = Connections(self.settings.held, self.settings.memory // 4)
+        self.tls = TlsLayer(self.settings.keys, self.settings.ledger)
+        self.connections = Connections(self.settings.held, self.settings.memory // 4, tls=self.tls)
         self._conversations: dict[int, Conversation] = {}
         self._sink = sink
         self._bulk = Bulk(self.kinds, sink.accepts, sink.scans) if sink is not None else None
@@ -111,7 +116,7 @@ class Reader:
         ended = f"{self.connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
         unsaid = f"{self.unsaid:,} more places where bytes were skipped"
         return [
-            *self._segmenter.notes, *([given_up] if self._given_up else []),
+            *self._segmenter.notes, *self.tls.notes, *([given_up] if self._given_up else []),
             *([unsaid] if self.unsaid else []), *([ended] if self.connections.given_up else []),
         ]  # fmt: skip
 
@@ -131,6 +136,8 @@ class Reader:
     def add(self, block: Block) -> Iterator[Item]:
         """As feed, of what a segmenter made of the packets."""
         self.packets += block.packets
+        for secrets in block.secrets:
+            self.settings.keys.add(secrets)
         if block.packets:
             self.first_time = min(block.first_time, self.first_time or block.first_time)
             self.last_time = max(self.last_time, block.last_time)

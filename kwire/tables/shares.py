@@ -15,14 +15,15 @@ COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length", "flow")
 
 
 class Left(NamedTuple):
-    """What lies in a slot: a block's packets and times, and of its segments the places of the buffer, the columns and
-    the keys; beside it, which flows came through tunnels."""
+    """What lies in a slot: a block's packets, times and secrets, and of its segments the places of the buffer, the
+    columns and the keys; beside it, which flows came through tunnels."""
 
     packets: int
     first_time: int
     last_time: int
     places: list[list[Place]]
     tunnels: list[dict[Key, str]]
+    secrets: tuple[bytes, ...]
 
 
 def leave(slot: Slot, block: Block) -> Left:
@@ -32,7 +33,7 @@ def leave(slot: Slot, block: Block) -> Left:
     step = len(COLUMNS) + 2
     groups = [places[low : low + step] for low in range(0, len(places), step)]
     tunnels = [segments.tunnels for segments in block.segments]
-    return Left(block.packets, block.first_time, block.last_time, groups, tunnels)
+    return Left(block.packets, block.first_time, block.last_time, groups, tunnels, block.secrets)
 
 
 def take(slot: Slot, left: Left, number: int, of: int) -> Block:
@@ -41,7 +42,7 @@ def take(slot: Slot, left: Left, number: int, of: int) -> Block:
     segments = [
         _taken(slot, places, tunnels, number, of) for places, tunnels in zip(left.places, left.tunnels, strict=True)
     ]
-    return Block(left.packets, left.first_time, left.last_time, segments)
+    return Block(left.packets, left.first_time, left.last_time, segments, left.secrets)
 
 
 def _pieces(segments: Segments) -> list[Piece]:

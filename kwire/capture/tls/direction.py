@@ -1,0 +1,395 @@
+"""One direction of a TLS connection: records out of a stream, opened, in order.
+
+Records are counted from the moment that keys change, and the count is part of what makes one authentic. TLS 1.3 changes
+keys without a word in the open, so a record that does not open is tried with the keys to come. What to do where packets
+are missing is in holes.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.capture.streams import Piece
+from kwire.capture.tls import holes, keylog
+from kwire.capture.tls.handshake import END_OF_EARLY_DATA, FINISHED, KEY_UPDATE, Malformed, messages
+from kwire.capture.tls.protection import HEADER, Protection, header_at
+from kwire.capture.tls.records import (
+    ALERT,
+    APPLICATION,
+    CHANGE_CIPHER,
+    HANDSHAKE,
+    begins_record,
+    behind,
+    decrypted,
+    joined,
+    packet_at,
+)  # fmt: skip
+from kwire.capture.tls.schedule import next_secret
+
+if TYPE_CHECKING:
+    from kwire.capture.tls.negotiation import Negotiation
+    from kwire.capture.tls.session import Session
+
+OPEN, EARLY, SHAKING, FLOWING, BLIND = range(5)  # what records are under: no keys, three of them, keys that nobody has
+MOST_WRONG = 64  # records in a row that are not authentic
+FIRST_WRONG = 3  # the same where none was before
+LARGEST_CONTENT = 1 << 14
+MOST_UPDATES = 1 << 16  # changes of keys
+WATCHED = 64  # records that are looked at without keys
+NEVER = "the secret that the key log has for client random {} does not fit"
+
+
+class Entry(NamedTuple):
+    """A record of application data: where its content begins among all that travelled inside, and how long it is; its
+    number in its direction, from 1, and its length on the wire behind the header."""
+
+    position: int
+    size: int
+    number: int
+    length: int
+
+
+class Direction:
+    """feed(pieces) adds what the stream brought, advance() reads on as far as keys are known, take() gives what
+    travelled inside. lacks: the secret or the hello for which it waits; broken: why nothing more can be read."""
+
+    def __init__(self, session: Session, by_server: bool) -> None:
+        self.session, self.by_server = session, by_server
+        self.queue: list[Piece] = []
+        self.have = self.need = 0  # bytes in it, and how many there must be before a look at them is worth it
+        self.out: list[Piece] = []
+        self.position = 0  # of what comes next, among all that travelled inside
+        self.protection: Protection | None = None
+        self.secret = b""  # the traffic secret of TLS 1.3
+        self.stage = OPEN
+        self.number = 0  # of the next record under these keys
+        self.count = 0  # records in all
+        self.opened = 0  # of them under keys
+        self.hellos = 0
+        self.messages = bytearray()  # a handshake message that is not whole
+        self.wrong = self.tried = 0
+        self.passing = False  # records that do not open are of others keys, which are not known
+        self.lacks: str | None = None
+        self.broken: str | None = None
+        self.ledger: list[Entry] | None = None
+        self.tail: Piece | None = None  # the record that a hole cut off
+        self.skip_to: int | None = None  # where it ends
+        self.skip_from = self.skipped = 0  # where it begins, and its type
+        self.drift = 0  # by how much the explicit part of a nonce is ahead of the record's number
+        self.lost_from: int | None = None  # where what is missing begins, while a boundary is searched
+        self.searched = 0  # up to where
+
+    def feed(self, pieces: list[Piece]) -> None:
+        if self.broken:
+            for piece in pieces:
+                self.miss(len(piece.data) + piece.missing, piece)
+        elif self.stage != BLIND or self.count < WATCHED:
+            self.queue += pieces
+            self.have += sum(len(piece.data) for piece in pieces)
+            if any(piece.missing for piece in pieces):
+                self.need = 0
+
+    def take(self) -> list[Piece]:
+        """What came out since the last call."""
+        out, self.out = self.out, []
+        return out
+
+    def stop(self, why: str) -> None:
+        """Nothing more can be read of it."""
+        self.broken = self.broken or why
+        left, self.queue, self.have = self.queue, [], 0
+        self.feed(left)
+
+    def advance(self) -> bool:
+        """Reads on. Whether it got anywhere."""
+        if self.have < self.need:
+            return False
+        count, stage, before = self.count, self.stage, self.have
+        self.lacks = None
+        while self.queue and not self.broken:
+            end = next((at for at, piece in enumerate(self.queue) if at and piece.missing), len(self.queue))
+            more, piece = end < len(self.queue), joined(self.queue[:end])
+            if piece.missing:
+                holes.meet(self, piece)
+            left = self._run(piece._replace(missing=0))
+            self.queue[:end] = [left] if left.data else []
+            if self.broken:
+                self.stop(self.broken)
+                break
+            if self.lacks or not more:
+                break
+            if left.data:
+                self.tail = self.queue.pop(0)
+        self.have = sum(len(piece.data) for piece in self.queue)
+        self.need = self._needed()
+        return self.count > count or self.stage != stage or self.have < before
+
+    def _needed(self) -> int:
+        """How many bytes make the next record whole, as far as that is known."""
+        if self.lacks or self.lost_from is not None or len(self.queue) != 1:
+            return 0
+        data = self.queue[0].data
+        return HEADER + header_at(data)[2] if len(data) >= HEADER else 0
+
+    def _run(self, piece: Piece) -> Piece:
+        """Reads a piece on; what is left of it."""
+        while True:
+            if self.skip_to is not None or self.lost_from is not None:
+                found = holes.leave(self, piece)
+                if found is None:
+                    return holes.kept(self, piece)
+                piece = found
+            piece = self._records(piece)
+            if self.lost_from is None or self.broken:
+                return piece
+
+    def _records(self, piece: Piece) -> Piece:
+        """Whole records from the piece's first byte on; what is left."""
+        pos, data = 0, piece.data
+        while not self.broken and not self.lacks:
+            if self.stage not in (OPEN, BLIND) and self.protection is None and (pos == len(data) or not self.derive()):
+                break
+            if self.protection is not None:
+                parts: list[bytes] = []
+                heads: list[int] = []
+                pos = self.protection.run(self.number, data, pos, parts, heads)
+                if parts:
+                    self._opened(piece, heads, parts, pos)
+                    continue
+            if len(data) - pos < HEADER:
+                break
+            if not begins_record(data, pos):
+                self.lost_from = self.searched = piece.position + pos
+                break
+            stop = pos + HEADER + header_at(data, pos)[2]
+            if stop > len(data):
+                break
+            if not self._record(piece, pos, stop):
+                break
+            pos = stop
+            self.count += 1
+        return behind(piece, pos)
+
+    # ------------------------------------------------------------ single records
+
+    def _record(self, piece: Piece, pos: int, stop: int) -> bool:
+        """One record. Whether it is done with."""
+        header, body = piece.data[pos : pos + HEADER], piece.data[pos + HEADER : stop]
+        kind, time = header[0], piece.times[packet_at(piece, stop - 1)]
+        if self.stage == BLIND:
+            self.session.sealed_record(self, kind, time)
+            return True
+        if self.stage == OPEN:
+            if kind != APPLICATION:
+                return self._content(kind, body, piece, pos, time)
+            return self._keys_began(header, body, piece, pos) if self._change(lost=True) else False
+        if self.session.negotiation(self).modern and kind in (CHANGE_CIPHER, ALERT):
+            if kind == ALERT and len(body) == 2:  # in the open: it could not be said in any other way
+                self.session.facts.alert(not self.by_server, body, time)
+            return True
+        found = self._open(header, body)
+        if found is None:
+            self._not_authentic(behind(piece, pos), header, body)
+            return True
+        assert self.protection is not None
+        self.drift = self.protection.hint(body) - self.number + 1
+        self.wrong, self.opened = 0, self.opened + 1
+        done = self._content(*found, piece, pos, time)
+        if not done:  # it is opened again when what it waits for is there
+            self.number -= 1
+        return done
+
+    def _content(self, kind: int, content: bytes, piece: Piece, pos: int, time: int) -> bool:
+        """What a record holds. Whether it is done with."""
+        if kind == APPLICATION:
+            if len(content) > LARGEST_CONTENT:
+                self.session.facts.oversized += 1
+            self.emit(piece, [pos], [content], pos + HEADER + header_at(piece.data, pos)[2], self.count + 1)
+        elif kind == ALERT:
+            self.session.facts.alert(not self.by_server, content, time)
+        elif kind == CHANGE_CIPHER:
+            return self._change()
+        elif kind == HANDSHAKE:
+            self._handshake(content, time)
+        return True
+
+    def _handshake(self, content: bytes, time: int) -> None:
+        self.messages += content
+        try:
+            for kind, message in messages(self.messages):
+                self.session.hear(self, kind, message, time)
+                modern = self.stage != OPEN and self.session.negotiation(self).modern
+                if modern and kind in (FINISHED, END_OF_EARLY_DATA) and self.stage < FLOWING:
+                    self._enter(FLOWING if kind == FINISHED else SHAKING)
+                elif modern and kind == KEY_UPDATE:
+                    self._update()
+        except Malformed as error:
+            self.messages.clear()
+            if self.stage == OPEN:
+                self.broken = f"the handshake cannot be read: {error}"
+
+    def _keys_began(self, header: bytes, body: bytes, piece: Piece, pos: int) -> bool:
+        """A record of application data where none was expected: of TLS 1.3, or of 1.2 when what came before is lost."""
+        if self.stage == BLIND or self.session.negotiation(self).modern:
+            return self._record(piece, pos, pos + HEADER + len(body)) if self.protection or self.derive() else False
+        found = holes.number_of(self, header, body, self.number, WATCHED)
+        if found is not None:
+            self.number = found
+        return self._record(piece, pos, pos + HEADER + len(body))
+
+    # ------------------------------------------------------------ keys
+
+    def _change(self, lost: bool = False) -> bool:
+        """The keys that were agreed on are used from here on. Whether that is done with. lost: nobody said so."""
+        agreed = self.session.agreed(self)
+        if agreed is None and self.session.facts.retried and not lost:
+            return True  # it follows a HelloRetryRequest, which only TLS 1.3 has
+        if agreed is None:
+            self.lacks = "hello"
+            return False
+        if agreed.modern and not lost:
+            return True  # said for old middleboxes, and means nothing (RFC 8446 appendix D.4)
+        if agreed.unsupported:
+            self.session.cannot(agreed.unsupported)
+            self.stage = BLIND
+            return True
+        if agreed.modern:
+            early = not self.by_server and self.session.facts.early_data and not self.session.facts.retried
+            self._enter(EARLY if early else SHAKING)
+            return True
+        self.session.changed(self, agreed)
+        master = agreed.find_master(self.session.log, self.session.resumable)
+        if master is None:
+            return self._lacks_key()
+        self.protection = agreed.protection_12(self.by_server, master)
+        self.stage, self.number, self.opened, self.wrong = FLOWING, 0, 0, 0
+        self.messages.clear()
+        return True
+
+    def _lacks_key(self) -> bool:
+        """No key: it may still come, or it will not. Whether the record is done with."""
+        if self.session.waits:
+            self.lacks = "key"
+            return False
+        if self.session.decrypted:
+            self.broken = self.session.no_key
+            return False
+        self.session.cannot(self.session.no_key)
+        self.stage = BLIND
+        return True
+
+    def _enter(self, stage: int) -> None:
+        self.stage, self.protection, self.number, self.opened, self.wrong = stage, None, 0, 0, 0
+
+    def derive(self) -> bool:
+        """The keys of the stage of TLS 1.3; those of a later one where the log has only them."""
+        agreed = self.session.negotiation(self)
+        for stage in range(self.stage, FLOWING + 1):
+            secret = agreed.secret_13(self.session.log, self._label(stage))
+            if secret is not None:
+                self.passing = stage != self.stage
+                self.use(stage, secret, agreed)
+                return True
+        return self._lacks_key()
+
+    def _label(self, stage: int) -> str:
+        if stage == EARLY:
+            return keylog.EARLY
+        return (keylog.HANDSHAKE if stage == SHAKING else keylog.TRAFFIC)[self.by_server]
+
+    def use(self, stage: int, secret: bytes, agreed: Negotiation) -> None:
+        self.stage, self.secret, self.number, self.opened, self.wrong = stage, secret, 0, 0, 0
+        self.protection = agreed.protection_13(secret)
+
+    def _update(self) -> None:
+        """A KeyUpdate: the next traffic secret follows from this one."""
+        facts = self.session.facts
+        facts.key_updates += 1
+        if facts.key_updates > MOST_UPDATES:
+            self.broken = f"more than {MOST_UPDATES:,} changes of keys"
+        else:
+            agreed = self.session.negotiation(self)
+            self.use(FLOWING, next_secret(agreed.suite, self.secret), agreed)
+
+    def coming(self) -> Iterator[tuple[int, bytes]]:
+        """The secrets that may follow in TLS 1.3, with their stages."""
+        agreed = self.session.negotiation(self)
+        if not agreed.modern:
+            return
+        if self.stage == FLOWING:
+            yield FLOWING, next_secret(agreed.suite, self.secret)
+        for stage in range(self.stage + 1, FLOWING + 1):
+            secret = agreed.secret_13(self.session.log, self._label(stage))
+            if secret is not None:
+                yield stage, secret
+
+    def _open(self, header: bytes, body: bytes) -> tuple[int, bytes] | None:
+        """The record under the keys that there are, else under those to come."""
+        assert self.protection is not None
+        found = self.protection.open(self.number, header, body)
+        if found is None and self.tried < holes.TRIED:
+            self.tried += len(body)
+            for stage, secret in self.coming():
+                other = self.session.negotiation(self).protection_13(secret)
+                found = other.open(0, header, body) if other is not None else None
+                if found is not None:
+                    self.use(stage, secret, self.session.negotiation(self))
+                    break
+        if found is not None:
+            self.number, self.passing = self.number + 1, False
+        return found
+
+    def _not_authentic(self, piece: Piece, header: bytes, body: bytes) -> None:
+        """A record that no key opens."""
+        facts = self.session.facts
+        early = not self.by_server and facts.early_data and self.stage < FLOWING and not self.number
+        if (self.passing or early) and self.tried < holes.TRIED:
+            if early:
+                facts.early_data = "refused"
+            return
+        assert self.protection is not None
+        self.wrong, self.number, facts.unread = self.wrong + 1, self.number + 1, facts.unread + 1
+        if header[0] == APPLICATION:
+            self.miss(max(len(body) - self.protection.extra, 0), piece)
+        if self.wrong >= (MOST_WRONG if self.opened else FIRST_WRONG):
+            self.broken = self.misfit if not self.opened else f"{self.wrong} records in a row are not authentic"
+
+    @property
+    def misfit(self) -> str:
+        return NEVER.format(self.session.facts.client_random.hex())
+
+    # ------------------------------------------------------------ what comes out
+
+    def _opened(self, piece: Piece, heads: list[int], parts: list[bytes], end: int) -> None:
+        self.number += len(parts)
+        self.count += len(parts)
+        self.opened, self.wrong, self.passing = self.opened + len(parts), 0, False
+        self.emit(piece, heads, parts, end, self.count - len(parts) + 1)
+
+    def emit(self, piece: Piece, heads: list[int], parts: list[bytes], end: int, first: int) -> None:
+        """Contents of records of application data. end: where the last one ends in the piece's data; first: the number
+        of the first one, from 1."""
+        assert self.protection is not None
+        made = decrypted(piece, heads, parts, self.protection.lead, self.position)
+        if self.ledger is not None:
+            self._note(heads, parts, end, first)
+        if made.data:
+            self.out.append(made)
+            self.position += len(made.data)
+
+    def _note(self, heads: list[int], parts: list[bytes], end: int, first: int) -> None:
+        assert self.ledger is not None
+        position = self.position
+        for at, part in enumerate(parts):
+            length = (heads[at + 1] if at + 1 < len(heads) else end) - heads[at] - HEADER
+            self.ledger.append(Entry(position, len(part), first + at, length))
+            position += len(part)
+
+    def miss(self, length: int, piece: Piece) -> None:
+        """Bytes of what travelled inside that cannot be given, before the piece's first byte."""
+        if length > 0:
+            self.position += length
+            self.out.append(
+                Piece(self.position, b"", [self.position], piece.times[:1], piece.numbers[:1], length, piece.cut)
+            )

@@ -1,0 +1,220 @@
+"""Opening records: one direction under one key, with the primitives of the package cryptography.
+
+open() takes a single record of whatever type, run() as many records of application data as follow each other. Both give
+nothing for a record that is not authentic under this key and number, and never raise for what records hold. Nonces
+and additional data: RFC 5246 section 6.2.3, RFC 7366, RFC 5288, RFC 6655, RFC 7905, RFC 8446 section 5.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Protocol
+
+from kwire.capture.tls.schedule import Keys
+from kwire.capture.tls.suites import Suite
+from kwire.errors import KwireError
+
+HEADER = 5  # bytes of a record's header
+APPLICATION = 23
+LARGEST = 16384 + 2048  # bytes that a record may hold behind its header (RFC 5246 section 6.2.3)
+BLOCK = 16  # bytes of an AES block
+
+header_at = Struct(">BHH").unpack_from
+head_12 = Struct(">QBHH").pack
+
+
+class Protection(Protocol):
+    """lead: bytes of a record's body before what is encrypted; extra: bytes of it in all that are not content, the
+    fewest where padding varies."""
+
+    lead: int
+    extra: int
+
+    def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
+        """The type and the content of record number so and so; None when it is not authentic."""
+
+    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
+        """Adds the contents of the records of application data from pos on, and where each begins; gives where the
+        first one begins that is none, not whole, or not authentic."""
+
+    def hint(self, body: bytes) -> int:
+        """The explicit part of the record's nonce, which most programs count up; 0 where there is none."""
+
+
+def protection(suite: Suite, keys: Keys, modern: bool, mac_last: bool = False) -> Protection | None:
+    """What opens the records of a suite; None when kwire does not know how. modern: TLS 1.3; mac_last:
+    encrypt-then-MAC. Raises KwireError without the package cryptography."""
+    if not suite.mode:
+        return None
+    try:
+        return (
+            Modern(suite, keys) if modern else Cbc(suite, keys, mac_last) if suite.mode == "cbc" else Aead(suite, keys)
+        )
+    except ImportError:
+        raise KwireError("decrypting TLS needs the package cryptography: pip install 'kwire[tls]'") from None
+
+
+def _cipher(suite: Suite, key: bytes) -> Any:
+    from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
+
+    if suite.mode == "gcm":
+        return AESGCM(key)
+    return ChaCha20Poly1305(key) if suite.mode == "chacha20" else AESCCM(key, suite.tag)
+
+
+class Modern:
+    """TLS 1.3: the type stands behind the content, and zeros behind the type."""
+
+    lead = 0
+
+    def __init__(self, suite: Suite, keys: Keys) -> None:
+        from cryptography.exceptions import InvalidTag
+
+        self._made = suite, keys
+        self._wrong = (InvalidTag, ValueError)
+        self._iv = int.from_bytes(keys.iv, "big")
+        self._decrypt = _cipher(suite, keys.key).decrypt
+        self.extra = suite.tag + 1
+
+    def __reduce__(self) -> Any:
+        return Modern, self._made
+
+    def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
+        try:
+            plain = self._decrypt((self._iv ^ number).to_bytes(12, "big"), body, header).rstrip(b"\0")
+        except self._wrong:
+            return None
+        return (plain[-1], plain[:-1]) if plain else (0, b"")
+
+    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
+        decrypt, iv, end, least = self._decrypt, self._iv, len(data), self.extra
+        try:
+            while end - pos >= HEADER:
+                kind, _, length = header_at(data, pos)
+                body = pos + HEADER
+                stop = body + length
+                if kind != APPLICATION or stop > end or not least <= length <= LARGEST:
+                    break
+                plain = decrypt((iv ^ number).to_bytes(12, "big"), data[body:stop], data[pos:body])
+                if plain[-1] != APPLICATION:
+                    break
+                parts.append(plain[:-1])
+                heads.append(pos)
+                pos, number = stop, number + 1
+        except self._wrong:
+            pass
+        return pos
+
+    def hint(self, body: bytes) -> int:  # noqa: ARG002 (the protocol's)
+        return 0
+
+
+class Aead:
+    """TLS 1.2 with GCM, CCM or ChaCha20: the sequence number is authenticated, and all or a part of a nonce."""
+
+    def __init__(self, suite: Suite, keys: Keys) -> None:
+        from cryptography.exceptions import InvalidTag
+
+        self._made = suite, keys
+        self._wrong = (InvalidTag, ValueError)
+        self._explicit = suite.mode != "chacha20"
+        self._iv, self._counted = keys.iv, int.from_bytes(keys.iv, "big")
+        self._decrypt = _cipher(suite, keys.key).decrypt
+        self.lead = 8 if self._explicit else 0
+        self.extra = suite.tag + self.lead
+
+    def __reduce__(self) -> Any:
+        return Aead, self._made
+
+    def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
+        kind, version, length = header_at(header)
+        if length < self.extra:
+            return None
+        explicit = self._iv + body[:8] if self._explicit else (self._counted ^ number).to_bytes(12, "big")
+        try:
+            plain = self._decrypt(explicit, body[self.lead :], head_12(number, kind, version, length - self.extra))
+        except self._wrong:
+            return None
+        return kind, plain
+
+    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
+        decrypt, iv, counted, end, extra = self._decrypt, self._iv, self._counted, len(data), self.extra
+        lead, explicit = self.lead, self._explicit
+        try:
+            while end - pos >= HEADER:
+                kind, version, length = header_at(data, pos)
+                body = pos + HEADER
+                stop = body + length
+                if kind != APPLICATION or stop > end or not extra <= length <= LARGEST:
+                    break
+                nonce = iv + data[body : body + 8] if explicit else (counted ^ number).to_bytes(12, "big")
+                parts.append(decrypt(nonce, data[body + lead : stop], head_12(number, kind, version, length - extra)))
+                heads.append(pos)
+                pos, number = stop, number + 1
+        except self._wrong:
+            pass
+        return pos
+
+    def hint(self, body: bytes) -> int:
+        return int.from_bytes(body[:8], "big") if self._explicit else 0
+
+
+class Cbc:
+    """TLS 1.2 with AES-CBC and HMAC, before or after the encryption."""
+
+    lead = BLOCK
+
+    def __init__(self, suite: Suite, keys: Keys, mac_last: bool) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._made = suite, keys, mac_last
+        self._hash, self._mac, self._mac_last = suite.mac, keys.mac, mac_last
+        self._size = {"sha1": 20, "sha256": 32, "sha384": 48}[suite.mac]
+        aes = algorithms.AES(keys.key)
+        self._cipher: Callable[[bytes], Any] = lambda iv: Cipher(aes, modes.CBC(iv)).decryptor()
+        self.extra = BLOCK + self._size + 1
+
+    def __reduce__(self) -> Any:
+        return Cbc, self._made
+
+    def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
+        kind, version, _ = header_at(header)
+        size = self._size
+        coded = body[:-size] if self._mac_last else body
+        if len(coded) < 2 * BLOCK or len(coded) % BLOCK:
+            return None
+        if self._mac_last and not self._right(number, kind, version, coded, body[-size:]):
+            return None
+        plain = self._cipher(coded[:BLOCK]).update(coded[BLOCK:])
+        pad = plain[-1] + 1
+        if len(plain) < pad or plain[-pad:] != plain[-1:] * pad:
+            return None
+        plain = plain[:-pad]
+        if self._mac_last:
+            return kind, plain
+        content, mac = plain[:-size], plain[-size:]
+        return (kind, content) if len(mac) == size and self._right(number, kind, version, content, mac) else None
+
+    def _right(self, number: int, kind: int, version: int, data: bytes, mac: bytes) -> bool:
+        made = hmac.digest(self._mac, head_12(number, kind, version, len(data)) + data, self._hash)
+        return hmac.compare_digest(made, mac)
+
+    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
+        end = len(data)
+        while end - pos >= HEADER:
+            kind, _, length = header_at(data, pos)
+            stop = pos + HEADER + length
+            if kind != APPLICATION or stop > end or length > LARGEST:
+                break
+            opened = self.open(number, data[pos : pos + HEADER], data[pos + HEADER : stop])
+            if opened is None:
+                break
+            parts.append(opened[1])
+            heads.append(pos)
+            pos, number = stop, number + 1
+        return pos
+
+    def hint(self, body: bytes) -> int:  # noqa: ARG002 (the protocol's)
+        return 0
