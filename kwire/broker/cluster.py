@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import Configs
-from kwire.broker.log import Log, Room
+from kwire.broker.log import OVERHEAD, Log, Room
 from kwire.broker.words import Limits
 from kwire.coordinator.words import Topic as GroupTopic
 from kwire.counted import counted
@@ -36,13 +36,25 @@ class Node(NamedTuple):
 
 
 class Partition:
-    """A partition: who leads it, since which epoch, and its log."""
+    """A partition: who leads it, since which epoch, and its log, which is made when it is first asked for."""
 
-    __slots__ = ("epoch", "index", "leader", "log", "replicas")
+    __slots__ = ("_log", "_new_log", "epoch", "index", "leader", "replicas")
 
-    def __init__(self, index: int, replicas: list[int], log: Log) -> None:
-        self.index, self.replicas, self.log = index, replicas, log
+    def __init__(self, index: int, replicas: list[int], new_log: Callable[[], Log]) -> None:
+        self.index, self.replicas, self._new_log = index, replicas, new_log
         self.leader, self.epoch = replicas[0], 0
+        self._log: Log | None = None
+
+    @property
+    def log(self) -> Log:
+        if self._log is None:
+            self._log = self._new_log()
+        return self._log
+
+    @property
+    def used(self) -> Log | None:
+        """The log, if it was ever asked for."""
+        return self._log
 
 
 class Topic(NamedTuple):
@@ -66,16 +78,18 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.configs = Configs()
-        self.room = Room(limits.log)
+        self.room = Room(limits.log, OVERHEAD)
         self.changed: list[Callable[[], None]] = []
         self.advertised: Callable[[str], dict[int | None, tuple[str, int]]] = (
             lambda _: {}
         )  # for an API: by node, None: all
         self.moved = 0  # coordinators have moved on by so many nodes
         self._limits = limits
+        self._new_log = self._make_log  # one bound method for all partitions
         self._new_id = new_id
         self._partitions = 0
         self._next_producer = 0
+        self._group_topics: dict[str, GroupTopic] | None = None  # None: to be made anew
 
     # ------------------------------------------------------------ nodes
 
@@ -102,6 +116,11 @@ class Cluster:
         return 999 + self._next_producer
 
     # ------------------------------------------------------------ topics
+
+    @property
+    def size(self) -> int:
+        """Topics and partitions."""
+        return len(self.topics) + self._partitions
 
     def find(self, name: str | None, topic_id: UUID | None = None) -> Topic | None:
         """By name, or by id where the name is missing."""
@@ -139,7 +158,7 @@ class Cluster:
             replicas = [self._placed(name, index, replication) for index in range(count)]
         self._check_replicas(replicas)
         self._allow(len(replicas), 1)
-        partitions = [Partition(index, chosen, self._log()) for index, chosen in enumerate(replicas)]
+        partitions = [Partition(index, chosen, self._new_log) for index, chosen in enumerate(replicas)]
         topic = Topic(name, self._new_id(), partitions)
         if not dry:
             self.topics[name] = self.by_id[topic.id] = topic
@@ -164,7 +183,7 @@ class Cluster:
             raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions")
         self._check_replicas(replicas)
         if not dry:
-            topic.partitions.extend(Partition(have + n, chosen, self._log()) for n, chosen in enumerate(replicas))
+            topic.partitions.extend(Partition(have + n, chosen, self._new_log) for n, chosen in enumerate(replicas))
             self._partitions += len(replicas)
             self._tell()
 
@@ -174,7 +193,8 @@ class Cluster:
         self._partitions -= len(topic.partitions)
         self.configs.forget_topic(topic.name)
         for partition in topic.partitions:
-            partition.log.close()
+            if partition.used is not None:
+                partition.used.close()
         self._tell()
 
     def move_leader(self, partition: Partition) -> None:
@@ -188,18 +208,22 @@ class Cluster:
         if node not in partition.replicas:
             partition.replicas = [*partition.replicas, node]
         partition.epoch += 1
-        for wake in list(partition.log.waiting.values()):
-            wake()
+        if partition.used is not None:
+            partition.used.wake()
 
     def group_topics(self) -> dict[str, GroupTopic]:
         """What a group coordinator must know of the topics."""
-        return {name: GroupTopic(name, topic.id, len(topic.partitions)) for name, topic in self.topics.items()}
+        if self._group_topics is None:
+            topics = self.topics.items()
+            self._group_topics = {name: GroupTopic(name, topic.id, len(topic.partitions)) for name, topic in topics}
+        return self._group_topics
 
     def _tell(self) -> None:
+        self._group_topics = None
         for call in self.changed:
             call()
 
-    def _log(self) -> Log:
+    def _make_log(self) -> Log:
         return Log(self.room, self._limits.producers)
 
     def _placed(self, name: str, index: int, width: int) -> list[int]:

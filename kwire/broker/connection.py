@@ -2,24 +2,28 @@
 
 As in Kafka's SocketServer, the next request of a connection is looked at when the one before it is answered; a long
 poll holds up its own connection and no other. What comes meanwhile is kept up to a limit, then nothing more is read.
+When a request is looked at is for turns.py to say, and of large ones only one is in work on all connections together.
 Whatever a client sends can close its own connection and nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
-from kwire.broker.service import Reply, Service, foreign
-from kwire.broker.words import MiB, Peer
+from kwire.broker.service import Reply, Service, foreign, is_large
+from kwire.broker.words import Peer, Work, at_once
 
 if TYPE_CHECKING:
     from kwire.broker.recorder import Recorder, Stream
     from kwire.broker.server import Server
 
 SIZE = Struct(">i")
-KEPT = 1 * MiB  # unread requests behind the one that is being answered
+KEPT = 64 << 10  # bytes of unread requests behind the one that is being answered
+AT_ONCE = 64  # requests that are answered in one turn at most
 
 
 class Connection(asyncio.Protocol):
@@ -33,15 +37,22 @@ class Connection(asyncio.Protocol):
         self.busy = False  # a request is being answered
         self.full = False  # the client does not read its answers
         self.paused = False  # we do not read its requests
-        self.looping = False
+        self.spoke = False  # a whole request has come
         self.active = 0.0  # the loop's time of the last request
+        self.began = 0.0  # since when there is a request that is not whole
+        self.unsent = 0  # bytes of answers
+        self.stuck = 0.0  # since when there are some
         self.why = "by the client"
         self.stream: Stream | None = None
+        self.turn = server.turns.newcomer(self._step)
+        self._work: Work[None] | None = None
+        self._calls: deque[Callable[[], Work[None] | None]] = deque()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.peer = self.server.began(self)
         self.active = self.server.loop.time()
+        self.peer = self.server.began(self)
+        self.peer.soon = self._soon
         if self.recorder is not None:
             self.stream = self.recorder.begin(
                 transport.get_extra_info("peername"), transport.get_extra_info("sockname")
@@ -50,9 +61,10 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is not None and self.why == "by the client":
             self.why = f"by the client ({exc})" if str(exc) else "by the client"
-        self.server.buffered(-len(self.buffer))
-        self.buffer.clear()
+        self._give_back()
         self.peer.close()
+        self.peer.soon = at_once
+        self.turn.step = lambda: False  # nothing leads back here, so that it needs no garbage collector
         self.server.ended(self)
         if self.stream is not None:
             self.stream.end()
@@ -62,65 +74,120 @@ class Connection(asyncio.Protocol):
             self.stream.client(data)
         if self.transport.is_closing():
             return
+        if not self.buffer:
+            self.began = self.server.loop.time()
         self.buffer += data
-        if not self.server.buffered(len(data)):
-            self.close("too much is unfinished on all connections together")
-            return
+        self.server.unfinished.took(len(data))
         self._look()
+        self._pace()
 
     def pause_writing(self) -> None:
         self.full = True
 
     def resume_writing(self) -> None:
         self.full = False
+        self._sent()
         self._look()
 
+    # ------------------------------------------------------------ turns
+
+    def _soon(self, call: Callable[[], Work[None] | None]) -> None:
+        self._calls.append(call)
+        self.server.turns.want(self.turn)
+
     def _look(self) -> None:
-        """Answers whatever is whole, one request after the other; not recursive, answers come at once or later."""
-        if self.looping:
-            return
-        self.looping = True
+        """In line, when there may be something to do."""
+        if not (self.busy or self.full) and len(self.buffer) >= 4:
+            self.server.turns.want(self.turn)
+
+    def _step(self) -> bool:
+        """A turn: what others have caused, a step of the request in work, or the next requests."""
         try:
-            while not (self.busy or self.full or self.transport.is_closing()):
+            while self._calls:
+                self._begin(self._calls.popleft()())
+            if self._work is not None:
+                self._go_on()
+            for _ in range(AT_ONCE):
+                if self.busy or self.full or self.transport.is_closing():
+                    break
                 frame = self._frame()
                 if frame is None:
                     break
-                self.busy = True
-                self.active = self.server.loop.time()
-                self.service.serve(self.peer, frame, self._done)
+                self._serve(frame)
         except Exception as error:  # a bug of ours: this connection ends, the others live
+            self._work = None
             self.close(f"a bug in kwire: {type(error).__name__}: {error}")
             self.server.bug(error)
-        finally:
-            self.looping = False
         self._pace()
+        if self.transport.is_closing():
+            return False
+        if self._work is not None:
+            return self.server.lane.has(self)
+        return not (self.busy or self.full) and self._whole() and (self.server.lane.has(self) or not self._is_large())
+
+    def _serve(self, frame: bytes) -> None:
+        self.busy = self.spoke = True
+        self.active = self.server.loop.time()
+        self._begin(self.service.serve(self.peer, frame, self._done))
+        if self._work is None:
+            self.server.lane.leave(self)
+
+    def _begin(self, work: Work[None] | None) -> None:
+        if work is not None:
+            self._work = work
+            self.server.lane.enter(self)
+
+    def _go_on(self) -> None:
+        """One step further, when nobody else's large request is in work."""
+        assert self._work is not None
+        if self.server.lane.enter(self) and next(self._work, self) is self:
+            self._work = None
+            self.server.lane.leave(self)
+
+    def _whole(self) -> bool:
+        """Whether there is something to look at: a request, or what cannot become one."""
+        if len(self.buffer) < 4:
+            return False
+        (size,) = SIZE.unpack_from(self.buffer)
+        return not 0 <= size <= self._most or len(self.buffer) >= 4 + size
+
+    @property
+    def _most(self) -> int:
+        login, limits = self.peer.login, self.server.limits
+        return limits.frame if login is None or login.user is not None else min(limits.login, limits.frame)
+
+    def _is_large(self) -> bool:
+        return is_large(SIZE.unpack_from(self.buffer)[0], self.buffer[4:6])
 
     def _frame(self) -> bytes | None:
-        """The next request without its size prefix, when it is whole."""
+        """The next request without its size prefix, when it is whole and its turn has come."""
         buffer = self.buffer
         if len(buffer) < 4:
             return None
         (size,) = SIZE.unpack_from(buffer)
-        if not 0 <= size <= self.server.limits.frame:
-            self.close(f"a request of {size:,} bytes, the limit is {self.server.limits.frame:,}{foreign(size)}")
+        if not 0 <= size <= self._most:
+            self.close(f"a request of {size:,} bytes, the limit is {self._most:,}{foreign(size)}")
             return None
-        if len(buffer) < 4 + size:
+        if len(buffer) < 4 + size or (self._is_large() and not self.server.lane.enter(self)):
             return None
         with memoryview(buffer) as view:
             frame = bytes(view[4 : 4 + size])
         del buffer[: 4 + size]
-        self.server.buffered(-4 - size)
+        self.began = self.server.loop.time()
+        self.server.unfinished.took(-4 - size)
         return frame
 
     def _pace(self) -> None:
         """Reads no more while answers are due and enough requests are waiting."""
-        much = (self.busy or self.full) and len(self.buffer) > KEPT
+        much = len(self.buffer) > KEPT and (self.busy or self.full or self._whole())
         if much != self.paused and not self.transport.is_closing():
             self.paused = much
             if much:
                 self.transport.pause_reading()
             else:
                 self.transport.resume_reading()
+
+    # ------------------------------------------------------------ answers
 
     def _done(self, reply: Reply) -> None:
         if self.transport.is_closing():
@@ -129,14 +196,35 @@ class Connection(asyncio.Protocol):
             if self.stream is not None:
                 self.stream.broker(reply.data)
             self.transport.write(reply.data)
+            self._sent()
         if reply.close is not None:
             self.close(reply.close)
             return
         self.busy = False
         self._look()
 
-    def close(self, why: str) -> None:
-        """Ends the connection; what was answered still goes out."""
+    def _sent(self) -> None:
+        """Counts what is written and not yet sent."""
+        size = self.transport.get_write_buffer_size()
+        if size and not self.unsent:
+            self.stuck = self.server.loop.time()
+        before, self.unsent = self.unsent, size
+        if size != before:
+            self.server.unsent.took(size - before)
+
+    def close(self, why: str, abort: bool = False) -> None:
+        """Ends the connection; what was answered still goes out, unless it is aborted."""
         if not self.transport.is_closing():
             self.why = why
             self.transport.close()
+        if abort:
+            self.transport.abort()
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """Nothing is held any more, neither bytes nor a place."""
+        self.server.unfinished.took(-len(self.buffer))
+        self.server.unsent.took(-self.unsent)
+        self.buffer, self.unsent, self._work = bytearray(), 0, None
+        self._calls.clear()
+        self.server.lane.leave(self)

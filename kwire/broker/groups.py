@@ -6,13 +6,20 @@ NOT_COORDINATOR for the others. Answers that come later find their request by th
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from kwire.broker.codes import Code
+from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
-from kwire.broker.state import State
+from kwire.broker.state import LONGEST, State
 from kwire.broker.words import MS, Body, Later, Request, Timer
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.words import Answer, Caller, Check, Event
+
+HEAVY = 10_000  # bytes of an event that is kept whole
+LOOKS_AT_TOPICS = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
 
 
 class Groups:
@@ -24,7 +31,8 @@ class Groups:
         self._waiting: dict[int, tuple[Request, Later]] = {}
         self._timer: Timer | None = None
         self._due: int | None = None  # what the timer is set for
-        state.cluster.changed.append(self._topics_changed)
+        self._topics_changed = False
+        state.cluster.changed.append(self._note)
 
     def ask(self, request: Request, barred: Check | None = None) -> Body | Later:
         """A group request's answer, maybe later. barred: why a transaction's offsets may not come in."""
@@ -32,6 +40,9 @@ class Groups:
         caller = Caller(request.client_id or "", f"/{peer.host}", peer.principal)
         self.coordinator.owns = lambda group: cluster.coordinator(group) == request.node
         later = Later()
+        if self._topics_changed and request.api in LOOKS_AT_TOPICS:
+            self._topics_changed = False
+            self.coordinator.topics_changed(request.time)
         ticket = self.coordinator.ask(request.api, request.version, request.body, caller, request.time, barred)
         self._waiting[ticket] = (request, later)
         self._drain()
@@ -42,6 +53,11 @@ class Groups:
     def end_transaction(self, producer: int, commit: bool) -> None:
         """A marker ends a producer's transaction: its offsets count, or vanish."""
         self.coordinator.end_transaction(producer, commit)
+
+    @property
+    def remembered(self) -> Any:
+        """All that stays of groups and of requests that wait, to be weighed."""
+        return (self.coordinator.groups, self.coordinator.offsets, self._waiting)
 
     @property
     def full(self) -> bool:
@@ -81,9 +97,9 @@ class Groups:
             self.coordinator.gone(ticket)
             self._drain()
 
-    def _topics_changed(self) -> None:
-        self.coordinator.topics_changed(self.state.clock.now())
-        self._drain()
+    def _note(self) -> None:
+        """Topics changed; members learn of it in their next heartbeats, so that then is early enough to look."""
+        self._topics_changed = True
 
     def _tick(self) -> None:
         self._timer = self._due = None
@@ -113,4 +129,7 @@ class Groups:
     def _tell(self, event: Event) -> None:
         said = "" if event.generation is None else f"generation {event.generation}"
         words = [word for word in (event.member, said) if word and word not in event.why]
+        if weigh(event, HEAVY) >= HEAVY:  # the happenings of a while are kept: clients choose names of any length
+            member = event.member and event.member[:LONGEST]
+            event = replace(event, facts={}, group=event.group[:LONGEST], member=member, why=event.why[:LONGEST])
         self.state.tell(event.kind, event.group, ", ".join([*words, event.why] if event.why else words), event=event)

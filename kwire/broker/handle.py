@@ -80,7 +80,7 @@ class Broker:
 
         async def run() -> None:
             try:
-                recorder = Recorder(self._output) if self._output else None
+                recorder = Recorder(self._output, limit=self.settings.limits.capture) if self._output else None
                 server = Server(self.settings, self.faults, recorder, context)
                 await server.start()
             except BaseException as error:

@@ -11,9 +11,14 @@ from collections.abc import Sequence
 
 from kwire.broker.codes import Code, Refused
 from kwire.errors import KwireError
-from kwire.records import Record, build, read_records
+from kwire.records import Batch, Record, build, read_records
+from kwire.records.batch import read_header
+from kwire.records.read import walk
 
 NEWEST = 2
+OPENED = 20_000  # records that one Fetch converts
+INFLATED = 8 << 20  # bytes of records that one request converts
+MESSAGE = 26  # bytes of an empty message
 
 
 def magic_for_fetch(version: int) -> int:
@@ -23,8 +28,14 @@ def magic_for_fetch(version: int) -> int:
 
 def to_batch(data: bytes) -> bytes:
     """A message set as one batch. Raises Refused."""
+    batches: list[Batch] = []
+    left = INFLATED
     try:
-        batches = read_records(data)
+        for start, end in walk(data):
+            batches += read_records(data[start:end], left)
+            left -= sum(MESSAGE + len(r.key or b"") + len(r.value or b"") for r in batches[-1].records)
+            if left < 0:
+                raise Refused(Code.MESSAGE_TOO_LARGE, f"the messages come to more than {INFLATED:,} bytes")
     except KwireError as error:
         raise Refused(Code.CORRUPT_MESSAGE, str(error)) from error
     bad = next((batch for batch in batches if not batch.crc_ok or batch.note), None)
@@ -40,18 +51,35 @@ def to_batch(data: bytes) -> bytes:
     return build(numbered, compression=batches[0].compression, base_offset=0)
 
 
-def from_batches(batches: Sequence[bytes], magic: int) -> list[bytes]:
-    """Batches as message sets of an older magic; control batches are left out, as no old client knows them. Raises
-    Refused for a batch that cannot be opened."""
-    out = []
-    for data in batches:
-        for batch in read_records(data):
-            if batch.note:
-                raise Refused(Code.CORRUPT_MESSAGE, batch.note)
-            if batch.is_control:
-                continue
-            records = [Record(r.offset, None if magic == 0 else r.timestamp, r.key, r.value, []) for r in batch.records]
-            packed = "none" if batch.compression == "zstd" else batch.compression
-            append_time = batch.max_timestamp if batch.timestamp_type == "LogAppendTime" and magic == 1 else None
-            out.append(build(records, magic=magic, compression=packed, log_append_time=append_time))
-    return out
+class Converter:
+    """Batches as message sets of an older magic, for one Fetch. Control batches are left out, as no old client knows
+    them. What it opens is bounded: batches that find the bound reached are left for the next Fetch."""
+
+    def __init__(self, magic: int) -> None:
+        self.magic = magic
+        self._records, self._bytes = OPENED, INFLATED
+
+    def convert(self, batches: Sequence[bytes]) -> list[bytes]:
+        """Raises Refused for a batch that cannot be opened, or is too large to be."""
+        out = []
+        for data in batches:
+            count = read_header(data, 0).record_count
+            if count > OPENED:
+                raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {count:,} records is not converted")
+            self._records -= count
+            if self._records < 0 or self._bytes <= 0:
+                break
+            for batch in read_records(data, INFLATED):
+                if batch.note:
+                    raise Refused(Code.CORRUPT_MESSAGE, batch.note)
+                if not batch.is_control:
+                    out.append(self._message_set(batch))
+        return out
+
+    def _message_set(self, batch: Batch) -> bytes:
+        time = self.magic != 0
+        records = [Record(r.offset, r.timestamp if time else None, r.key, r.value, []) for r in batch.records]
+        self._bytes -= sum(len(r.key or b"") + len(r.value or b"") for r in records)
+        packed = "none" if batch.compression == "zstd" else batch.compression
+        append_time = batch.max_timestamp if batch.timestamp_type == "LogAppendTime" and time else None
+        return build(records, magic=self.magic, compression=packed, log_append_time=append_time)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import pack
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE,
 
 EARLIEST_LOCAL, MAX_TIMESTAMP, EARLIEST, LATEST = -4, -3, -2, -1
 LOG_APPEND_TIME = 8
+MANY = 1_024
+BLOCK = 256  # batches whose greatest time is kept, so that a search for a time skips them together
+OPENED = 100_000  # records of a batch that is opened to find a time
+INFLATED = 16 << 20  # bytes, of a batch that is opened
 
 
 class Entry(NamedTuple):
@@ -45,35 +49,51 @@ class Found(NamedTuple):
 NOTHING = Found(-1, -1, -1)
 
 
-class Room:
-    """The bytes that all logs may take together: the oldest batch of all goes first."""
+OVERHEAD = 300  # bytes of memory that a batch takes beside its own, roughly
 
-    def __init__(self, limit: int) -> None:
+
+class Room:
+    """The memory that all logs may take together: the oldest batch of all goes first. used: bytes of batches;
+    overhead: what each of them takes besides."""
+
+    def __init__(self, limit: int, overhead: int = 0) -> None:
         self.limit, self.used = limit, 0
+        self._overhead = overhead
+        self._batches = 0
         self._order: deque[tuple[Log, int]] = deque()
 
     def took(self, log: Log, base: int, size: int) -> None:
         self.used += size
+        self._batches += 1
         self._order.append((log, base))
-        while self.used > self.limit and len(self._order) > 1:
+        while self.used + self._batches * self._overhead > self.limit and len(self._order) > 1:
             oldest, offset = self._order.popleft()
             oldest.drop(offset)
+        if len(self._order) > 2 * self._batches + MANY:  # most of them have gone by other ways
+            self._order = deque((log, offset) for log, offset in self._order if log.has(offset))
 
     def gave(self, size: int) -> None:
         self.used -= size
+        self._batches -= 1
 
 
 class Log:
     """One partition. start is the first offset that is still there, end the next one to be given out."""
 
+    __slots__ = (
+        "_bases", "_entries", "_epochs", "_first", "_room", "_times", "end", "producers", "size", "start", "waiting",
+    )  # fmt: skip
+
     def __init__(self, room: Room, producers: int = 10_000) -> None:
         self.start = self.end = self.size = 0
         self.producers = Producers(producers)
-        self.waiting: dict[int, Callable[[], None]] = {}  # fetches that wait for more, by a number of theirs
+        self.waiting: dict[int, Callable[[int], None]] = {}  # fetches that wait, by a number of theirs; see wake()
         self._room = room
         self._entries: list[Entry] = []
         self._bases: list[int] = []
         self._first = 0  # entries before this one are gone; cut off when they are many
+        self._times: list[int] = []  # the greatest time of each BLOCK of entries, gone ones included
+        self._epochs: list[tuple[int, int]] = []  # where an epoch begins: (epoch, base offset), as Kafka keeps them
 
     def __len__(self) -> int:
         return len(self._bases) - self._first
@@ -123,16 +143,27 @@ class Log:
         )  # fmt: skip
         self.producers.marked(producer, producer_epoch, commit, coordinator_epoch, base, now_ms)
         self._add(Entry(base, base, now_ms, epoch, data))
+        self.wake()  # what was undecided until now counts at once for those who read what is committed
         return base
 
     def _add(self, entry: Entry) -> None:
+        if len(self._entries) % BLOCK == 0:
+            self._times.append(entry.time)
+        elif entry.time > self._times[-1]:
+            self._times[-1] = entry.time
+        if not self._epochs or self._epochs[-1][0] != entry.epoch:
+            self._epochs.append((entry.epoch, entry.base))
         self._entries.append(entry)
         self._bases.append(entry.base)
         self.end = entry.last + 1
         self.size += len(entry.data)
         self._room.took(self, entry.base, len(entry.data))
-        for wake in list(self.waiting.values()):
-            wake()
+        self.wake(len(entry.data))
+
+    def wake(self, size: int = 0) -> None:
+        """Tells the fetches that wait: so many bytes were written, or something else has changed."""
+        for written in list(self.waiting.values()):
+            written(size)
 
     @property
     def stable(self) -> int:
@@ -168,8 +199,7 @@ class Log:
         """The topic is gone: its bytes are free, and who waits for more is woken."""
         while len(self):
             self._forget_first()
-        for wake in list(self.waiting.values()):
-            wake()
+        self.wake()
 
     def _forget_first(self) -> None:
         self.producers.forget_before(self._entries[self._first].last + 1)
@@ -178,10 +208,10 @@ class Log:
         self._first += 1
         self.size -= size
         self._room.gave(size)
-        if self._first > 64 and self._first * 2 > len(self._bases):
-            del self._bases[: self._first]
-            del self._entries[: self._first]
-            self._first = 0
+        gone = self._first - self._first % BLOCK
+        if gone and gone * 2 > len(self._bases):
+            del self._bases[:gone], self._entries[:gone], self._times[: gone // BLOCK]
+            self._first -= gone
 
     # ------------------------------------------------------------ reading
 
@@ -214,31 +244,44 @@ class Log:
 
     def first_after(self, timestamp: int) -> Found:
         """The first record whose timestamp is at or after this one, ms."""
-        for at in range(self._first, len(self._entries)):
-            entry = self._entries[at]
-            if entry.time >= timestamp:
-                for offset, time in _times(entry):
-                    if time >= timestamp and offset >= self.start:
-                        return Found(offset, time, entry.epoch)
+        for entry in self._later(timestamp):
+            for offset, time in _times(entry):
+                if time >= timestamp and offset >= self.start:
+                    return Found(offset, time, entry.epoch)
         return NOTHING
+
+    def _later(self, timestamp: int) -> Iterator[Entry]:
+        """The batches with a time at or after this one, in their order."""
+        for number in range(self._first // BLOCK, len(self._times)):
+            if self._times[number] < timestamp:
+                continue
+            for at in range(max(number * BLOCK, self._first), min((number + 1) * BLOCK, len(self._entries))):
+                if self._entries[at].time >= timestamp:
+                    yield self._entries[at]
 
     def latest_time(self) -> Found:
         """The record with the greatest timestamp, the first of them (KIP-734)."""
-        entries = [self._entries[at] for at in range(self._first, len(self._entries))]
-        if not entries:
+        if not len(self):
             return NOTHING
-        entry = max(entries, key=lambda entry: entry.time)
+        begun = min((self._first // BLOCK + 1) * BLOCK, len(self._entries))  # the block of which some may be gone
+        greatest = max(self._entries[at].time for at in range(self._first, begun))
+        greatest = max([greatest, *self._times[begun // BLOCK if begun % BLOCK == 0 else len(self._times) :]])
+        entry = next(self._later(greatest))
         offset = next((offset for offset, time in _times(entry) if time == entry.time), entry.last)
         return Found(offset, entry.time, entry.epoch)
 
+    def has(self, base: int) -> bool:
+        """Whether the batch that began at this offset is still there."""
+        return len(self) > 0 and base >= self._bases[self._first]
+
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """The greatest epoch up to this one and the offset where it ends (OffsetForLeaderEpoch); (-1, -1): none."""
-        found, end = -1, -1
-        for at in range(self._first, len(self._entries)):
-            entry = self._entries[at]
-            if entry.epoch <= epoch:
-                found, end = entry.epoch, entry.last + 1
-        return found, end
+        while len(self._epochs) > 1 and self._epochs[1][1] <= self.start:
+            del self._epochs[0]
+        at = bisect_right(self._epochs, (epoch, 1 << 63)) - 1
+        if at < 0 or not len(self):
+            return -1, -1
+        return self._epochs[at][0], self._epochs[at + 1][1] if at + 1 < len(self._epochs) else self.end
 
 
 def checked(data: bytes) -> Header:
@@ -269,10 +312,14 @@ def _stamped(data: bytes, header: Header, now_ms: int) -> bytes:
 
 
 def _times(entry: Entry) -> list[tuple[int, int]]:
-    """Offsets and timestamps of a batch's records; of one that cannot be opened, its first offset and its time."""
+    """Offsets and timestamps of a batch's records; of one that cannot be opened or is too large, its first offset and
+    its time, as Kafka's own index by time is not exact either."""
+    near = [(entry.base, entry.time)]
+    if entry.last - entry.base >= OPENED:
+        return near
     try:
-        batches = read_records(entry.data)
+        batches = read_records(entry.data, INFLATED)
     except KwireError:
-        return [(entry.base, entry.time)]
+        return near
     found = [(r.offset, r.timestamp if r.timestamp is not None else -1) for b in batches for r in b.records]
-    return found or [(entry.base, entry.time)]
+    return found or near

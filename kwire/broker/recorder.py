@@ -19,15 +19,19 @@ RAW = 101  # LINKTYPE_RAW: packets begin with the IP header
 FIN, SYN, PUSH, ACK = 1, 2, 8, 16
 MOST = 65_535 - 60  # payload of a packet whose IP length must fit in 16 bits
 WINDOW = 65_535
+AROUND = 36  # bytes that the file has around a packet
 MASK = 0xFFFFFFFF
 
 
 class Recorder:
     """Writes one file for all connections, pcapng or, x.pcap, pcap. open() is called when the broker listens: before
-    that nothing happens to what has the file's name. now: ns since the Unix epoch."""
+    that nothing happens to what has the file's name. now: ns since the Unix epoch. limit: bytes; when the file is as
+    large, it ends, and full says so, once."""
 
-    def __init__(self, output: Output, now: Callable[[], int] = time.time_ns) -> None:
-        self._output = output
+    def __init__(self, output: Output, now: Callable[[], int] = time.time_ns, limit: int = 1 << 30) -> None:
+        self.path, self.limit = output.path, limit
+        self.full: Callable[[], None] = lambda: None
+        self._output, self._left = output, limit
         self._file: BinaryIO | None = None
         self._early: list[tuple[int, bytes]] = []  # what came before open(): a first client may be quick
         self._now = now
@@ -50,7 +54,12 @@ class Recorder:
         return Stream(self, client, broker, 1_000 * self._streams)
 
     def write(self, packet: bytes) -> None:
-        if self._file is None:
+        if self._left <= 0:
+            return
+        self._left -= len(packet) + AROUND
+        if self._left <= 0:
+            self.full()
+        elif self._file is None:
             self._early.append((self._now(), packet))
         elif not self._file.closed:
             self._writer.write(self._now(), packet, len(packet), RAW)

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
@@ -23,12 +23,15 @@ from kwire.broker.groups import Groups
 from kwire.broker.recorder import Recorder
 from kwire.broker.security import Login
 from kwire.broker.service import Service
+from kwire.broker.shares import Lane, Pool
 from kwire.broker.state import State
 from kwire.broker.transactions import Transactions
-from kwire.broker.words import Peer, Settings, Timer
+from kwire.broker.turns import Turns
+from kwire.broker.words import MiB, Peer, Settings, Timer
 from kwire.errors import KwireError
 
 LAST_PORT = 65_535
+SILENT = 2.0  # seconds without a request after which a connection may have to make room for a new one
 LINGER = 2.0  # seconds for what is still being sent when all ends
 
 
@@ -56,13 +59,23 @@ class Server:
         self.settings, self.limits = settings, settings.limits
         self.loop = asyncio.get_running_loop()
         self.recorder, self.tls = recorder, tls
+        if recorder is not None:
+            recorder.full = self._full
         self.loop.set_exception_handler(self._failed)
         clock = LoopClock(self.loop)
         self.state = State(settings, clock, faults or Faults())
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.service = Service(self.state)
         self.connections: set[Connection] = set()
-        self._unfinished = 0
+        self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
+        self.lane = Lane(lambda connection: self.turns.want(connection.turn))
+        holders = self.connections.copy
+        self.unfinished = Pool(
+            self.limits.unfinished, holders, lambda each: (len(each.buffer), each.began), "of requests are unfinished"
+        )
+        self.unsent = Pool(
+            self.limits.unsent, holders, lambda each: (each.unsent, each.stuck), "of answers are not read"
+        )
         self._numbers = count(1)
         self._listeners: list[asyncio.Server] = []
         self._sweep: asyncio.TimerHandle | None = None
@@ -121,29 +134,44 @@ class Server:
     # ------------------------------------------------------------ told by connections
 
     def began(self, connection: Connection) -> Peer:
-        """A new connection; one too many is closed at once."""
+        """A new connection. Where there are too many, the one that is least missed ends, or else the new one."""
         name = connection.transport.get_extra_info("peername") or ("", 0)
         login = Login(self.state.users) if self.state.users else None
-        peer = Peer(next(self._numbers), name[0], name[1], connection.node, login)
+        peer = connection.peer = Peer(next(self._numbers), name[0], name[1], connection.node, login)
+        same = [each for each in self.connections if each.peer.host == peer.host]
         if len(self.connections) >= self.limits.connections:
-            connection.peer = peer
-            connection.close(f"there are {len(self.connections)} connections already")
+            self._make_room(connection, self.connections, "")
+        elif len(same) >= self.limits.per_ip:
+            self._make_room(connection, same, f" from {peer.host}")
         self.connections.add(connection)
         self.state.tell("connected", str(peer), f"to node {connection.node}")
         return peer
+
+    def _make_room(self, new: Connection, there: Iterable[Connection], whence: str) -> None:
+        """Ends the connection on which nothing was ever asked, or nothing for the longest time; Kafka does so where
+        listeners compete (SocketServer's closing of the least recently used)."""
+        silent = new.active - SILENT
+        idle = [each for each in there if not each.busy and (not each.spoke or each.active <= silent)]
+        why = f"there are {len(list(there))} connections{whence} already"
+        if idle:
+            least = min(idle, key=lambda each: (each.spoke, each.active))
+            least.close(f"{why}, and this one was idle", abort=True)
+            self.connections.discard(least)
+        else:
+            new.close(why)
 
     def ended(self, connection: Connection) -> None:
         self.connections.discard(connection)
         self.state.tell("closed", str(connection.peer), connection.why)
 
-    def buffered(self, size: int) -> bool:
-        """Counts bytes of requests that are not whole; whether they are still few enough."""
-        self._unfinished += size
-        return self._unfinished <= self.limits.unfinished
-
     def bug(self, error: Exception) -> None:
         """Our own mistake: kept for whoever looks, and never the client's business."""
         self.state.tell("bug", "kwire", "".join(traceback.format_exception_only(error)).strip(), error=error)
+
+    def _full(self) -> None:
+        assert self.recorder is not None
+        why = f"is full at {self.recorder.limit // MiB:,} MB; what is said from now on is not in it"
+        self.state.tell("capture", str(self.recorder.path), why)
 
     def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Something went wrong outside of a request, as in a timer."""

@@ -2,27 +2,30 @@
 
 Kafka answers what it can and closes the connection for all else: an API or version that is not served, a body that does
 not decode, a request before the login (SocketServer.processCompletedReceives, KafkaApis). serve() calls done exactly
-once, at once or later; whoever calls it sends no further frame of that connection before.
+once, at once or later; whoever calls it sends no further frame of that connection before. Of a large request it gives
+the work that is to be done, a little at every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from struct import pack, unpack_from
 from typing import NamedTuple
 
+from kwire.broker import elements, slices
 from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.codes import Code, Refused
 from kwire.broker.faults import Verdict, mentioned
 from kwire.broker.security import Wrong
 from kwire.broker.shape import fitted, refusal
 from kwire.broker.state import State
-from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Peer, Request
+from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Peer, Request, Work
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import DecodeError, KwireError
 
 PRODUCE, API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 18, 17, 36
+LARGE = 64 << 10  # bytes of a request that is taken up on its own, and whose elements are counted first
 BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 GREETINGS = {  # what else comes to a port, read as a size: the first four bytes
     0x47455420: "HTTP (GET)", 0x504F5354: "HTTP (POST)", 0x50524920: "HTTP/2", 0x5353482D: "SSH",
@@ -49,26 +52,38 @@ class Service:
         self._served = served()
         self._announced = announced(state.settings.era)
 
-    def serve(self, peer: Peer, data: bytes, done: Done) -> None:
-        """Answers a frame; data is without the size prefix."""
+    def serve(self, peer: Peer, data: bytes, done: Done) -> Work[None] | None:
+        """Answers a frame; data is without the size prefix. What it gives must be gone through for the answer."""
+        work = self._at_leisure(peer, data, done)
+        if is_large(len(data), data):
+            return work
+        return None if next(work, self) is self else work
+
+    def _at_leisure(self, peer: Peer, data: bytes, done: Done) -> Work[None]:
+        work = yield from self._opened(peer, data, done)
+        if work is not None:
+            yield
+            yield from work
+
+    def _opened(self, peer: Peer, data: bytes, done: Done) -> Work[Work[None] | None]:
         try:
             if peer.login is not None and peer.login.bare:
                 done(self._bare(peer, data))
-                return
-            request, unknown = self._request(peer, data)
+                return None
+            request, unknown = yield from self._request(peer, data)
         except Hangup as hangup:
             done(Reply(None, str(hangup)))
-            return
+            return None
         if unknown:
             body = api_versions.refusal(self.state)
             done(Reply(self._frame(request, body, 0)))
-            return
+            return None
         self.state.saw(request)
-        Exchange(self, request, done).start()
+        return Exchange(self, request, done).start()
 
     # ------------------------------------------------------------ in
 
-    def _request(self, peer: Peer, data: bytes) -> tuple[Request, bool]:
+    def _request(self, peer: Peer, data: bytes) -> Work[tuple[Request, bool]]:
         """The request; true: a version of ApiVersions that is not served. Raises Hangup."""
         if len(data) < 8:
             raise Hangup(f"a frame of {len(data)} bytes is no request")
@@ -90,10 +105,25 @@ class Service:
         try:
             header_version = request_header_version(key, version, message)
             header, pos = self._library.codec("RequestHeader", header_version).decode_at(data, 0)
+            if len(data) > LARGE:
+                yield from self._measure(name, version, data, pos)
             body, _ = self._library.codec(f"{name}Request", version).decode_at(data, pos)  # more bytes: as Kafka, fine
         except DecodeError as error:
             raise Hangup(f"{name} v{version} cannot be read: {error}") from None
         return Request(name, key, version, correlation, header["ClientId"], body, peer, peer.node, now), False
+
+    def _measure(self, name: str, version: int, data: bytes, pos: int) -> Work[None]:
+        """Raises Hangup for a body with too many elements, or one that is none."""
+        limits = self.state.settings.limits
+        most = limits.batches if name == "Produce" else limits.elements
+        try:
+            found = yield from elements.count(self._library.plan(f"{name}Request", version).root, data, pos, most)
+        except elements.TooMany:
+            raise Hangup(f"{name} with more than {most:,} elements") from None
+        except elements.Unreadable as error:
+            raise Hangup(f"{name} v{version} cannot be read: {error}") from None
+        if found > elements.AT_ONCE:
+            yield
 
     def _bare(self, peer: Peer, data: bytes) -> Reply:
         """A token without a header (SaslHandshake v0); the answer is bare too."""
@@ -111,6 +141,9 @@ class Service:
 
     def handle(self, request: Request) -> Outcome:
         """The handler's outcome; what it refuses as a whole becomes an answer full of that error. Raises Hangup."""
+        if not self.state.memory.allows(request.api, request.client_id, request.body):
+            self.state.tell("refused", str(request.peer), f"{request.api}: groups, offsets and settings take too much")
+            return self.refusal(request, Code.POLICY_VIOLATION)
         try:
             return self._served[request.api].handle(request, self.state)
         except Refused as refused:
@@ -129,9 +162,12 @@ class Service:
 
     def _frame(self, request: Request, body: Body, version: int) -> bytes:
         codec = self._library.codec(f"{request.api}Response", version)
+        return self.framed(request, codec.encode(fitted(codec.plan.root, body)), version)
+
+    def framed(self, request: Request, data: bytes, version: int) -> bytes:
+        """An answer's body with size and header in front of it."""
         message = self._library.api_message(request.key, request=False)
         tail = b"\0" if response_header_version(request.key, version, message) else b""
-        data = codec.encode(fitted(codec.plan.root, body))
         return b"".join((pack(">ii", len(data) + 4 + len(tail), request.correlation_id), tail, data))
 
 
@@ -143,15 +179,14 @@ class Exchange:
         self._done: Done = done
         self.verdict: Verdict | None = None
 
-    def start(self) -> None:
+    def start(self) -> Work[None] | None:
         try:
             verdict = self.verdict = self.state.faults.judge(self.request)
         except KwireError as error:
             self._done(Reply(None, f"a hook on {self.request.api}: {error}"))
-            return
+            return None
         if verdict is None:
-            self.act()
-            return
+            return self.act()
         for rule in verdict.rules:
             self.state.tell("fault", str(self.request.peer), f"{self.request.api}: {rule}", api=self.request.api)
         if verdict.drop == "before":
@@ -160,7 +195,8 @@ class Exchange:
             self._done(Reply(None, "cut on purpose"))
         else:
             self.prepare(verdict.before)
-            self.act()
+            return self.act()
+        return None
 
     def prepare(self, acts: list[str]) -> None:
         """What faults do to groups and leaders before the request is looked at."""
@@ -177,26 +213,66 @@ class Exchange:
                 for name in set() if groups else set(mentioned(request, "transactionalId")):
                     state.transactions.act(act, name)
 
-    def act(self) -> None:
-        verdict = self.verdict
+    def act(self) -> Work[None] | None:
+        """The answer, or the work that leads to it."""
         try:
-            if verdict is None:
-                outcome = self.service.handle(self.request)
-            elif verdict.body is not None:
-                outcome = verdict.body
-            elif verdict.unsupported:
-                outcome = self.unsupported()
-            elif verdict.error is not None:
-                outcome = self.service.refusal(self.request, verdict.error)
-            else:
+            outcome: Outcome = self.unusual()
+            if outcome is None:
+                cut = slices.of(self.request, self.state)
+                if cut is not None:
+                    return self.answer_in_slices(cut)
                 outcome = self.service.handle(self.request)
         except Hangup as hangup:
             self._done(Reply(None, str(hangup)))
-            return
+            return None
+        if isinstance(outcome, Generator):
+            return self.answer_after(outcome)
+        self.answer_with(outcome)
+        return None
+
+    def answer_after(self, work: Work[Outcome]) -> Work[None]:
+        """Does the handler's work, one step at each."""
+        self.answer_with((yield from work))
+
+    def answer_with(self, outcome: Outcome) -> None:
         if isinstance(outcome, Later):
             outcome.then(self.answer)
         else:
+            assert not isinstance(outcome, Generator)
             self.answer(outcome)
+
+    def unusual(self) -> Body | None:
+        """What a fault answers in place of the handler."""
+        verdict = self.verdict
+        if verdict is None:
+            return None
+        if verdict.body is not None:
+            return verdict.body
+        if verdict.unsupported:
+            return self.unsupported()
+        return None if verdict.error is None else self.service.refusal(self.request, verdict.error)
+
+    def answer_in_slices(self, cut: slices.Slices) -> Work[None]:
+        """Handles the slices, one at each step."""
+        body = None
+        most, throttle = self.state.settings.limits.answer, self.verdict.throttle if self.verdict else 0
+        try:
+            for body in cut.answer(self.service.handle, self.state.clock.now, most, throttle // MS):
+                if self.request.peer.closed:
+                    return
+                if body is None:
+                    yield
+        except Hangup as hangup:
+            self._done(Reply(None, str(hangup)))
+            return
+        except KwireError as error:
+            self._done(Reply(None, self.unwritten(error)))
+            return
+        self.request.peer.closing.clear()
+        if body is None:
+            self._done(Reply(None))
+        else:
+            self.reply(self.service.framed(self.request, body, self.request.version))
 
     def unsupported(self) -> Body:
         if self.request.key == API_VERSIONS:
@@ -205,7 +281,7 @@ class Exchange:
         return self.service.refusal(self.request, Code.UNSUPPORTED_VERSION)
 
     def answer(self, body: Body | None) -> None:
-        """The body is there: out with it, or what the faults leave of it."""
+        """The body is there."""
         request, verdict = self.request, self.verdict
         if request.peer.closed:
             return
@@ -218,10 +294,17 @@ class Exchange:
         try:
             data = self.service.frame(request, body)
         except KwireError as error:
-            self._done(Reply(None, f"{request.api} v{request.version}: the answer cannot be written: {error}"))
+            self._done(Reply(None, self.unwritten(error)))
             return
         failed = request.key == SASL_AUTHENTICATE and body.get("ErrorCode") == Code.SASL_AUTHENTICATION_FAILED
-        reply = Reply(data, "the login failed" if failed else None)
+        self.reply(data, "the login failed" if failed else None)
+
+    def unwritten(self, error: KwireError) -> str:
+        return f"{self.request.api} v{self.request.version}: the answer cannot be written: {error}"
+
+    def reply(self, data: bytes, close: str | None = None) -> None:
+        """The frame is there: out with it, or what the faults leave of it."""
+        reply, verdict = Reply(data, close), self.verdict
         if verdict is None:
             self._done(reply)
             return
@@ -239,6 +322,11 @@ class Exchange:
     def _late(self, reply: Reply) -> None:
         if not self.request.peer.closed:
             self._done(reply)
+
+
+def is_large(size: int, head: bytes | bytearray) -> bool:
+    """Whether a request is taken up on its own, after other large ones. head: how it begins, without the size."""
+    return size > LARGE and head[:2] != b"\0\0"  # Produce is large because of its records
 
 
 def foreign(size: int) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Refused
 from kwire.broker.faults import Faults
+from kwire.broker.memory import Memory
 from kwire.broker.security import Users
 from kwire.broker.words import MS, Clock, Happening, Request, Seen, Settings
 from kwire.errors import KwireError
@@ -36,6 +37,13 @@ class State:
         self.watching: list[Callable[[Happening], None]] = []
         self.groups: Groups
         self.transactions: Transactions
+        self.memory = Memory(
+            settings.limits.remembered,
+            lambda: (
+                self.groups.remembered, self.transactions.coordinator.transactions, self.cluster.configs.given,
+            ),
+            clock.now,
+        )  # fmt: skip
         for name, partitions in settings.topics:
             try:
                 self.create(name, partitions)
@@ -71,7 +79,8 @@ class State:
             kept = int(self.cluster.configs.topic(topic.name, "retention.ms"))
             if kept >= 0:
                 for partition in topic.partitions:
-                    partition.log.keep_since(now - kept)
+                    if partition.used is not None:
+                        partition.used.keep_since(now - kept)
 
     def named(self, name: str, create: bool) -> Topic | None:
         """A topic by its name, made when it is not there and may be. Raises Refused for what no topic may be called."""

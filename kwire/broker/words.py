@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.coordinator.words import Settings as GroupSettings
 from kwire.coordinator.words import TransactionSettings
@@ -21,19 +21,30 @@ MS = 1_000_000  # ns
 class Limits:
     """What hostile or careless clients can take at most; bytes, unless named otherwise.
 
-    frame: one request, as socket.request.max.bytes; other: one that is no Produce. unfinished: of requests that have
-    not come whole, all connections together. log: all partitions together, the oldest batches go first. idle_ms:
-    without a request, as connections.max.idle.ms.
+    connections, per_ip: as max.connections and max.connections.per.ip. frame: one request, as socket.request.max.bytes;
+    other: one that is no Produce; login: one before the login, as sasl.server.max.receive.size. elements: in all arrays
+    of one request; batches: of one Produce. answer: one that is put together from many elements. unfinished: of
+    requests that have not come whole, and unsent: of answers that are not read, all connections together. remembered:
+    what groups, offsets and configurations take. log: all partitions together, the oldest batches go first. capture: of
+    its file. idle_ms: without a request, as connections.max.idle.ms.
     """
 
     connections: int = 1_000
+    per_ip: int = 1_000
     frame: int = 100 * MiB
     other: int = 4 * MiB
-    unfinished: int = 256 * MiB
-    log: int = 512 * MiB
+    elements: int = 100_000
+    batches: int = 20_000
+    answer: int = 32 * MiB
+    unfinished: int = 128 * MiB
+    unsent: int = 64 * MiB
+    remembered: int = 64 * MiB
+    log: int = 256 * MiB
+    capture: int = 1_024 * MiB
+    login: int = 512 << 10
     idle_ms: int = 600_000
     topics: int = 10_000
-    partitions: int = 100_000
+    partitions: int = 50_000
     groups: int = 10_000
     producers: int = 1_000  # remembered by a partition
 
@@ -75,10 +86,18 @@ class Clock(Protocol):
     def after(self, ns: int, act: Callable[[], None]) -> Timer: ...
 
 
-class Peer:
-    """The client's end of a connection. closing: called once when the connection is gone."""
+def at_once(call: Callable[[], Work[None] | None]) -> None:
+    """For a peer without turns."""
+    work = call()
+    if work is not None:
+        finish(work)
 
-    __slots__ = ("closed", "closing", "host", "login", "node", "number", "port", "software")
+
+class Peer:
+    """The client's end of a connection. closing: called once when the connection is gone. soon: calls a function in
+    the connection's next turn, for work that somebody else's request has caused."""
+
+    __slots__ = ("closed", "closing", "host", "login", "node", "number", "port", "software", "soon")
 
     def __init__(self, number: int, host: str, port: int, node: int, login: Login | None = None) -> None:
         self.number, self.host, self.port, self.node = number, host, port, node
@@ -86,6 +105,7 @@ class Peer:
         self.software = ""
         self.closed = False
         self.closing: list[Callable[[], None]] = []
+        self.soon: Callable[[Callable[[], Work[None] | None]], None] = at_once
 
     def close(self) -> None:
         """The connection is gone: whatever waits for it is told."""
@@ -157,7 +177,19 @@ class Later:
             call(self._body)
 
 
-Outcome = Body | Later | None  # None: no answer at all, as to Produce with acks=0
+T = TypeVar("T")
+Work = Generator[None, None, T]  # what is done a little at every step, and comes to a T
+Outcome = Body | Later | Work[Any] | None  # Work: to another outcome; None: no answer at all, as to acks=0
+
+
+def finish(work: Work[T]) -> T:
+    """All of it at once."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            found: T = end.value
+            return found
 
 
 class Hangup(Exception):

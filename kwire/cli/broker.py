@@ -127,14 +127,18 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
     help="group.initial.rebalance.delay.ms; 3000 in Kafka, 0 here.",
 )  # fmt: skip
 @click.option(
-    "--log-limit", type=click.IntRange(1), default=512, metavar="MB",
-    help="What all records together may take; the oldest go first. 512.",
+    "--capture-limit", type=click.IntRange(1), default=1024, metavar="MB",
+    help="How large the capture may grow; then it ends, and a line says so. 1024.",
+)  # fmt: skip
+@click.option(
+    "--log-limit", type=click.IntRange(1), default=256, metavar="MB",
+    help="What all records together may take; the oldest go first. 256.",
 )  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
     host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
     users: tuple[tuple[tuple[str, str], ...], ...], tls: bool, certificate: Output | None, capture: Output | None,
-    era: tuple[int, int] | None, rebalance_delay: int, log_limit: int, quiet: bool,
+    era: tuple[int, int] | None, rebalance_delay: int, capture_limit: int, log_limit: int, quiet: bool,
 ) -> int:  # fmt: skip
     """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
 
@@ -167,7 +171,7 @@ def command(
     settings = Settings(
         host=host, port=port, nodes=nodes, topics=topics, partitions=partitions, era=era,
         users=tuple(user for found in users for user in found), tls=tls,
-        groups=groups, limits=Limits(log=log_limit * MiB),
+        groups=groups, limits=Limits(log=log_limit * MiB, capture=capture_limit * MiB),
     )  # fmt: skip
     asyncio.run(_run(settings, faults, certificate, capture, quiet))
     return Exit.OK
@@ -177,6 +181,7 @@ async def _run(
     settings: Settings, rules: tuple[str, ...], certificate: Output | None, capture: Output | None, quiet: bool
 ) -> None:
     from kwire.broker.faults import Faults
+    from kwire.broker.process import settle
     from kwire.broker.recorder import Recorder
     from kwire.broker.server import Server
 
@@ -191,7 +196,7 @@ async def _run(
         certificate = certificate or Output("kwire-broker.pem")
         _spare_keys(certificate.path)
         context, pem = make(settings.host)
-    server = Server(settings, faults, Recorder(capture) if capture else None, context)
+    server = Server(settings, faults, Recorder(capture, limit=settings.limits.capture) if capture else None, context)
     if not quiet:
         server.state.watching.append(_line)
     try:
@@ -211,6 +216,7 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with contextlib.suppress(NotImplementedError):  # not everywhere can a loop do that
             server.loop.add_signal_handler(number, stop.set)
+    settle(server.loop)
     _greet(server, certificate, capture)
     try:
         await stop.wait()

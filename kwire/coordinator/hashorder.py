@@ -18,14 +18,23 @@ FIRST = 16  # buckets of a new table
 FULL = 0.75  # it doubles beyond that load
 
 
-@lru_cache(maxsize=1 << 16)
+LONG = 256  # letters of a key that is not remembered: clients choose keys of 32 KB
+
+
 def java_hash(text: str) -> int:
     """String.hashCode, over UTF-16 units, as 32 unsigned bits; then spread as HashMap does."""
+    return _known_hash(text) if len(text) < LONG else _hash(text)
+
+
+def _hash(text: str) -> int:
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
     return value ^ (value >> 16)
+
+
+_known_hash = lru_cache(maxsize=1 << 16)(_hash)
 
 
 def _signed(value: int) -> int:

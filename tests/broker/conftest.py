@@ -61,6 +61,7 @@ class Desk:
 
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
+    steps: int = 0  # of large requests
 
     def __post_init__(self) -> None:
         self.clock = Clock()
@@ -82,7 +83,8 @@ class Desk:
 
     def raw(self, data: bytes, peer: Peer | None = None) -> list[Reply]:
         replies: list[Reply] = []
-        self.service.serve(peer or self.peer, data, replies.append)
+        for _ in self.service.serve(peer or self.peer, data, replies.append) or ():
+            self.steps += 1
         return replies
 
     def send(self, api: str, version: int, body: dict[str, Any], node: int = 1, client: str = "test") -> list[Reply]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.legacy import from_batches, magic_for_fetch, to_batch
+from kwire.broker.legacy import Converter, magic_for_fetch, to_batch
 from kwire.records import Record, build, read_records
 
 PAIRS: list[tuple[bytes | None, bytes | None]] = [(b"k", b"one"), (None, b"two"), (b"k", None)]
@@ -21,7 +21,7 @@ def test_there_and_back(magic: int, compression: str) -> None:
         (n, time, key, value) for n, (key, value) in enumerate(PAIRS)
     ]
     assert (batch.magic, batch.compression, batch.crc_ok) == (2, compression, True)
-    (again,) = from_batches([build(batch.records, compression=compression)], magic)
+    (again,) = Converter(magic).convert([build(batch.records, compression=compression)])
     records = [record for found in read_records(again) for record in found.records]
     assert [(r.offset, r.timestamp, r.key, r.value) for r in records] == [
         (n, None if magic == 0 else time, key, value) for n, (key, value) in enumerate(PAIRS)
@@ -31,7 +31,7 @@ def test_there_and_back(magic: int, compression: str) -> None:
 def test_what_old_clients_cannot_know_is_left_out() -> None:
     headers = build([Record(0, 5, b"k", b"v", [("h", b"x")])], compression="zstd")
     control = build([(b"k", b"v")], is_control=True)
-    (only,) = from_batches([control, headers], 1)
+    (only,) = Converter(1).convert([control, headers])
     (batch,) = read_records(only)
     assert (batch.compression, batch.records) == ("none", [Record(0, 5, b"k", b"v", [])])
 
@@ -55,9 +55,33 @@ def test_what_cannot_be_opened_is_refused() -> None:
     data = bytearray(build(PAIRS, compression="gzip"))
     data[61:] = bytes(len(data) - 61)
     with pytest.raises(Refused) as refused:
-        from_batches([bytes(data)], 1)
+        Converter(1).convert([bytes(data)])
     assert refused.value.code == Code.CORRUPT_MESSAGE
 
 
 def test_formats_by_fetch_version() -> None:
     assert [magic_for_fetch(version) for version in (0, 1, 2, 3, 4, 18)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_fetch_converts_no_more_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = build([(None, b"v")] * 10)
+    monkeypatch.setattr("kwire.broker.legacy.OPENED", 25)
+    converter = Converter(1)
+    assert len(converter.convert([batch] * 5)) == 2
+    assert converter.convert([batch]) == []
+    monkeypatch.setattr("kwire.broker.legacy.OPENED", 9)
+    with pytest.raises(Refused, match="a batch of 10 records is not converted"):
+        Converter(1).convert([batch])
+
+
+def test_a_bomb_is_not_converted() -> None:
+    bomb = build([(None, bytes(9 << 20))], compression="zstd")
+    with pytest.raises(Refused, match="decompresses to more than 8,388,608 bytes"):
+        Converter(0).convert([bomb])
+
+
+def test_message_sets_come_to_so_many_bytes() -> None:
+    wrapper = build([(None, bytes(1 << 20))], magic=1, compression="gzip")
+    to_batch(wrapper * 7)
+    with pytest.raises(Refused, match=r"more than [\d,]+ bytes"):
+        to_batch(wrapper * 9)

@@ -157,7 +157,56 @@ def test_many_batches_come_and_go_without_being_kept() -> None:
 
 def test_who_waits_is_woken_by_a_batch_and_by_the_end() -> None:
     log, woken = filled(), []
-    log.waiting[1] = lambda: woken.append("a")
+    log.waiting[1] = lambda _: woken.append("a")
     log.append(made(0), 0, T)
     log.close()
     assert woken == ["a", "a"]
+
+
+def test_batches_that_went_by_other_ways_are_forgotten_by_the_room() -> None:
+    room = Room(1 << 30)
+    log = Log(room)
+    for _ in range(5_000):
+        log.append(made(0), 0, T)
+        log.delete_before(log.end)
+    assert (room.used, len(log)) == (0, 0)
+    assert len(room._order) < 2_100
+
+
+def test_small_batches_count_with_what_they_take_besides() -> None:
+    room = Room(100 * 1_000, overhead=930)
+    log = Log(room)
+    for _ in range(500):
+        log.append(made(0), 0, T)
+    assert len(log) == 100_000 // (930 + len(made(0)))
+
+
+def test_a_time_is_found_among_many_batches_without_going_over_them_all() -> None:
+    log = Log(Room(1 << 30))
+    for number in range(3_000):
+        log.append(made(0 if number % 1_000 else number), 0, T)
+    log.append(made(9_000), 0, T)
+    looked: list[int] = []
+
+    class Watched(list[Any]):
+        def __getitem__(self, at: Any) -> Any:
+            looked.append(at)
+            return super().__getitem__(at)
+
+    log._entries = Watched(log._entries)
+    assert log.first_after(T + 8_000) == Found(3_000, T + 9_000, 0)
+    assert log.latest_time() == Found(3_000, T + 9_000, 0)
+    assert log.first_after(T + 1_500).offset == 2_000
+    assert log.first_after(T + 9_001) == NOTHING
+    assert len(looked) < 3_000
+    log.delete_before(2_500)
+    assert log.first_after(T + 1_500).offset == 3_000
+    log.delete_before(3_001)
+    assert log.latest_time() == NOTHING
+
+
+def test_a_batch_of_too_many_records_answers_with_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = filled(made(0, 10, 20), made(30))
+    monkeypatch.setattr("kwire.broker.log.OPENED", 2)
+    assert log.first_after(T + 5) == Found(0, T + 20, 4)
+    assert log.first_after(T + 25) == Found(3, T + 30, 4)

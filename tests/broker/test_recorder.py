@@ -128,3 +128,18 @@ def test_packets_that_came_before_are_kept(tmp_path: Path) -> None:
 def test_one_that_never_began_leaves_nothing(tmp_path: Path) -> None:
     Recorder(Output(tmp_path / "c.pcapng")).close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_capture_ends_where_it_is_full_and_says_so_once(tmp_path: Path) -> None:
+    path, said = tmp_path / "c.pcapng", []
+    recorder = Recorder(Output(path), lambda: 5, limit=20_000)
+    recorder.full = lambda: said.append("full")
+    recorder.open()
+    stream = recorder.begin(("10.0.0.1", 1234), ("10.0.0.2", 9092))
+    for _ in range(100):
+        stream.client(bytes(1_000))
+    stream.end()
+    recorder.close()
+    assert said == ["full"]
+    assert 18_000 < path.stat().st_size <= 20_500
+    assert path.read_bytes()[:4] == b"\n\r\r\n"

@@ -19,6 +19,7 @@ import kwire
 from kwire.broker.handle import Broker
 from kwire.broker.words import Limits, Settings
 from kwire.errors import KwireError
+from kwire.records import build
 
 METADATA = pack(">hhih", 3, 1, 7, -1) + pack(">i", 0)
 LATE = 10.0  # seconds until a test gives up
@@ -125,7 +126,11 @@ def test_answers_come_in_the_order_of_their_requests(broker: Broker) -> None:
     ("limits", "data", "why"),
     [
         (Limits(frame=100), pack(">i", 101), "a request of 101 bytes, the limit is 100"),
-        (Limits(unfinished=100), pack(">i", 5000) + bytes(200), "too much is unfinished on all connections together"),
+        (
+            Limits(unfinished=100),
+            pack(">i", 5000) + bytes(200),
+            "204 bytes of requests are unfinished; all connections together may hold 100",
+        ),
         (Limits(idle_ms=100), b"", "idle for 100 ms"),
     ],
 )
@@ -145,6 +150,101 @@ def test_one_connection_too_many() -> None:
         assert until(broker, "closed", bool) == ["there are 1 connections already"]
 
 
+@pytest.mark.parametrize("limits", [Limits(connections=3), Limits(per_ip=3)])
+def test_connections_that_never_asked_make_room(limits: Limits) -> None:
+    with Broker(settings=Settings(limits=limits)) as broker, connected(broker) as good:
+        assert asks(good)
+        idle = [connected(broker) for _ in range(20)]
+        assert asks(good)
+        with connected(broker) as late:
+            assert asks(late)
+        assert len(broker.server.connections) <= 3
+        for sock in idle:
+            sock.close()
+    assert "already, and this one was idle" in " ".join(event.text for event in broker.events("closed"))
+
+
+def test_the_connection_that_was_silent_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.broker.server.SILENT", 0.0)
+    limits = Limits(connections=2)
+    with Broker(settings=Settings(limits=limits)) as broker, connected(broker) as first, connected(broker) as second:
+        assert asks(first)
+        assert asks(second)
+        with connected(broker) as third:
+            assert asks(third)
+            assert ended(first)
+            assert asks(second)
+
+
+def test_unfinished_requests_of_three_lock_nobody_out() -> None:
+    with Broker(settings=Settings(limits=Limits(unfinished=3 << 20))) as broker:
+        held = [connected(broker) for _ in range(3)]
+        for sock in held:
+            sock.sendall(pack(">i", 2 << 20) + bytes((1 << 20) - 200_000))
+        with connected(broker) as good:
+            good.sendall(pack(">ihhih", 1_000_000, 0, 9, 1, -1) + bytes(900_000))
+            assert ended(held[0])
+            assert broker.server.unfinished.used <= 3 << 20
+            with connected(broker) as other:
+                assert asks(other)
+        for sock in held:
+            sock.close()
+
+
+def test_answers_that_nobody_reads_have_a_limit() -> None:
+    with Broker(topics={"t": 1}, settings=Settings(limits=Limits(unsent=4 << 20))) as broker:
+        records = build([(None, bytes(900_000))])
+        for _ in range(4):
+            broker._call(lambda: broker.server.state.cluster.topics["t"].partitions[0].log.append(records, 0, 0))
+        part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1 << 24}
+        body = {"MaxBytes": 1 << 24, "Topics": [{"Topic": "t", "Partitions": [part]}]}
+        fetch = pack(">hhih", 1, 4, 7, -1) + kwire.encode("FetchRequest", 4, body)
+        greedy = [connected(broker) for _ in range(12)]
+        for sock in greedy:
+            sock.sendall(pack(">i", len(fetch)) + fetch)
+        why = "of answers are not read; all connections together may hold 4,194,304"
+        until(broker, "closed", lambda texts: any(why in text for text in texts))
+        assert broker.server.unsent.used <= 4 << 20
+        with connected(broker) as good:
+            assert asks(good)
+        for sock in greedy:
+            sock.close()
+
+
+def test_before_the_login_requests_are_small() -> None:
+    with Broker(users={"u": "p"}) as broker, connected(broker) as sock:
+        sock.sendall(pack(">i", 1 << 20))
+        assert ended(sock)
+        assert until(broker, "closed", bool) == ["a request of 1,048,576 bytes, the limit is 524,288"]
+
+
+def test_large_requests_are_in_work_one_after_the_other(broker: Broker) -> None:
+    topics = b"".join(pack(">h", 20) + b"%020d" % n for n in range(4_000))
+    frame = pack(">hhih", 3, 4, 7, -1) + pack(">i", 4_000) + topics + b"\0"
+    socks = [connected(broker) for _ in range(5)]
+    with connected(broker) as good:
+        for sock in socks:
+            sock.sendall((pack(">i", len(frame)) + frame) * 2)
+        assert asks(good)
+        for sock in socks:
+            for _ in range(2):
+                size, correlation = unpack(">ii", exactly(sock, 8))
+                assert len(exactly(sock, size - 4)) == size - 4
+                assert correlation == 7
+            sock.close()
+    assert not broker.events("bug")
+
+
+def test_a_large_request_whose_client_goes_frees_its_place(broker: Broker) -> None:
+    frame = pack(">hhih", 15, 0, 7, -1) + pack(">i", 60_000) + pack(">hc", 1, b"g") * 60_000
+    for _ in range(3):
+        with connected(broker) as sock:
+            sock.sendall(pack(">i", len(frame)) + frame)
+    with connected(broker) as sock:
+        sock.sendall(pack(">i", len(frame)) + frame)
+        assert unpack(">ii", exactly(sock, 8))[1] == 7
+
+
 def test_a_client_that_does_not_read_is_not_served_further(broker: Broker) -> None:
     """Its requests pile up on its side of the connection, not in the broker."""
     topics = b"".join(pack(">h", 200) + b"%0200d" % n for n in range(200))
@@ -155,7 +255,7 @@ def test_a_client_that_does_not_read_is_not_served_further(broker: Broker) -> No
             for _ in range(2_000):
                 sock.sendall(pack(">i", len(frame)) + frame)
         assert asks(good)
-        assert broker.server._unfinished < 4 << 20
+        assert broker.server.unfinished.used < 4 << 20
         assert len(broker.requests("Metadata")) < 2_000
 
 

@@ -7,10 +7,11 @@ from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
+from kwire.broker.words import Body, Outcome, Request, Work, finish
 from kwire.schema.model import Versions
 
 LOG_DIR = "/memory"
+MANY = 500  # topics and partitions that are told of in one go
 
 
 def describe_acls(request: Request, state: State) -> Body:  # noqa: ARG001
@@ -21,17 +22,24 @@ def describe_acls(request: Request, state: State) -> Body:  # noqa: ARG001
     }
 
 
-def describe_log_dirs(request: Request, state: State) -> Body:
+def describe_log_dirs(request: Request, state: State) -> Outcome:
+    work = _log_dirs(request, state)
+    return work if state.cluster.size > MANY else finish(work)
+
+
+def _log_dirs(request: Request, state: State) -> Work[Body]:
     """One directory for each node, with what it leads."""
     asked = request.body["Topics"]
     wanted = None if asked is None else {item["Topic"]: set(item["Partitions"]) for item in asked}
     topics = []
-    for topic in sorted(state.cluster.topics.values()):
-        if wanted is not None and topic.name not in wanted:
+    for name in sorted(state.cluster.topics):
+        topic = state.cluster.topics.get(name)
+        if topic is None or (wanted is not None and name not in wanted):
             continue
         rows = _sizes(topic, request.node, None if wanted is None else wanted[topic.name])
         if rows:
             topics.append({"Name": topic.name, "Partitions": rows})
+            yield
     room = state.cluster.room
     row = {"ErrorCode": Code.NONE, "LogDir": LOG_DIR, "Topics": topics, "TotalBytes": room.limit}
     return {"ErrorCode": Code.NONE, "Results": [{**row, "UsableBytes": max(room.limit - room.used, 0)}]}
@@ -39,7 +47,12 @@ def describe_log_dirs(request: Request, state: State) -> Body:
 
 def _sizes(topic: Topic, node: int, wanted: set[int] | None) -> list[Body]:
     return [
-        {"PartitionIndex": p.index, "PartitionSize": p.log.size, "OffsetLag": 0, "IsFutureKey": False}
+        {
+            "PartitionIndex": p.index,
+            "PartitionSize": p.used.size if p.used is not None else 0,
+            "OffsetLag": 0,
+            "IsFutureKey": False,
+        }
         for p in topic.partitions
         if p.leader == node and (wanted is None or p.index in wanted)
     ]

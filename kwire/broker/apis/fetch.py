@@ -13,50 +13,91 @@ from kwire.broker.apis import Api
 from kwire.broker.apis.produce import endpoints
 from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
+from kwire.broker.log import Log
 from kwire.broker.state import State
-from kwire.broker.words import MS, Body, Later, Request, Timer
+from kwire.broker.words import MS, Body, Later, Outcome, Request, Timer, Work, finish
 from kwire.schema.model import Versions
 
-MAX_BYTES = 55 * 1024 * 1024  # fetch.max.bytes of the broker
+MAX_BYTES = 16 * 1024 * 1024  # fetch.max.bytes of the broker; 55 MiB in Kafka
+MANY, AT_ONCE = 500, 100  # partitions that are read in one go, and of more, so many at a step
 READ_COMMITTED = 1
 numbers = count()
 
 
-def handle(request: Request, state: State) -> Body | Later:
+def handle(request: Request, state: State) -> Outcome:
     body = request.body
     if body.get("SessionId", 0) and body.get("SessionEpoch", -1) > 0:
         return {"ErrorCode": Code.FETCH_SESSION_ID_NOT_FOUND, "SessionId": 0, "Responses": []}
-    answer, size, done = _read(request, state)
-    wait = body["MaxWaitMs"]
-    if done or size >= body["MinBytes"] or wait <= 0:
+    work = _first(request, state)
+    return work if _is_large(request) else finish(work)
+
+
+def _is_large(request: Request) -> bool:
+    return sum(len(item["Partitions"]) for item in request.body["Topics"]) > MANY
+
+
+def _first(request: Request, state: State) -> Work[Outcome]:
+    """The first look: the answer, or the wait for one."""
+    answer, size, now = yield from _read(request, state)
+    wait = request.body["MaxWaitMs"]
+    if now or size >= request.body["MinBytes"] or wait <= 0:
         return answer
-    return Waiting(request, state, wait).later
+    waiting = Waiting(request, state, wait)
+    yield from waiting.wait(size)
+    return waiting.later
 
 
 class Waiting:
-    """A fetch that waits until there are MinBytes, something went wrong, or its time is over."""
+    """A fetch that waits until there are MinBytes, something went wrong, or its time is over.
+
+    What is written is only counted, for whoever writes must not wait for those who read; when it may be enough, the
+    answer is read in the connection's own turn.
+    """
 
     def __init__(self, request: Request, state: State, wait: int) -> None:
         self.request, self.state = request, state
         self.later = Later()
         self.number = next(numbers)
-        self.logs = [partition.log for partition in _partitions(request, state)]
-        for log in self.logs:
-            log.waiting[self.number] = self.look
-        self.timer: Timer = state.clock.after(wait * MS, self.end)
+        self.missing = 0
+        self.called = False  # it is about to look for itself
+        self.logs = _logs(request, state)
+        self.ends = state.clock.now() + wait * MS
+        self.timer: Timer = state.clock.after(wait * MS, self.call)
         request.peer.closing.append(self.forget)
 
-    def look(self) -> None:
-        """Something was written."""
-        answer, size, done = _read(self.request, self.state)
-        if done or size >= self.request.body["MinBytes"]:
+    def wait(self, size: int) -> Work[None]:
+        """For more than these bytes."""
+        self.missing, self.called = self.request.body["MinBytes"] - size, False
+        for number, log in enumerate(self.logs, 1):
+            log.waiting[self.number] = self.written
+            if number % AT_ONCE == 0:
+                yield
+
+    def written(self, size: int) -> None:
+        """So many bytes; 0: something else has changed."""
+        self.missing -= size
+        if self.missing <= 0 or not size:
+            self.call()
+
+    def call(self) -> None:
+        if not self.called:
+            self.called = True
+            self.request.peer.soon(self.look)
+
+    def look(self) -> Work[None] | None:
+        work = self.looking()
+        if _is_large(self.request):
+            return work
+        finish(work)
+        return None
+
+    def looking(self) -> Work[None]:
+        answer, size, now = yield from _read(self.request, self.state)
+        if now or size >= self.request.body["MinBytes"] or self.state.clock.now() >= self.ends:
             self.forget()
             self.later.give(answer)
-
-    def end(self) -> None:
-        """The time is over: whatever there is."""
-        self.forget()
-        self.later.give(_read(self.request, self.state)[0])
+        else:  # it was written where this one reads no more, as beyond its limits
+            yield from self.wait(size)
 
     def forget(self) -> None:
         self.timer.cancel()
@@ -64,35 +105,39 @@ class Waiting:
             log.waiting.pop(self.number, None)
 
 
-def _partitions(request: Request, state: State) -> list[Partition]:
-    found = []
+def _logs(request: Request, state: State) -> set[Log]:
+    found = set()
     for item in request.body["Topics"]:
         topic = state.cluster.find(item.get("Topic"), item.get("TopicId"))
         for part in item["Partitions"]:
             if topic is not None and 0 <= part["Partition"] < len(topic.partitions):
-                found.append(topic.partitions[part["Partition"]])
+                found.add(topic.partitions[part["Partition"]].log)
     return found
 
 
-def _read(request: Request, state: State) -> tuple[Body, int, bool]:
+def _read(request: Request, state: State) -> Work[tuple[Body, int, bool]]:
     """The answer as it would be now, the bytes of records in it, and whether an error must not wait."""
     body, version = request.body, request.version
     room = min(body.get("MaxBytes", MAX_BYTES), MAX_BYTES)
-    size, done, leaders = 0, False, set()
+    size, now, leaders = 0, False, set()
+    magic = legacy.magic_for_fetch(version)
+    old = legacy.Converter(magic) if magic < legacy.NEWEST else None
     committed = body.get("IsolationLevel", 0) == READ_COMMITTED
     responses = []
     for item in body["Topics"]:
         topic = state.cluster.find(item.get("Topic"), item.get("TopicId"))
         rows = []
-        for part in item["Partitions"]:
+        for number, part in enumerate(item["Partitions"], 1):
+            if number % AT_ONCE == 0:
+                yield
             index = part["Partition"]
             try:
                 if topic is None and version >= 13:
                     raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
                 partition = state.cluster.partition(topic, index, request.node, part.get("CurrentLeaderEpoch", -1))
-                row, records = _rows(partition, part, version, room, not size, committed)
+                row, records = _rows(partition, part, old, room, not size, committed)
             except Refused as refused:
-                row, records, done = _error(index, refused.code), b"", True
+                row, records, now = _error(index, refused.code), b"", True
                 if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
                     led = topic.partitions[index]
                     row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
@@ -101,14 +146,16 @@ def _read(request: Request, state: State) -> tuple[Body, int, bool]:
             room -= len(records)
             rows.append(row)
         responses.append({"Topic": item.get("Topic"), "TopicId": item.get("TopicId"), "Partitions": rows})
+        if len(responses) % AT_ONCE == 0:
+            yield
     answer: Body = {"SessionId": 0, "Responses": responses}
     if leaders:
         answer["NodeEndpoints"] = endpoints(state, leaders)
-    return answer, size, done
+    return answer, size, now
 
 
 def _rows(
-    partition: Partition, part: Body, version: int, room: int, first: bool, committed: bool
+    partition: Partition, part: Body, old: legacy.Converter | None, room: int, first: bool, committed: bool
 ) -> tuple[Body, bytes]:
     log, offset = partition.log, part["FetchOffset"]
     if not log.start <= offset <= log.end:
@@ -116,9 +163,8 @@ def _rows(
     limit = min(part["PartitionMaxBytes"], max(room, 0))
     batches = log.read(offset, limit, whole_first=first, until=log.stable if committed else None)
     aborted = log.aborted(offset, batches) if committed else None
-    magic = legacy.magic_for_fetch(version)
-    if magic < 2:
-        batches = legacy.from_batches(batches, magic)
+    if old is not None:
+        batches = old.convert(batches)
     records = batches[0] if len(batches) == 1 else b"".join(batches)
     row = {
         "PartitionIndex": part["Partition"],

@@ -3,6 +3,7 @@ would."""
 
 from __future__ import annotations
 
+from collections import Counter
 from uuid import UUID
 
 from kwire.broker.apis import Api
@@ -16,9 +17,9 @@ from kwire.wire.uuids import ZERO
 
 
 def create_topics(request: Request, state: State) -> Body:
-    names = [item["Name"] for item in request.body["Topics"]]
+    names = Counter(item["Name"] for item in request.body["Topics"])
     dry = request.body.get("ValidateOnly", False)
-    return {"Topics": [_created(item, state, dry, names.count(item["Name"]) > 1) for item in request.body["Topics"]]}
+    return {"Topics": [_created(item, state, dry, names[item["Name"]] > 1) for item in request.body["Topics"]]}
 
 
 def _created(item: Body, state: State, dry: bool, twice: bool) -> Body:

@@ -120,6 +120,35 @@ def test_a_fetch_waits_for_enough_bytes(desk: Any) -> None:
     assert len(replies) == 1
 
 
+def test_a_fetch_that_waits_is_not_read_again_for_every_batch(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = desk.send("Fetch", 12, desk.fetch_body("t", wait=10_000, least=10_000))
+    reads: list[int] = []
+    log = desk.state.cluster.topics["t"].partitions[0].log
+    read = type(log).read
+    monkeypatch.setattr(type(log), "read", lambda *given, **how: reads.append(1) or read(*given, **how))
+    for _ in range(100):
+        desk.produce("t", b"a" * 50)
+    assert (len(reads), len(replies)) == (1, 1)
+
+
+def test_a_fetch_of_many_partitions_is_read_in_steps(desk: Any) -> None:
+    desk.produce("t", b"v")
+    part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 10}
+    body = {**desk.fetch_body("t"), "Topics": [{"Topic": "t", "Partitions": [part] * 1_000}]}
+    answer = desk.ask("Fetch", 12, body)
+    assert len(answer["Responses"][0]["Partitions"]) == 1_000
+    assert desk.steps >= 10
+
+
+def test_a_fetch_of_many_partitions_waits(desk: Any) -> None:
+    part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 10_000}
+    body = {**desk.fetch_body("t", wait=1_000), "Topics": [{"Topic": "t", "Partitions": [part] * 1_000}]}
+    replies = desk.send("Fetch", 12, body)
+    assert replies == []
+    desk.produce("t", b"v")
+    assert len(desk.body("Fetch", 12, replies[0])["Responses"][0]["Partitions"]) == 1_000
+
+
 def test_a_fetch_ends_with_its_time(desk: Any) -> None:
     replies = desk.send("Fetch", 12, desk.fetch_body("t", wait=1000))
     desk.clock.run(999)
@@ -169,3 +198,15 @@ def test_topics_by_id(desk: Any) -> None:
     body = {"MaxWaitMs": 0, "MinBytes": 1, "Topics": [{"TopicId": UUID(int=5), "Partitions": [part]}]}
     answer = desk.ask("Fetch", 13, body)
     assert answer["Responses"][0]["Partitions"][0]["ErrorCode"] == 100
+
+
+def test_a_fetch_of_what_is_committed_ends_with_the_marker(desk: Any) -> None:
+    log = desk.state.cluster.topics["t"].partitions[0].log
+    body = {**desk.fetch_body("t", wait=10_000, least=150), "IsolationLevel": 1}
+    replies = desk.send("Fetch", 12, body)
+    log.append(
+        build([(None, b"v" * 200)], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True), 0, 0
+    )
+    assert replies == []
+    log.mark(5, 0, True, 0, 0, 0, 0)
+    assert len(replies) == 1

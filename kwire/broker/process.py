@@ -1,0 +1,35 @@
+"""A process that is a broker and nothing else: how its memory is looked after.
+
+glibc takes large pieces from a heap that it cannot give back while anything small lies behind them; here they are
+mapped one by one, and gone when they are freed. Python's collector goes over all objects again and again, seconds in a
+broker with many topics; here it looks at what is new alone, and at all of it once a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import gc
+
+MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+PIECE = 2 << 20  # bytes from which on a piece is mapped
+OFTEN, SELDOM = 1.0, 300.0  # seconds
+
+
+def settle(loop: asyncio.AbstractEventLoop) -> None:
+    """From now on, as long as the loop runs."""
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, PIECE)
+
+    def often() -> None:
+        gc.freeze()
+        loop.call_later(OFTEN, often)
+
+    def seldom() -> None:
+        gc.unfreeze()
+        gc.collect()
+        loop.call_later(SELDOM, seldom)
+
+    often()
+    loop.call_later(SELDOM, seldom)

@@ -1,0 +1,230 @@
+"""Requests about many things, answered a slice at a time, so that nobody else waits for the whole.
+
+Most requests name things one beside the other, and each of them is answered for itself: such a request is cut into
+requests for a few of them, the handler sees nothing else, and the answer is put together from the answers, as bytes.
+In between others have their turn (turns.py). A slice takes a few milliseconds, whatever its elements cost; an answer
+that grows beyond the limit ends the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import cache
+from struct import pack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.broker.shape import fitted
+from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Request
+from kwire.codec.library import builtin_library
+from kwire.codec.plan import Plan, Slot, StructPlan
+from kwire.codec.values import Codec
+from kwire.wire.uuids import ZERO
+from kwire.wire.varint import write_uvarint
+
+if TYPE_CHECKING:
+    from kwire.broker.state import State
+
+MANY = 500  # things that a request may name and still be answered in one go
+FIRST, MOST = 16, 4_096  # things in the first slice, and in the largest
+GOAL = 4 * MS  # ns that a slice should take
+Handle = Callable[[Request], Outcome]
+
+
+class Cut(NamedTuple):
+    """Where a request can be cut. asked: its array; answered: the answer's. inner: an array within the elements that
+    can be cut too. everything: what null stands for."""
+
+    asked: str
+    answered: str
+    inner: str = ""
+    everything: Callable[[State], list[Body]] | None = None
+
+
+def _all_topics(state: State) -> list[Body]:
+    return [{"Name": name, "TopicId": ZERO} for name in sorted(state.cluster.topics)]
+
+
+def _all_partitions(state: State) -> list[Body]:
+    topics = state.cluster.topics.values()
+    return [{"Topic": topic.name, "Partitions": [p.index for p in topic.partitions]} for topic in topics]
+
+
+CUTS: dict[str, tuple[Cut, ...]] = {  # the first whose array the version has
+    "Produce": (Cut("TopicData", "Responses", "PartitionData"),),
+    "ListOffsets": (Cut("Topics", "Topics", "Partitions"),),
+    "Metadata": (Cut("Topics", "Topics", everything=_all_topics),),
+    "OffsetCommit": (Cut("Topics", "Topics", "Partitions"),),
+    "OffsetFetch": (Cut("Groups", "Groups"), Cut("Topics", "Topics", "PartitionIndexes")),
+    "FindCoordinator": (Cut("CoordinatorKeys", "Coordinators"),),
+    "LeaveGroup": (Cut("Members", "Members"),),
+    "DescribeGroups": (Cut("Groups", "Groups"),),
+    "CreateTopics": (Cut("Topics", "Topics"),),
+    "DeleteTopics": (Cut("Topics", "Responses"), Cut("TopicNames", "Responses")),
+    "DeleteRecords": (Cut("Topics", "Topics", "Partitions"),),
+    "OffsetForLeaderEpoch": (Cut("Topics", "Topics", "Partitions"),),
+    "DescribeConfigs": (Cut("Resources", "Results", "ConfigurationKeys"),),
+    "AlterConfigs": (Cut("Resources", "Responses"),),
+    "CreatePartitions": (Cut("Topics", "Results"),),
+    "DeleteGroups": (Cut("GroupsNames", "Results"),),
+    "ElectLeaders": (Cut("TopicPartitions", "ReplicaElectionResults", "Partitions", _all_partitions),),
+    "IncrementalAlterConfigs": (Cut("Resources", "Responses"),),
+    "OffsetDelete": (Cut("Topics", "Topics", "Partitions"),),
+    "DescribeProducers": (Cut("Topics", "Topics", "PartitionIndexes"),),
+    "ConsumerGroupDescribe": (Cut("GroupIds", "Groups"),),
+    "WriteTxnMarkers": (Cut("Markers", "Markers"),),
+    "TxnOffsetCommit": (Cut("Topics", "Topics", "Partitions"),),
+    "DescribeTransactions": (Cut("TransactionalIds", "TransactionStates"),),
+}
+
+
+def weight(item: Any) -> int:
+    """How many things an element names."""
+    if type(item) is not dict:
+        return 1
+    return 1 + sum(len(value) + _inner(value) for value in item.values() if type(value) is list)
+
+
+def _inner(items: list[Any]) -> int:
+    return sum(weight(item) - 1 for item in items) if items and type(items[0]) is dict else 0
+
+
+class Slices:
+    """One request in slices. items: what is asked about."""
+
+    def __init__(self, request: Request, cut: Cut, items: list[Any]) -> None:
+        self.request, self.cut, self.items = request, cut, items
+        self.size = FIRST
+
+    def requests(self) -> Iterator[tuple[Request, bool]]:
+        """Each slice as a request; true: it goes on with the last element of the slice before."""
+        part: list[Any] = []
+        room = self.size
+        for item in self.items:
+            inner = item.get(self.cut.inner) if self.cut.inner else None
+            if inner and len(inner) > self.size:
+                if part:
+                    yield self._of(part), False
+                    part = []
+                at = 0
+                while at < len(inner):
+                    size = self.size
+                    yield self._of([{**item, self.cut.inner: inner[at : at + size]}]), at > 0
+                    at += size
+                room = self.size
+                continue
+            part.append(item)
+            room -= weight(item)
+            if room <= 0:
+                yield self._of(part), False
+                part, room = [], self.size
+        if part:
+            yield self._of(part), False
+
+    def _of(self, part: list[Any]) -> Request:
+        return self.request._replace(body={**self.request.body, self.cut.asked: part})
+
+    def answer(self, handle: Handle, now: Callable[[], int], most: int, throttle_ms: int = 0) -> Iterator[bytes | None]:
+        """Yields None after each slice, and the answer's body at the end; nothing then when the request has no answer.
+        Raises Hangup for an answer of more than most bytes."""
+        out = Pieces(self.request, self.cut.answered, most)
+        for request, goes_on in self.requests():
+            begun = now()
+            body = _now(handle(request))
+            if body is not None:
+                out.take({**body, "ThrottleTimeMs": throttle_ms} if throttle_ms else body, goes_on)
+            took = now() - begun
+            if took > GOAL:
+                self.size = max(self.size * GOAL // took, 1)
+            elif took < GOAL // 2:
+                self.size = min(self.size * 2, MOST)
+            yield None
+        if out.first is not None:
+            yield out.whole()
+
+
+def of(request: Request, state: State) -> Slices | None:
+    """The request's slices, when it is about so much that it must be cut."""
+    body = request.body
+    cut = next((cut for cut in CUTS.get(request.api, ()) if cut.asked in body), None)
+    if cut is None:
+        return None
+    items = body[cut.asked]
+    if cut.everything is not None and (items is None or (request.version == 0 and not items)):
+        if state.cluster.size <= MANY:
+            return None
+        items = cut.everything(state)
+        if request.api == "Metadata":
+            request = request._replace(body={**body, "AllowAutoTopicCreation": False})
+    elif not items or (len(items) <= MANY and sum(map(weight, items)) <= MANY):
+        return None
+    return Slices(request, cut, items)
+
+
+def _now(outcome: Outcome) -> Body | None:
+    """What is answered element for element is answered at once."""
+    if isinstance(outcome, Generator):
+        raise Hangup("an answer in parts that takes long for one of them")
+    if not isinstance(outcome, Later):
+        return outcome
+    found: list[Body | None] = []
+    outcome.then(found.append)
+    if not found:
+        raise Hangup("an answer in parts that did not come at once")
+    return found[0]
+
+
+class Pieces:
+    """An answer's bytes as they grow: what stands before the array, the elements, what stands behind it."""
+
+    def __init__(self, request: Request, answered: str, most: int) -> None:
+        self.title, self.most = request.api, most
+        self.array, self._head, self._element, self._tail = _codecs(request.api, request.version, answered)
+        self.first: Body | None = None
+        self._elements: list[bytes] = []
+        self._open: Body | None = None
+        self._size = 0
+
+    def take(self, body: Body, goes_on: bool) -> None:
+        """A slice's answer."""
+        self.first = self.first or body
+        rows = body[self.array.name]
+        if goes_on and self._open is not None and rows:
+            for name, value in rows[0].items():
+                if type(value) is list:
+                    self._open[name].extend(value)
+            rows = rows[1:]
+        for row in rows:
+            self._close()
+            self._open = row
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        data = self._element.encode(fitted(self._element.plan.root, self._open))
+        self._open = None
+        self._size += len(data)
+        if self._size > self.most:
+            raise Hangup(f"the answer to {self.title} is larger than {self.most:,} bytes")
+        self._elements.append(data)
+
+    def whole(self) -> bytes:
+        self._close()
+        first, number = self.first or {}, len(self._elements)
+        length = write_uvarint(number + 1) if self.array.compact else pack(">i", number)
+        head = self._head.encode(fitted(self._head.plan.root, first))
+        tail = self._tail.encode(fitted(self._tail.plan.root, first))
+        return b"".join((head, length, *self._elements, tail))
+
+
+@cache
+def _codecs(api: str, version: int, answered: str) -> tuple[Slot, Codec, Codec, Codec]:
+    """The answer's array, and codecs of what stands before it, of an element, and of what stands behind it."""
+    plan = builtin_library().plan(f"{api}Response", version)
+    root = plan.root
+    at = next(n for n, slot in enumerate(root.slots) if slot.name == answered)
+    array = root.slots[at]
+    assert array.struct is not None
+    before = StructPlan(root.name, root.slots[:at], {}, False, 0)
+    behind = StructPlan(root.name, root.slots[at + 1 :], root.tagged, root.flexible, 0)
+    head, element, tail = (Codec(Plan(plan.message, plan.version, part)) for part in (before, array.struct, behind))
+    return array, head, element, tail
