@@ -21,6 +21,7 @@ LINGER = 3_000_000_000  # ns that a closed connection is kept for segments that 
 HELD_IN_ALL = 256 << 20  # bytes that may wait behind holes in all connections together
 MOST_OPEN = 50_000  # connections
 MOST_ENDPOINTS = 100_000  # whose epochs are remembered
+COST, LEAST_COST = 4, 1 << 20  # how much more memory than bytes what waits may take; bytes that it may always take
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
 
@@ -56,7 +57,7 @@ class Connection:
     @property
     def closed(self) -> bool:
         """Whether both sides have said that they are done, and all that they sent is there."""
-        return self.reset or (self.fins == 3 and all(stream.ended for stream in self.streams))
+        return self.reset or (self.fins == 3 and all(stream.ended or stream.next is None for stream in self.streams))
 
     def open(self, side: int, seq: int, flags: int, number: int) -> None:
         """A SYN of this side, or its answer to one, in the packet of that number."""
@@ -259,19 +260,22 @@ class Connections:
         return self._through_tls(self._patience())
 
     def _patience(self) -> Iterator[Connection]:
-        together = sum(stream.held_bytes for connection in self._waiting.values() for stream in connection.streams)
+        holding = [stream for connection in self._waiting.values() for stream in connection.streams if stream.held]
+        together, cost = sum(stream.held_bytes for stream in holding), sum(stream.held_cost for stream in holding)
         for connection in list(self._waiting.values()):
             gave_up = False
             for stream in connection.streams:
                 oldest = list(accumulate((run.times[0] for _, run in stream.held), min))  # up to each
                 while stream.held and (
                     stream.held_bytes > self._held
+                    or stream.held_cost > cost_of(self._held)
                     or together > self._in_all
-                    or self.now - oldest[len(stream.held) - 1] > PATIENCE
+                    or cost > cost_of(self._in_all)
+                    or (self.now - oldest[len(stream.held) - 1] > PATIENCE and not stream.lone)
                 ):
-                    together -= stream.held_bytes
+                    together, cost = together - stream.held_bytes, cost - stream.held_cost
                     stream.give_up()
-                    together += stream.held_bytes
+                    together, cost = together + stream.held_bytes, cost + stream.held_cost
                     gave_up = True
             if gave_up:
                 yield connection
@@ -312,6 +316,12 @@ def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run], a
     return not answer and other.syn is None and connection.segments > 0
 
 
+def cost_of(held: int) -> int:
+    """Bytes of memory that so many bytes behind holes may take: segments are small, or cut to nothing, where they take
+    more."""
+    return max(COST * held, LEAST_COST)
+
+
 def _note(connection: Connection, first: int, last: int, segments: int) -> None:
     if not connection.segments:
         connection.first_time = connection.last_time = first
@@ -321,10 +331,13 @@ def _note(connection: Connection, first: int, last: int, segments: int) -> None:
 
 
 def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
-    flags = int(block.flags[at])
+    flags, stream = int(block.flags[at]), connection.streams[side]
+    end = (int(block.seqs[at] + block.lengths[at]) + (flags & SYN > 0)) % WRAP
+    if not stream.near(end):
+        return
     if flags & FIN:
         connection.fins |= 1 << side
-        connection.streams[side].close((int(block.seqs[at] + block.lengths[at]) + (flags & SYN > 0)) % WRAP)
+        stream.close(end)
     if flags & RST:
         connection.reset = True
 

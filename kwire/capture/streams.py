@@ -3,6 +3,10 @@
 Segments may come in any order, twice, overlapping, cut by the snaplen, or not at all. What comes too early is held
 until the hole before it is filled; when the hole stays, it is given up and said. Sequence numbers wrap, so positions
 count from the stream's first byte (RFC 9293 section 3.4).
+
+A single packet with a number far from the others is a stray, of an older connection or made by nobody knows whom: it
+must not move the stream to where nothing else comes. A jump ahead is believed when more packets follow there and none
+comes here any more; a jump further back than anything is sent again is one ahead by more than half of all numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +18,9 @@ HELD = 4 << 20  # bytes that may wait behind a hole, by default
 PACKET_COST, RUN_COST = 200, 400  # bytes of memory that a packet takes beside its own while it waits, and a run of them
 PATIENCE = 2_000_000_000  # ns that they may wait
 WRAP, HALF = 1 << 32, 1 << 31
+AHEAD = 1 << 20  # bytes; a hole that is larger is believed only with more than one packet behind it
+FAR_KEPT = 16  # runs from far back that are looked at together
+BACK = 1 << 26  # bytes; nothing is sent again from further back
 
 
 class Piece(NamedTuple):
@@ -46,7 +53,10 @@ class Run(NamedTuple):
 class Stream:
     """take and extend add what packets brought; pieces is what came of it and was not yet fetched."""
 
-    __slots__ = ("end", "first", "held", "held_bytes", "missing", "next", "pieces", "position", "repeated", "syn")
+    __slots__ = (
+        "back", "end", "first", "held", "held_bytes", "held_cost", "latest", "missing", "next", "pieces", "position",
+        "repeated", "stray", "syn",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.next: int | None = None  # the sequence number of the byte at position
@@ -56,6 +66,10 @@ class Stream:
         self.end: int | None = None  # the position at which a FIN ends the stream
         self.held: list[tuple[int, Run]] = []  # with their positions, the next one last: it is taken off cheaply
         self.held_bytes = 0
+        self.held_cost = 0  # bytes of memory that they take, about
+        self.back: list[Run] = []  # what lies too far back to be sent again
+        self.latest = (0, 0)  # number and time of the last packet that brought something new
+        self.stray = 0  # bytes of packets that were far from all others
         self.pieces: list[Piece] = []
         self.missing = 0  # bytes given up, in all
         self.repeated = 0  # bytes that came again
@@ -67,9 +81,13 @@ class Stream:
             self.next = self.first = (seq + 1) % WRAP
 
     def close(self, seq: int) -> None:
-        """A FIN that stands at this sequence number."""
-        if self.next is not None:
+        """A FIN that stands at this sequence number; not when it is far from all that was sent."""
+        if self.next is not None and self.near(seq):
             self.end = self.position + self._ahead(seq)
+
+    def near(self, seq: int) -> bool:
+        """Whether a FIN or RST at this sequence number may be meant for the stream."""
+        return self.next is None or abs(self._ahead(seq)) <= BACK
 
     @property
     def ended(self) -> bool:
@@ -79,6 +97,8 @@ class Stream:
     def extend(self, data: bytes, starts: list[int], times: list[int], numbers: list[int]) -> None:
         """Adds bytes that follow what there is. starts: positions, as Piece says."""
         self.pieces.append(Piece(self.position, data, starts, times, numbers))
+        self.latest = numbers[-1], times[-1]
+        self.back.clear()
         self.position += len(data)
         assert self.next is not None
         self.next = (self.next + len(data)) % WRAP
@@ -88,31 +108,77 @@ class Stream:
         if not runs:
             return
         if self.next is None:
-            origin = runs[0].seq
-            self.next = self.first = (origin + min(signed(run.seq - origin) for run in runs)) % WRAP
+            self.next = self.first = _first(runs)
+        far = [run for run in runs if self._ahead(run.seq) < -BACK]
+        self._hold([run for run in runs if self._ahead(run.seq) >= -BACK] if far else runs)
+        self._go_on()
+        if far:
+            self._far_back(far)
+
+    def _hold(self, runs: list[Run]) -> None:
         self.held += [(self.position + self._ahead(run.seq), run) for run in runs]
         self.held_bytes += sum(len(run.data) for run in runs)
+        self.held_cost += sum(_cost(run) for run in runs)
         self.held.sort(key=_place, reverse=True)
+
+    def _far_back(self, runs: list[Run]) -> None:
+        """Runs from too far back: once several packets are there, and nothing came where the stream stood since the
+        first of them, the capture lacks more than half of all numbers."""
+        number, time = self.latest
+        self.back = [run for run in (*self.back, *runs) if run.numbers[0] > number and run.times[0] > time][-FAR_KEPT:]
+        self.stray += sum(len(run.data) for run in runs)
+        first = _first(self.back) if self.back else None
+        if first is None or sum(len(run.numbers) for run in self.back) < 2:
+            return
+        if any(abs(signed(run.seq - first)) > AHEAD for run in self.back) or len({run.seq for run in self.back}) < 2:
+            return
+        ahead, self.back, runs = (first - self.next) % WRAP if self.next is not None else 0, [], self.back
+        self._leap(self.position + ahead, ahead, runs[0])
+        self._hold(runs)
         self._go_on()
 
+    @property
+    def lone(self) -> bool:
+        """Whether nothing is held but a packet far ahead, perhaps twice: nobody knows yet if more follows."""
+        return (
+            bool(self.held)
+            and self.held[-1][0] - self.position > AHEAD
+            and self.held[0][0] == self.held[-1][0]
+            and all(len(run.numbers) == 1 for _, run in self.held)
+        )
+
     def give_up(self) -> int:
-        """Leaves the first hole as it is and goes on behind it. How many bytes it took."""
+        """Leaves the first hole as it is and goes on behind it. How many bytes it took; 0 where what lies behind it was
+        a stray, which is left out."""
         if not self.held:
             return 0
         at, run = self.held[-1]
         lost = at - self.position
+        if lost > AHEAD and (run.numbers[-1] < self.latest[0] or (lost > BACK and self.lone)):
+            self._release()
+            self.stray += len(run.data)
+            return 0
+        self._leap(at, lost, run)
+        self._go_on()
+        return lost
+
+    def _leap(self, at: int, lost: int, run: Run) -> None:
+        """Goes to a position, with so many bytes missing before it; run lies there."""
         self.missing += lost
         self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost))
         self._move(at)
-        self._go_on()
-        return lost
 
     def _go_on(self) -> None:
         """Delivers what follows the position; what lies behind a hole stays held."""
         while self.held and self.held[-1][0] <= self.position:
-            at, run = self.held.pop()
-            self.held_bytes -= len(run.data)
-            self._deliver(at, run)
+            self._deliver(*self._release())
+
+    def _release(self) -> tuple[int, Run]:
+        """Takes the first run from what is held."""
+        at, run = self.held.pop()
+        self.held_bytes -= len(run.data)
+        self.held_cost -= _cost(run)
+        return at, run
 
     def _deliver(self, at: int, run: Run) -> None:
         """Adds what is new of a run that begins at or before the position."""
@@ -120,6 +186,8 @@ class Stream:
         self.repeated += min(known, run.length)
         if known >= run.length:
             return
+        self.latest = max(self.latest, (run.numbers[-1], run.times[-1]))
+        self.back.clear()
         _, data, length, offsets, times, numbers = run
         if known:
             packet = bisect_right(offsets, known) - 1
@@ -152,6 +220,19 @@ class Stream:
 def signed(difference: int) -> int:
     """The difference of two sequence numbers, from -2**31 to 2**31 - 1."""
     return (difference + HALF) % WRAP - HALF
+
+
+def _cost(run: Run) -> int:
+    return len(run.data) + RUN_COST + PACKET_COST * len(run.numbers)
+
+
+def _first(runs: list[Run]) -> int:
+    """The lowest sequence number, but of a single packet far before all others."""
+    origin = runs[0].seq
+    places = sorted((signed(run.seq - origin), len(run.numbers)) for run in runs)
+    others = sum(count for _, count in places[1:])
+    lone = others > 1 and places[0][1] == 1 and places[1][0] - places[0][0] > AHEAD
+    return (origin + places[lone][0]) % WRAP
 
 
 def _place(placed: tuple[int, Run]) -> tuple[int, int]:

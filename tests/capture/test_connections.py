@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kwire.capture import connections as module
 from kwire.capture import tcp
-from kwire.capture.connections import IDLE, LATE_SYN, LINGER, Connection, Connections
+from kwire.capture.connections import IDLE, LATE_SYN, LINGER, Connection, Connections, cost_of
 from kwire.capture.streams import PATIENCE, WRAP, Run, Stream
 
 TEXT = bytes(range(256)) * 4
@@ -379,3 +379,29 @@ def test_blocks_and_single_segments_agree(make: Any, data: st.DataObject) -> Non
     assert make.gaps(fast) == make.gaps(slow)
     assert make.in_order(fast)
     assert make.in_order(slow)
+
+
+@pytest.mark.parametrize("far", [1 << 21, 1 << 27, 1 << 30, -(1 << 27), -(1 << 30)])
+@pytest.mark.parametrize("flags", ["A", "FA", "RA"])
+@pytest.mark.parametrize("opening", [OPENING, []])
+def test_a_stray_packet_does_not_move_a_connection(make: Any, far: int, flags: str, opening: list[Sent]) -> None:
+    connections = Connections()
+    sent = [(1, 500 + 10 * at, TEXT[10 * at : 10 * at + 10], "A") for at in range(8)]
+    feed(make, connections, [*opening, *sent[:2]])
+    stray: Sent = (1, (500 + far) % WRAP, b"stray", flags if abs(far) > 1 << 26 else "A")
+    seen = []
+    for turn, one in enumerate([stray, *sent[2:]], 1):
+        seen += feed(make, connections, [one], turn * 3 * make.second, 10 + turn)
+    list(connections.finish())
+    (found,) = {id(one): one for one in seen}.values()
+    assert make.data(found.streams[1 if found.ends == make.ends else 0]) == TEXT[:80]
+    assert (found.epoch, found.reset, found.fins) == (1, False, 0)
+
+
+def test_segments_cut_to_nothing_wait_within_the_bound(make: Any) -> None:
+    connections = Connections(held=1000)
+    feed(make, connections, OPENING)
+    packets = [make.segment(0, 200 + at, b"x") for at in range(5000)]
+    (found,) = make.feed(connections, packets, snaplen=40)
+    assert found.streams[0].held_cost <= cost_of(1000) < 5000 * 600
+    assert found.streams[0].missing > 0

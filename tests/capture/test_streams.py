@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.capture.streams import WRAP, Piece, Run, Stream, signed
+from kwire.capture.streams import AHEAD, BACK, PACKET_COST, RUN_COST, WRAP, Piece, Run, Stream, signed
 
 TEXT = bytes(range(256)) * 2
 FIRST = 1000
@@ -202,3 +202,79 @@ def test_very_many_holes_are_given_up(make: Any) -> None:
         lost += stream.give_up()
     assert (lost, stream.missing, stream.held_bytes, stream.position) == (100_000, 100_000, 0, 200_000)
     assert make.data(stream) == b"x" * 100_000
+
+
+FAR = [AHEAD + 1000, BACK + 1000, (1 << 31) - 5000]
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_stray_packet_costs_nothing(make: Any, far: int, sign: int) -> None:
+    stream = opened()
+    stream.take([run(0, 10, 1)])
+    stream.take([Run((FIRST + sign * far) % WRAP, b"stray", 5, [0], [20], [2])])
+    if sign > 0:
+        assert stream.lone
+    stream.take([run(10, 20, 3)])
+    while stream.held:
+        assert stream.give_up() == 0
+    stream.take([run(20, 30, 4)])
+    assert (make.data(stream), make.gaps(stream), stream.held_bytes, stream.held_cost) == (TEXT[:30], [], 0, 0)
+    assert stream.stray + stream.repeated == 5
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_stray_packet_in_front_costs_nothing(make: Any, far: int, sign: int) -> None:
+    stream = Stream()
+    stray = Run((FIRST + sign * far) % WRAP, b"stray", 5, [0], [10], [1])
+    stream.take([stray, run(0, 10, 2), run(10, 20, 3)])
+    while stream.held:
+        stream.give_up()
+    stream.take([run(20, 30, 4)])
+    assert (make.data(stream), make.gaps(stream)) == (TEXT[:30], [])
+
+
+@pytest.mark.parametrize("lost", [AHEAD + 1, BACK + 1, (1 << 31) + 5, WRAP - BACK - 1000])
+def test_a_jump_that_goes_on_is_believed(make: Any, lost: int) -> None:
+    stream = opened()
+    stream.take([run(0, 10, 1)])
+    stream.take([Run((FIRST + 10 + lost) % WRAP, b"far", 3, [0], [20], [2])])
+    stream.take([Run((FIRST + 13 + lost) % WRAP, b"away", 4, [0], [30], [3])])
+    if stream.held:
+        assert (stream.lone, stream.give_up()) == (False, lost)
+    assert (make.data(stream), [gap.missing for gap in make.gaps(stream)]) == (TEXT[:10] + b"faraway", [lost])
+    stream.take([Run((FIRST + 17 + lost) % WRAP, b"!", 1, [0], [40], [4])])
+    assert make.data(stream).endswith(b"away!")
+
+
+def test_what_was_captured_twice_does_not_come_again(make: Any) -> None:
+    stream = opened()
+    data = bytes(1 << 20)
+    whole = [Run((FIRST + (at << 20)) % WRAP, data, 1 << 20, [0], [at], [at]) for at in range(80)]
+    stream.take(whole)
+    again = [one._replace(numbers=[one.numbers[0] + 80]) for one in whole]
+    for one in again:
+        stream.take([one])
+    assert (stream.position, make.gaps(stream), stream.back) == (80 << 20, [], [])
+
+
+@pytest.mark.parametrize("far", [BACK + 1000, (1 << 31) - 5000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_stray_fin_ends_nothing(far: int, sign: int) -> None:
+    stream = opened()
+    stream.take([run(0, 10)])
+    assert not stream.near((FIRST + sign * far) % WRAP)
+    stream.close((FIRST + sign * far) % WRAP)
+    assert stream.end is None
+    stream.close(FIRST + 10)
+    assert stream.ended
+
+
+@pytest.mark.parametrize("kept", [None, 0])
+def test_what_is_held_is_counted_with_what_its_packets_cost(kept: int | None) -> None:
+    stream = opened()
+    stream.take([run(at, at + 1, at, kept=kept) for at in range(1, 101)])
+    assert stream.held_cost == 100 * (RUN_COST + PACKET_COST) + stream.held_bytes
+    stream.give_up()
+    assert (stream.held_cost, stream.held_bytes) == (0, 0)
