@@ -35,6 +35,7 @@ OPTIONS = [
     for parameter in command.params
     if isinstance(parameter, click.Option)
     for option in (*parameter.opts, *parameter.secondary_opts)
+    if option != "--color"  # every command has it
 ]
 
 
@@ -59,6 +60,11 @@ def test_every_choice_of_decode_stands_in_the_readme(parameter: str) -> None:
     (option,) = [known for known in decode.params if f"--{parameter}" in known.opts]
     assert isinstance(option.type, click.Choice)
     assert [choice for choice in option.type.choices if not re.search(rf"\b{choice}\b", _section("kwire decode"))] == []
+
+
+def test_the_option_of_every_command_stands_in_the_readme() -> None:
+    assert all(any("--color" in parameter.opts for parameter in command.params) for _, command in EVERY)
+    assert "All commands take `--color auto|always|never`" in README
 
 
 def test_every_option_of_the_readme_exists() -> None:

@@ -102,6 +102,8 @@ def exchange_options(command: Command) -> Command:
         click.option("--topic", "topics", multiple=True, metavar="NAME", help="Only about this topic (* and ?)."),
         click.option("--group", "groups", multiple=True, metavar="NAME", help="Only about this group (* and ?)."),
         click.option("--errors", is_flag=True, help="Only what went wrong: an error, no answer, a damaged frame."),
+        click.option("--error", "error_names", multiple=True, metavar="NAME",
+                     help="Only answers with this error: a name (* and ?) or a number."),
         click.option("--slower", type=Duration(), metavar="TIME", help="Only answers that took so long: 100ms."),
         click.option("--from", "start", type=Moment(), metavar="TIME",
                      help="Only what began at or after 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
@@ -125,6 +127,7 @@ class Wanted(NamedTuple):
     topics: tuple[str, ...]
     groups: tuple[str, ...]
     errors: bool
+    error_names: tuple[str, ...]
     slower: int | None
     start: Instant | None
     end: Instant | None
@@ -139,7 +142,7 @@ class Wanted(NamedTuple):
         end = self.end.of(first, last) + self.end.digit - 1 if self.end else None  # all that is shown as this time
         return Selection.of(
             api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
-            group=self.groups, errors=self.errors, slower=self.slower, start=start, end=end,
+            group=self.groups, errors=self.errors, error=self.error_names, slower=self.slower, start=start, end=end,
             id=self.ids, connection=self.connections,
         )  # fmt: skip
 

@@ -37,7 +37,9 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
 @click.option("-v", "--version", type=Version(), help="The API version, with --as.")
 @click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The input's form; detected otherwise.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
-@click.option("--field", "paths", multiple=True, metavar="PATH", help="Print this field alone: Topics[0].Name")
+@click.option(
+    "--field", "paths", multiple=True, metavar="PATH", help="These fields alone: Topics[0].Name, Topics[*].Name"
+)
 @click.option(
     "-x", "--diagrams", is_flag=True, help="Of a broker's file the diagram of its bytes, not a line for each record."
 )

@@ -67,13 +67,14 @@ class Filter:
     the options matched nothing."""
 
     def __init__(self, selection: Selection, wanted: Wanted) -> None:
-        from kwire.session.select import fits, keys_of
+        from kwire.session.select import codes_of, fits, keys_of
 
         def is_api(name: str, pattern: str) -> bool:
             return name in self._apis and self._apis[name] in keys_of(pattern)
 
         self.selection = selection
         self._apis: dict[str, int] = {}
+        self._codes: dict[str, int] = {}  # by what is shown of them
         self._start, self._end = wanted.start, wanted.end
         self._seen = self.held = 0
         self._first = self._last = self._slowest = 0
@@ -85,12 +86,23 @@ class Filter:
             Kind(Asked("broker", wanted.brokers, is_at), lambda exchange: [exchange.conversation.ends[1]]),
             Kind(Asked("topic", wanted.topics, fits), lambda exchange: exchange.about.topics),
             Kind(Asked("group", wanted.groups, fits), lambda exchange: exchange.about.groups),
+            Kind(Asked("error", wanted.error_names, lambda name, pattern: self._codes.get(name) in codes_of(pattern)),
+                 self._errors_of),
             Kind(Asked("correlation id", map(str, wanted.ids), str.__eq__),
                  lambda exchange: [str(exchange.first.correlation_id)]),
             Kind(Asked("connection", wanted.connections, lambda name, part: part in name),
                  lambda exchange: [exchange.conversation.name]),
         ]  # fmt: skip
         self._kinds = [kind for kind in kinds if kind.asked.unmet]
+
+    def _errors_of(self, exchange: Exchange) -> list[str]:
+        from kwire.session.record import error_name
+
+        found = {
+            error_name(code) or str(code): code for code in (exchange.response.errors if exchange.response else ())
+        }
+        self._codes |= found
+        return list(found)
 
     def _api_of(self, exchange: Exchange) -> list[str]:
         api = exchange.first.api
@@ -157,8 +169,8 @@ class Filter:
         return lambda time: f"{(time - start) // 1000 / 1e6:.6f}"
 
 
-OPTIONS = ("--api", "--client-id", "--client", "--broker", "--topic", "--group", "--errors", "--slower", "--from",
-           "--to", "--id", "--connection")  # fmt: skip
+OPTIONS = ("--api", "--client-id", "--client", "--broker", "--topic", "--group", "--errors", "--error", "--slower",
+           "--from", "--to", "--id", "--connection")  # fmt: skip
 
 
 class Kind(NamedTuple):

@@ -51,6 +51,7 @@ class Commands(click.Group):
         module = importlib.import_module(f"kwire.cli.{COMMANDS[cmd_name][0]}")
         command = module.command
         assert isinstance(command, click.Command)
+        _with_color(command)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -74,6 +75,30 @@ class Commands(click.Group):
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"no command {args[0]}{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _with_color(command: click.Command) -> None:
+    """Gives a command, and those below it, the option --color."""
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _with_color(inner)
+    elif not any(param.name == "color" for param in command.params):
+        command.params.append(
+            click.Option(
+                ["--color"],
+                type=click.Choice(["auto", "always", "never"]),
+                default="auto",
+                expose_value=False,
+                callback=_set_color,
+                help="auto is a terminal, unless NO_COLOR or FORCE_COLOR is set.",
+            )
+        )
+
+
+def _set_color(_: click.Context, __: click.Parameter, value: str) -> None:
+    from kwire.cli.output import Color
+
+    Color.mode = value
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

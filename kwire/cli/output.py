@@ -26,16 +26,31 @@ def width(pipe: int = PIPE_WIDTH) -> int:
     return pipe
 
 
+class Color:
+    """When there is color: auto, always or never, as --color says."""
+
+    mode = "auto"
+
+
+def colored() -> bool:
+    """Whether stdout gets color: as --color says, else NO_COLOR, else FORCE_COLOR, else when it is a terminal."""
+    if Color.mode != "auto":
+        return Color.mode == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return os.environ.get("FORCE_COLOR", "0") not in ("", "0") or sys.stdout.isatty()
+
+
 def show(lines: Iterable[Line]) -> None:
-    """Writes lines to stdout; color only on a terminal, and NO_COLOR is obeyed."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    """Writes lines to stdout, with color where that is wanted."""
+    if not colored():
         write = sys.stdout.write
         for line in lines:
             write(plain(line) + "\n")
         return
     from rich.text import Text
 
-    console = _console()
+    console = _console(Color.mode == "always" or not sys.stdout.isatty())
     for line in lines:
         console.print(Text.assemble(*((text, STYLES.get(style, style)) for text, style in line)))
 
@@ -52,10 +67,13 @@ def text_of(lines: Iterable[Line]) -> Text:
 
 
 @cache
-def _console() -> Console:
+def _console(forced: bool) -> Console:
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    return Console(
+        markup=False, emoji=False, highlight=False, soft_wrap=True, force_terminal=forced or None, no_color=False,
+        color_system="standard" if forced else "auto",
+    )  # fmt: skip
 
 
 def export(lines: Iterable[Line], form: str, title: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Captures, Progress, capture_options, conclude
+from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.shown import Shown, shown_options
 from kwire.counted import counted
@@ -24,31 +25,38 @@ if TYPE_CHECKING:
     from kwire.session.reading import Reading
 
 MOST_FOREIGN = 10_000  # connections that are not Kafka and are shown
-FORMATS = ("text", "json", "pcap", "pcapng")
+FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 
 
 @click.command()
 @click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--fields", type=Columns(), metavar="NAMES", help="With tsv or csv, these columns: time,api,latency_ns.")
 @packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
 @capture_options
 def command(
-    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool
-) -> int:
+    captures: Captures, not_kafka: bool, shown: Shown, output: str, fields: tuple[str, ...] | None,
+    target: Output | None, utc: bool, follow: bool,
+) -> int:  # fmt: skip
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
 
-    pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message.
+    pcap and pcapng, also gzip or zstd of them; - is stdin. --format json gives a row for each message, tsv
+    and csv the columns of it that --fields names.
     """
+    if fields is not None and output not in FORMS:
+        if output != "text":
+            raise click.UsageError("--fields is for --format tsv or csv")
+        output = "tsv"
     if target is not None:
         output = form_of(target.path, PACKETS, output if output in PACKETS.values() else None, "pcapng")
     if output in PACKETS.values() and (target is None or follow):
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that are whole")
     if target is None:
-        return _read(captures, not_kafka, shown, output, target, utc, follow)
+        return _read(captures, not_kafka, shown, output, target, utc, follow, fields)
     from kwire.cli.streams import readable_twice
 
     with readable_twice(captures.paths) as paths:
@@ -56,8 +64,10 @@ def command(
 
 
 def _read(
-    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool
-) -> int:
+    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool,
+    fields: tuple[str, ...] | None = None,
+) -> int:  # fmt: skip
+    from kwire.render.bodies import Bodies
     from kwire.session.record import Lines
 
     wanted = captures.filter()
@@ -78,6 +88,12 @@ def _read(
             rows = shown.rows()
             for exchange in exchanges:
                 print(rows(exchange), end="", flush=follow)
+        elif output in FORMS:
+            put = printer(fields or tuple(DEFAULT.split(",")), output, Bodies(shown.show_secrets, shown.inner))
+            for exchange in exchanges:
+                put(exchange)
+                if follow:
+                    sys.stdout.flush()
         elif target is not None:
             _save(reading, exchanges, output, target)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -170,9 +171,14 @@ def span_rows(item: Item, span: Span) -> Iterator[dict[str, Any]]:
 
 
 def find(spans: list[Span], path: str) -> list[Span]:
-    """In each of spans the first one with that path, header fields included. Raises UnknownName with the nearest paths
-    when none has it."""
+    """In each of spans the first one with that path, header fields included; with [*] in it, those of all elements.
+    Raises UnknownName with the nearest paths when none has it."""
     known = [_paths(span) for span in spans]
+    if "[*]" in path:
+        pattern = re.compile(re.escape(path).replace(re.escape("[*]"), r"\[\d+\]"), re.IGNORECASE)
+        every = [part for paths in known for here, part in paths.items() if pattern.fullmatch(here)]
+        if every:
+            return every
     for wanted in (str, str.lower):
         found = [next((part for here, part in paths.items() if wanted(here) == wanted(path)), None) for paths in known]
         if any(found):

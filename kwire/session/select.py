@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from kwire.errors import UnknownName
+from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "
 class Selection:
     """All that is given must hold; of several values of one kind, one must. Names may have * and ? in them.
 
-    clients and brokers are addresses, with or without port. errors: only exchanges that went wrong. slower: ns.
+    clients and brokers are addresses, with or without port. errors: only exchanges that went wrong. codes: with one of
+    these error codes. slower: ns.
     start and end: ns since the epoch. connection: any part of its name.
     """
 
@@ -33,6 +36,7 @@ class Selection:
     topics: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     errors: bool = False
+    codes: frozenset[int] = frozenset()
     slower: int | None = None
     start: int | None = None
     end: int | None = None
@@ -42,13 +46,15 @@ class Selection:
     @classmethod
     def of(
         cls, *, api: Names = (), client_id: Names = (), client: Names = (), broker: Names = (), topic: Names = (),
-        group: Names = (), errors: bool = False, slower: int | None = None, start: int | None = None,
+        group: Names = (), errors: bool = False, error: Names = (), slower: int | None = None,
+        start: int | None = None,
         end: int | None = None, id: Names = (), connection: Names = (),
     ) -> Selection:  # fmt: skip
         """From single values or several of a kind; APIs by name or key. Raises UnknownName."""
         return cls(
             frozenset(key for name in _each(api) for key in keys_of(str(name))), _texts(client_id), _texts(client),
-            _texts(broker), _texts(topic), _texts(group), errors, slower, start, end,
+            _texts(broker), _texts(topic), _texts(group), errors,
+            frozenset(code for name in _each(error) for code in codes_of(str(name))), slower, start, end,
             frozenset(int(one) for one in _each(id)), _texts(connection),
         )  # fmt: skip
 
@@ -82,6 +88,8 @@ class Selection:
             yield _any(self.client_ids, [first.client_id or ""])
         if self.errors:
             yield went_wrong(exchange)
+        if self.codes:
+            yield exchange.response is not None and not self.codes.isdisjoint(exchange.response.errors)
         if self.slower is not None:
             latency = exchange.latency
             yield latency is not None and latency >= self.slower
@@ -118,6 +126,19 @@ def keys_of(name: str) -> frozenset[int]:
     found = frozenset(one.key for one in builtin().apis() if one.key is not None and fits(one.name, name, exact=False))
     if not found:
         raise UnknownName("API", name)
+    return found
+
+
+def codes_of(name: str) -> frozenset[int]:
+    """The error code of that name or number, or of all whose names fit it, with * and ?. Raises UnknownName."""
+    if name.lstrip("-").isdecimal():
+        return frozenset({int(name)})
+    found = frozenset(
+        one.code for one in errors if any(fits(known, name, exact=False) for known in (one.name, *one.was))
+    )
+    if not found:
+        near = get_close_matches(name.upper(), [one.name for one in errors], 3, 0.6)
+        raise UnknownName("error", name, tuple(near))
     return found
 
 

@@ -154,3 +154,13 @@ def test_a_version_that_is_not_known_yet_keeps_its_header(version: str, kwire: A
     ran = kwire("decode", stdin=f"0000000e 0001 {version} 00000001 0001 61 00 0001".encode())
     assert ran.text.startswith(f"FetchRequest v{int(version, 16)} · 18 bytes · correlation id 1 · client id a\n")
     assert (ran.status, "FetchRequest has versions 0-18" in ran.text) == (Exit.MALFORMED, True)
+
+
+def test_a_field_of_every_element(kwire: Any) -> None:
+    frame = "fixtures/frames/JoinGroupRequest.v9.bin"
+    assert kwire("decode", frame, "--field", "Protocols[*].Name").text.split() == ["range", "cooperative-sticky"]
+    assert kwire("decode", frame, "--field", "protocols[*].name").text.split() == ["range", "cooperative-sticky"]
+    assert (
+        "no field Protocls[*].Name; did you mean Protocols["
+        in kwire("decode", frame, "--field", "Protocls[*].Name").err
+    )

@@ -30,6 +30,11 @@ CLIENTS = "4 there are: classic-admin, classic-c1, classic-c2, classic-producer"
         (("--from", "99"), ["nothing began at 99.000000 or later; the last exchange began at 22.781230"]),
         (("--to", "01:59"),
          ["nothing began until 01:59:59.999999; the first exchange began at 02:16:11.331748"]),
+        (("--error", "25"), []),
+        (("--error", "*member*", "--error", "REBALANCE_IN_PROGRESS"), []),
+        (("--error", "GROUP_ID_NOT_FOUND", "--client-id", "classic-c1"),
+         ["no error GROUP_ID_NOT_FOUND; 5 there are: COORDINATOR_NOT_AVAILABLE, MEMBER_ID_REQUIRED, NOT_COORDINATOR, "
+          "REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID"]),
         (("--api", "CreateTopics", "--errors"), ["none of 166 exchanges fits --api, --errors at once"]),
         (("--port", "1"), ["no Kafka on port 1; brokers elsewhere in it: 127.0.0.1:9092"]),
         (("--host", "10.0.0.1", "--port", "1"),
@@ -80,3 +85,9 @@ def test_what_comes_late_counts_too() -> None:
     assert not list(asked.complaints())
     assert there_are([], "x") == "there is none"
     assert there_are([f"t{number}" for number in range(9)], "t8") == "9 there are: t8, t0, t1, t2, t3, t4 and 3 more"
+
+
+def test_an_error_that_is_none(kwire: Any) -> None:
+    ran = kwire("read", CLASSIC, "--error", "UNKNOWN_MEMBER")
+    assert ran.status == Exit.USAGE
+    assert ran.err.startswith("kwire: no error UNKNOWN_MEMBER; did you mean UNKNOWN_MEMBER_ID, ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,31 @@ def test_the_width(monkeypatch: pytest.MonkeyPatch, columns: str | None, termina
 @pytest.mark.parametrize(("form", "start"), [("svg", "<svg "), ("html", "<!DOCTYPE html>")])
 def test_documents(form: str, start: str) -> None:
     assert output.export(LINES, form, "a title").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "mode", "environment", "colored"),
+    [
+        (True, "auto", {}, True),
+        (False, "auto", {}, False),
+        (True, "auto", {"NO_COLOR": "1"}, False),
+        (False, "auto", {"FORCE_COLOR": "1"}, True),
+        (True, "auto", {"FORCE_COLOR": "0"}, True),
+        (True, "auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (False, "always", {"NO_COLOR": "1"}, True),
+        (True, "never", {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_when_there_is_color(
+    terminal: bool, mode: str, environment: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output.Color, "mode", mode)
+    output._console.cache_clear()
+    assert ("\x1b[" in _shown(monkeypatch, terminal=terminal, **environment)) == colored
+
+
+def test_every_command_takes_color(kwire: Any) -> None:
+    assert "\x1b[" in kwire("explain", "27", "--color", "always").text
+    assert "\x1b[" not in kwire("explain", "27").text
+    assert "\x1b[" in kwire("apis", "11", "--color=always").text
+    assert "'sometimes' is not one of 'auto', 'always', 'never'" in kwire("apis", "--color", "sometimes").err
