@@ -192,7 +192,7 @@ class Session:
                 return running.result()
             except duckdb.Error as error:
                 raise self._problem(error, statement) from None
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 while not running.done():
                     self._db.interrupt()
                     wait([running], 0.05)

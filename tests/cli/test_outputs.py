@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -14,6 +16,7 @@ from typing import Any
 
 import click
 import pytest
+from attacks import outputs as attacks
 
 from kwire.cli.main import COMMANDS, cli
 from kwire.cli.outputs import PACKETS, form_of
@@ -260,3 +263,26 @@ def test_a_broker_that_is_ended_leaves_a_whole_capture(number: signal.Signals, t
     assert (running.returncode, names(tmp_path)) == (0, ["x.pcapng"])
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert any(exchange.response for exchange in Reading([target]).exchanges())
+
+
+# ---------------------------------------------------------------- harm
+
+
+def test_what_others_left_is_gone_afterwards(kwire: Any, tmp_path: Path) -> None:
+    ran = kwire(*attacks.parts_in_the_folder(tmp_path, 0.001))
+    assert (ran.status, names(tmp_path)) == (Exit.OK, ["out.pcapng", "x.pcap"])
+
+
+def test_spreadsheets_and_markdown_get_no_orders(kwire: Any, tmp_path: Path) -> None:
+    assert kwire(*attacks.formulas_as_csv(tmp_path, 0.001)).status == Exit.OK
+    assert kwire(*attacks.formulas_as_tables(tmp_path, 0.001)).status == Exit.OK
+    assert kwire(*attacks.links_as_markdown(tmp_path, 0.001)).status == Exit.OK
+    for path in (tmp_path / "out.csv", *(tmp_path / "out").glob("*.csv")):
+        with path.open(newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row if not re.fullmatch(r"-?[\d.]+", cell)]
+        assert cells
+        assert [cell for cell in cells if cell[:1] in set("=+-@\t\r") or not cell.isprintable()] == []
+    text = (tmp_path / "out.md").read_text()
+    assert text.replace("\n", "").isprintable()
+    assert "HYPERLINK" in text
+    assert re.findall(r"\| [^`|]*(?:<b>|\[x\]|http)", text) == []
