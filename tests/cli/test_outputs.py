@@ -239,7 +239,7 @@ def test_signals_leave_nothing(number: signal.Signals, tmp_path: Path) -> None:
     assert running.stdout.readline() == b"begun\n"
     assert len(names(tmp_path)) == 1
     running.send_signal(number)
-    assert running.wait(20) == 128 + number
+    assert running.wait(120) == 128 + number
     running.stdout.close()
     assert names(tmp_path) == []
 

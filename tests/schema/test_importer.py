@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from kwire.codec.library import Library
 from kwire.errors import SchemaError
+from kwire.outputs import Output
 from kwire.schema import text
 from kwire.schema.importer import Imported, compress, import_source, load_folder, overlay
 from kwire.schema.model import Definition, Field, Release, Renamed, Struct, Versions, release_order
@@ -132,6 +134,26 @@ def test_an_error_leaves_all_files_as_they_were(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- names and releases
+
+
+def test_a_full_disk_leaves_all_files_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_source(sample("3.9"), tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    opened, open_one = [], Output.open
+
+    def full(self: Output) -> BinaryIO:
+        opened.append(self)
+        if len(opened) == 2:
+            raise OSError(28, "No space left on device", str(self))
+        return open_one(self)
+
+    monkeypatch.setattr(Output, "open", full)
+    more = Source(
+        "4.0", (*sample("4.0", "0-2").found, raw("OtherRecord", "metadata", 4, "0", field("Id", "int8", "0+")))
+    )
+    with pytest.raises(OSError, match="No space left"):
+        import_source(more, tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_an_api_renamed_moves_its_file_and_remembers_the_name(tmp_path: Path) -> None:
