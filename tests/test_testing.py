@@ -9,6 +9,7 @@ from struct import pack
 import pytest
 
 from kwire.errors import KwireError
+from kwire.records import build
 from kwire.testing import Broker, broker
 
 pytest_plugins = ["pytester"]
@@ -83,3 +84,23 @@ def test_the_capture_is_whole_when_the_block_ends(tmp_path: Path) -> None:
         heartbeat(made.address)
     (exchange,) = kwire.read(tmp_path / "c.pcapng")
     assert (exchange.api, exchange.error) == ("Heartbeat", 25)
+
+
+def test_what_a_reader_of_committed_records_sees(broker: Broker) -> None:
+    broker.create_topic("t")
+
+    def write(value: bytes, producer: int) -> None:
+        log = broker.server.state.cluster.topics["t"].partitions[0].log
+        who = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "is_transactional": producer >= 0}
+        log.append(build([(None, value)], **(who if producer >= 0 else {})), 0, 0)
+
+    def end(producer: int, commit: bool) -> None:
+        broker.server.state.cluster.topics["t"].partitions[0].log.mark(producer, 1, commit, 0, 2, 0, 0)
+
+    for act in (
+        lambda: write(b"aborted", 1), lambda: write(b"kept", 2), lambda: end(1, False), lambda: end(2, True),
+        lambda: write(b"plain", -1), lambda: write(b"open", 3),
+    ):  # fmt: skip
+        broker._call(act)
+    assert [record.value for record in broker.log("t")] == [b"aborted", b"kept", b"plain", b"open"]
+    assert [record.value for record in broker.log("t", committed=True)] == [b"kept", b"plain"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kwire.broker.faults import Control, Faults, Hook
+from kwire.broker.producers import Aborted
 from kwire.broker.recorder import Recorder
 from kwire.broker.server import Server
 from kwire.broker.words import Happening, Seen, Settings
@@ -160,17 +161,29 @@ class Broker:
         found = self._call(lambda: list(self.server.state.requests))
         return [seen for seen in found if api is None or seen.api == api]
 
-    def log(self, topic: str, partition: int = 0) -> list[Record]:
-        """What stands in a partition, decoded. Raises KwireError for one that is not there."""
+    def log(self, topic: str, partition: int = 0, *, committed: bool = False) -> list[Record]:
+        """What stands in a partition, decoded, without markers; committed: only what read_committed shows. Raises
+        KwireError for one that is not there."""
 
-        def read() -> list[bytes]:
+        def read() -> tuple[list[bytes], list[Aborted]]:
             found = self.server.state.cluster.topics.get(topic)
             if found is None or not 0 <= partition < len(found.partitions):
                 raise KwireError(f"no partition {topic}-{partition}")
             log = found.partitions[partition].log
-            return log.read(log.start, 1 << 62, whole_first=True)
+            until = log.stable if committed else log.end
+            aborted = log.producers.aborted_between(log.start, until) if committed else []
+            return log.read(log.start, 1 << 62, whole_first=True, until=until), aborted
 
-        return [record for batch in read_records(b"".join(self._call(read))) for record in batch.records]
+        data, aborted = self._call(read)
+        return [
+            record
+            for batch in read_records(b"".join(data))
+            if not batch.is_control
+            and not any(
+                each.producer == batch.producer_id and each.first <= batch.base_offset <= each.last for each in aborted
+            )
+            for record in batch.records
+        ]
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Raises KwireError."""
