@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
     from kwire.session.select import Selection
 
-MOST_VALUES = 10_000  # of a kind that are kept
+MOST_VALUES = 1000  # of a kind that are kept
+LONGEST = 249  # characters of each that are kept: a topic's name is no longer
 NAMED = 6  # of a kind, in a line
 
 
@@ -35,7 +36,7 @@ class Asked:
             if value in self._values or not self.unmet:
                 continue
             if len(self._values) < MOST_VALUES:
-                self._values[value] = None
+                self._values[value[:LONGEST]] = None
             for pattern in [one for one in self.unmet if self._fits(value, one)]:
                 del self.unmet[pattern]
 
@@ -58,7 +59,8 @@ def there_are(values: Iterable[str], wanted: str) -> str:
     near = get_close_matches(wanted, names[:1000], NAMED, 0.6)
     shown = list(dict.fromkeys([*near, *names]))[:NAMED]
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    said = f"{len(names):,} there are" if len(names) > 1 else "1 there is"
+    over = "over " if len(names) >= MOST_VALUES else ""
+    said = f"{over}{len(names):,} there are" if len(names) > 1 else "1 there is"
     return f"{said}: {clean(', '.join(shown))}{more}"
 
 

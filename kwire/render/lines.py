@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kwire.wire.visible import clean as clean
 
 PROSE = 36  # columns that prose needs
-MOST_NAMES = 10_000  # that a Shortener keeps apart
+MOST_NAMES, LONGEST = 10_000, 500  # that a Shortener keeps apart, and characters of each
 Piece = tuple[str, str]
 Line = list[Piece]
 
@@ -66,6 +66,8 @@ class Shortener:
         """The name in width columns, at least 3 of them."""
         if len(text) <= width:
             return text
+        if len(text) > LONGEST:
+            return middle_cut(text, width, max(width - 1, 2) // 2)
         shown = self._shown.get((text, width))
         if shown is None:
             shown = self._cut(text, width)

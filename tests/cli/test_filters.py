@@ -91,3 +91,12 @@ def test_an_error_that_is_none(kwire: Any) -> None:
     ran = kwire("read", CLASSIC, "--error", "UNKNOWN_MEMBER")
     assert ran.status == Exit.USAGE
     assert ran.err.startswith("kwire: no error UNKNOWN_MEMBER; did you mean UNKNOWN_MEMBER_ID, ")
+
+
+def test_what_is_kept_of_values_is_bounded() -> None:
+    asked = Asked("client id", ["nobody"], fits)
+    for number in range(3000):
+        asked.see([f"{number}-{'x' * 30_000}"])
+    (line,) = asked.complaints()
+    assert line.startswith("no client id nobody; over 1,000 there are: ")
+    assert len(line) < 2000

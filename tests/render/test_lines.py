@@ -140,3 +140,10 @@ def test_a_name_that_no_cut_tells_from_others_stays_whole() -> None:
     assert shown[0] == "aa…bb"
     assert len(set(shown)) == 10
     assert "aaaaaaaa9bbbbbbbb" in shown
+
+
+def test_a_name_without_end_is_cut_and_not_kept() -> None:
+    shortener = Shortener()
+    shown = {shortener.short(f"{number}{'x' * 30_000}", 9) for number in range(100)}
+    assert max(map(len, shown)) == 9
+    assert not shortener._names
