@@ -47,12 +47,11 @@ def output_option(
                 given[name] = Output(path, inputs=inputs(context), private=private, force=force)
             return command(*arguments, **given)
 
-        call = click.option(*flags, name, type=_File(path_type=Path), metavar=metavar, help=purpose)(call)
         known = getattr(call, "__click_params__", [])
         if keeps and not any(parameter.name == "force" for parameter in known):
             call = click.option("--force", is_flag=True, expose_value=False, callback=_remember,
-                                help=f"Overwrite {metavar} when it exists.")(call)  # fmt: skip
-        return call
+                                help="Overwrite a capture or key log that exists.")(call)  # fmt: skip
+        return click.option(*flags, name, type=_File(path_type=Path), metavar=metavar, help=purpose)(call)
 
     return added
 

@@ -116,7 +116,7 @@ def test_who_writes_captures_says_so_in_its_help(name: str) -> None:
     force = [one for one in command.params if one.name == "force"]
     writes = [one for one in command.params if set(one.opts) & {"-w", "--capture", "--write"}]
     assert len(force) == (1 if writes else 0)
-    assert all(getattr(one, "help", "") == "Overwrite FILE when it exists." for one in force)
+    assert all(getattr(one, "help", "") == "Overwrite a capture or key log that exists." for one in force)
 
 
 def test_a_port_that_is_taken_leaves_the_file_as_it_was(tmp_path: Path, kwire: Any) -> None:
