@@ -104,3 +104,10 @@ def test_what_a_reader_of_committed_records_sees(broker: Broker) -> None:
         broker._call(act)
     assert [record.value for record in broker.log("t")] == [b"aborted", b"kept", b"plain", b"open"]
     assert [record.value for record in broker.log("t", committed=True)] == [b"kept", b"plain"]
+
+
+def test_an_era_brings_its_rules_for_groups_as_the_command_does() -> None:
+    with Broker(era=(0, 9)) as made:
+        assert made.server.state.groups.coordinator.settings.era == (0, 9)
+    with Broker() as made:
+        assert made.server.state.groups.coordinator.settings.era == (4, 3)

@@ -178,7 +178,10 @@ class Cluster:
             )
         self._allow(count - have)
         width = len(topic.partitions[0].replicas)
-        replicas = list(assignments) or [self._placed(name, index, width) for index in range(have, count)]
+        given = list(assignments)
+        if dry and not given:
+            return
+        replicas = given or [self._placed(name, index, width) for index in range(have, count)]
         if len(replicas) != count - have:
             raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions")
         self._check_replicas(replicas)

@@ -25,6 +25,7 @@ METADATA_APIS = frozenset({"Metadata", "DescribeCluster"})
 FIND_APIS = frozenset({"FindCoordinator"})
 ADDRESSES = {GROUP_APIS: FIND_APIS, LEADER_APIS: METADATA_APIS}  # what says where those whom a rule names are
 TARGETS = {"any": None, "coordinator": GROUP_APIS, "leader": LEADER_APIS}
+GONE = (25, 82)  # UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
 UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "": 1_000_000_000}
 DAY = 86_400_000_000_000
 
@@ -46,6 +47,14 @@ class Rule:
     def standing(self) -> bool:
         return any(action in STANDING for action, _ in self.actions)
 
+    @property
+    def note(self) -> str:
+        """What somebody may have expected of the rule, and which rule does that; "" when there is nothing to say."""
+        gone = any(action == "error" and value in GONE for action, value in self.actions)
+        if not gone or self.apis is None or "Heartbeat" not in self.apis or len(self.actions) > 1:
+            return ""
+        return "the answer says so, and the member stays in its group; Heartbeat:expire takes it out"
+
     @classmethod
     def parse(cls, text: str) -> Rule:
         """Raises KwireError."""
@@ -57,7 +66,9 @@ class Rule:
             if rule.standing:
                 _stand(rule, {word.strip().partition("=")[0] for word in what.split(",")})
         except ValueError as error:
-            raise KwireError(f"fault {text}: {error}") from None
+            better = _arranged(text)
+            why = error if better in (None, text) else f"did you mean {better}?"
+            raise KwireError(f"fault {text}: {why}") from None
         if rule.times is None and any(action in ONCE for action, _ in rule.actions):
             rule.times = 1
         return rule
@@ -87,6 +98,34 @@ def _who(rule: Rule, text: str) -> None:
         if name in ("node", "version"):
             _number(name, value)
         rule.where[name] = value
+
+
+def _arranged(text: str) -> str | None:
+    """The words of a rule where they belong, whatever their values are; None if one of them is none of a rule's."""
+    who: list[str] = []
+    where: list[str] = []
+    what: list[str] = []
+    for part in re.split(r"[,;\s]+", text.strip()):
+        halves = [part] if part.startswith("advertise=") else part.split(":", 1)
+        for word in filter(None, halves):
+            name, equals, _ = word.partition("=")
+            if name in SELECTORS and equals:
+                where.append(word)
+            elif name in ACTIONS or name in LIMITS:
+                what.append(word)
+            elif name in TARGETS or _is_apis(name):
+                who.append(word)
+            else:
+                return None
+    head = ",".join(["+".join(who), *where] if who else where)
+    return ":".join(filter(None, (head, ",".join(what)))) if what else None
+
+
+def _is_apis(names: str) -> bool:
+    try:
+        return all(builtin().find(name).definition.is_api for name in names.split("+"))
+    except UnknownName:
+        return False
 
 
 def _api(name: str) -> str:

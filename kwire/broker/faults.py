@@ -3,7 +3,8 @@
     RULE    = [WHO ":"] ACTION ["," ACTION | "," LIMIT]...
     WHO     = API ["+" API]... | "coordinator" | "leader" | "any" | SELECTOR, then ["," SELECTOR]...
     SELECTOR  client=, group=, topic= (a name, * and ? allowed), node=, version=
-    ACTION    error=NAME        the error in every error field of the answer; nothing is carried out
+    ACTION    error=NAME        the error in every error field of the answer; nothing is carried out. So a heartbeat's
+                                UNKNOWN_MEMBER_ID leaves the member in its group: Heartbeat:expire takes it out
               delay=2s          carried out and answered so much later (ms, s, m)
               drop              never answered, nor carried out; drop=after: carried out, the answer is lost
               cut               the connection is closed instead; cut=after: carried out first

@@ -27,7 +27,8 @@ class Groups:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.coordinator = Coordinator(state.settings.groups, topics=state.cluster.group_topics)
+        settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
+        self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)
         self._waiting: dict[int, tuple[Request, Later]] = {}
         self._timer: Timer | None = None
         self._due: int | None = None  # what the timer is set for

@@ -13,6 +13,7 @@ from typing import Any
 from kwire.broker.words import MS
 
 ENTRY = 100  # bytes of a dict's or a list's entry, numbers and keys that others share included
+PARTS = 16  # one request may leave so small a part of all behind
 PAUSE = 5_000 * MS  # between two countings
 LEAVES = frozenset(  # requests after which more may be there than before
     {
@@ -67,6 +68,8 @@ class Memory:
         if api not in LEAVES:
             return True
         size = weigh(body, self.limit) + len(client_id or "")
+        if size > self.limit // PARTS:
+            return False
         if self.charged + size > self.limit:
             now = self._now()
             if now - self._weighed < PAUSE:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kwire.broker.state import State
 
 MANY = 500  # things that a request may name and still be answered in one go
-FIRST, MOST = 16, 4_096  # things in the first slice, and in the largest
+FIRST, MOST = 1, 4_096  # things in the first slice, and in the largest
 GOAL = 4 * MS  # ns that a slice should take
 Handle = Callable[[Request], Outcome]
 

@@ -160,7 +160,9 @@ def command(
                     there                 move      coordinator or leader moves on
     after=N times=N chance=0.1            when
 
-    coordinator:advertise changes what FindCoordinator says, leader:advertise what Metadata says, advertise both.
+    error= changes the answer alone: after Heartbeat:error=UNKNOWN_MEMBER_ID the member is still in its group, after
+    Heartbeat:expire it is not. coordinator:advertise changes what FindCoordinator says, leader:advertise what Metadata
+    says, advertise both.
     """
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
@@ -187,7 +189,9 @@ async def _run(
 
     faults = Faults()
     for rule in rules:
-        faults.add(rule)
+        note = faults.add(rule).note
+        if note:
+            print(f"kwire: fault {rule}: {note}", file=sys.stderr)
     context, pem = None, ""
     if settings.tls:
         from kwire.broker.tls import context as make

@@ -203,6 +203,9 @@ def complete_join(desk: Desk, group: Group) -> None:
         wait = max(group.rebalance_timeout_ms, LEAST_WAIT_MS) * MS
         desk.purgatory.wait(Key(JOIN, group.id), desk.now + wait)
         return
+    if not group.members and not desk.since(0, 10):
+        bury(desk, group, "its last member is gone")  # in 0.9 there is no Empty (KAFKA-2720)
+        return
     took = (desk.now - group.rebalance_began) // MS
     group.next_generation(desk.now)
     if group.state is State.EMPTY:

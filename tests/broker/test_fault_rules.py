@@ -51,6 +51,13 @@ def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("Produce:client=foo,error=X", "fault Produce:client=foo,error=X: did you mean Produce,client=foo:error=X?"),
+        ("Produce,error=6", "fault Produce,error=6: did you mean Produce:error=6?"),
+        ("error=6:Produce", "fault error=6:Produce: did you mean Produce:error=6?"),
+        ("Fetch cut topic=t", "fault Fetch cut topic=t: did you mean Fetch,topic=t:cut?"),
+        ("Produce,Fetch:cut", "fault Produce,Fetch:cut: did you mean Produce+Fetch:cut?"),
+        ("Fetch:cut,topic=t,times=2", "fault Fetch:cut,topic=t,times=2: did you mean Fetch,topic=t:cut,times=2?"),
+        ("node=1,advertise=h:1", "fault node=1,advertise=h:1: did you mean node=1:advertise=h:1?"),
         ("Hartbeat:drop", "fault Hartbeat:drop: no API Hartbeat; did you mean Heartbeat?"),
         ("Fetch+Zzz:drop", "fault Fetch+Zzz:drop: no API Zzz"),
         ("Fetch:cut,chance=7", "fault Fetch:cut,chance=7: chance=7; write 0 to 1, as chance=0.1"),
@@ -111,3 +118,17 @@ def test_durations(text: str, ns: int) -> None:
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ValueError, match="is no address; write HOST:PORT"):
         address(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Heartbeat:error=UNKNOWN_MEMBER_ID", True),
+        ("coordinator:error=25,times=1", True),
+        ("Heartbeat:error=REBALANCE_IN_PROGRESS", False),
+        ("Heartbeat:error=UNKNOWN_MEMBER_ID,expire", False),
+        ("Produce:error=25", False),
+    ],
+)
+def test_a_rule_says_what_it_leaves_as_it_is(text: str, says: bool) -> None:
+    assert ("Heartbeat:expire takes it out" in Rule.parse(text).note) is says

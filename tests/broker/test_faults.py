@@ -37,7 +37,7 @@ def test_an_error_so_often_and_after_so_many(desk: Any) -> None:
 )
 def test_only_who_is_meant_is_hit(desk: Any, rule: str, client: str, hit: bool | None) -> None:
     if hit is None:
-        with pytest.raises(Exception, match="no selector chance"):
+        with pytest.raises(Exception, match="did you mean any:chance=0,error=27"):
             desk.faults.add(rule)
         return
     desk.faults.add(rule)

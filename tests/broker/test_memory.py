@@ -20,7 +20,7 @@ def join(group: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def small(make_desk: Any) -> Any:
-    return make_desk(Settings(topics=(("t", 3),), limits=Limits(remembered=200_000)))
+    return make_desk(Settings(topics=(("t", 3),), limits=Limits(remembered=400_000)))
 
 
 @pytest.mark.parametrize(
@@ -50,31 +50,37 @@ def test_what_holds_itself_is_weighed_once() -> None:
 def test_charges_are_made_good_by_what_there_really_is() -> None:
     there: list[bytes] = []
     now = [0]
-    memory = Memory(10_000, lambda: there, lambda: now[0])
+    memory = Memory(40_000, lambda: there, lambda: now[0])
     for _ in range(100):
         now[0] += 10_000_000_000
         assert memory.allows("OffsetCommit", "c", {"a": b"x" * 1_000})
-    assert 0 < memory.counts < 30
-    there.append(b"x" * 9_500)
+    assert 0 < memory.counts < 10
+    there.append(b"x" * 39_500)
     now[0] += 10_000_000_000
-    assert [memory.allows("JoinGroup", "c", {"a": b"x" * 1_000}) for _ in range(12)][-1] is False
+    assert [memory.allows("JoinGroup", "c", {"a": b"x" * 1_000}) for _ in range(42)][-1] is False
     assert memory.allows("Fetch", "c", {"a": b"x" * 100_000})
 
 
 def test_counting_is_not_done_for_every_request_that_is_refused() -> None:
-    there = [b"x" * 20_000]
-    memory = Memory(10_000, lambda: there, lambda: 1 << 60)
-    assert not any(memory.allows("JoinGroup", "c", {"a": b"x" * 9_000}) for _ in range(50) if memory.charged)
-    for _ in range(50):
-        memory.allows("JoinGroup", "c", {"a": b"x" * 9_000})
+    there = [b"x" * 200_000]
+    memory = Memory(100_000, lambda: there, lambda: 1 << 60)
+    asked = [memory.allows("JoinGroup", "c", {"a": b"x" * 4_000}) for _ in range(80)]
+    assert asked.count(True) < 30
+    assert not any(asked[30:])
     assert memory.counts == 1
 
 
+def test_one_request_leaves_a_small_part_of_all_behind() -> None:
+    memory = Memory(160_000, list, lambda: 0)
+    assert not memory.allows("ConsumerGroupHeartbeat", "c", {"SubscribedTopicNames": [f"t{n}" for n in range(500)]})
+    assert memory.allows("ConsumerGroupHeartbeat", "c", {"SubscribedTopicNames": [f"t{n}" for n in range(50)]})
+
+
 def test_groups_take_no_more_than_their_memory(small: Any) -> None:
-    codes = [small.ask("JoinGroup", 3, join(f"g{n}"))["ErrorCode"] for n in range(40)]
+    codes = [small.ask("JoinGroup", 3, join(f"g{n}"))["ErrorCode"] for n in range(60)]
     assert codes[0] == 0
     assert codes[-1] == 44
-    assert weigh(small.state.groups.remembered) < 220_000
+    assert weigh(small.state.groups.remembered) < 440_000
     assert small.ask("Heartbeat", 3, {"GroupId": "g0", "MemberId": "nobody"})["ErrorCode"] == 25
     assert [event.kind for event in small.state.happenings].count("refused") > 5
 
@@ -84,13 +90,13 @@ def test_ids_that_are_handed_out_count(small: Any) -> None:
         code: int = small.ask("JoinGroup", 6, join("g"), client=f"{number}" + "c" * 8_000)["ErrorCode"]
         return code
 
-    codes = [ask(number) for number in range(60)]
+    codes = [ask(number) for number in range(90)]
     assert (codes[0], codes[-1]) == (79, 44)
 
 
 def test_offsets_and_settings_count(small: Any) -> None:
     parts = [{"PartitionIndex": n, "CommittedOffset": 1, "CommittedMetadata": "m" * 4_000} for n in range(3)]
-    for number in range(40):
+    for number in range(60):
         body = {"GroupId": f"g{number}", "MemberId": "", "Topics": [{"Name": "t", "Partitions": parts}]}
         code = small.ask("OffsetCommit", 5, body)["Topics"][0]["Partitions"][0]["ErrorCode"]
     assert code == 44

@@ -273,3 +273,15 @@ def test_expire_ends_a_session(lab: Make) -> None:
     assert not made.coordinator.expire("h", "b-2", made.now)
     assert made.events("evicted")[0].facts["cause"] == "order"
     assert made.beat("a-1", made.group.generation).body["ErrorCode"] == 27
+
+
+def test_in_0_9_a_group_that_is_empty_is_dead_and_removed(lab: Make) -> None:
+    made = lab(era=(0, 9))
+    made.stable("a")
+    made.wait(20_000)
+    assert made.events()[-1].kind == "dead"
+    assert "g" not in made.coordinator.groups
+    answer = made.beat("a-1", 1)
+    assert (answer.body["ErrorCode"], answer.check.name) == (25, "group")
+    made.stable("b")
+    assert made.group.generation == 1

@@ -14,7 +14,7 @@ ERAS = {"0.9": (0, 9), "0.11": (0, 11), "2.3": (2, 3), "2.7": (2, 7), "3.9": (3,
 # state of the group, who beats with which generation: (check number, error) by era
 TABLE = {
     ("none", "a-1", 1): dict.fromkeys(ERAS, (5, 25)),
-    ("Empty", "a-1", 2): {**dict.fromkeys(ERAS, (7, 25)), "0.9": (6, 27), "0.11": (6, 25)},
+    ("Empty", "a-1", 2): {**dict.fromkeys(list(ERAS)[1:], (7, 25)), "0.11": (6, 25)},
     ("PreparingRebalance", "a-1", 1): dict.fromkeys(ERAS, (6, 27)),
     ("PreparingRebalance", "ghost", 1): {**dict.fromkeys(ERAS, (7, 25)), "0.9": (6, 27)},
     ("PreparingRebalance", "a-1", 9): {**dict.fromkeys(ERAS, (8, 22)), "0.9": (6, 27)},

@@ -28,8 +28,18 @@ def handle(request: Request, state: State) -> Outcome:
     body = request.body
     if body.get("SessionId", 0) and body.get("SessionEpoch", -1) > 0:
         return {"ErrorCode": Code.FETCH_SESSION_ID_NOT_FOUND, "SessionId": 0, "Responses": []}
+    request = _once(request)
     work = _first(request, state)
     return work if _is_large(request) else finish(work)
+
+
+def _once(request: Request) -> Request:
+    """A partition that is named twice counts once, as it was named last (FetchRequest.fetchData)."""
+    topics = request.body["Topics"]
+    if all(len(item["Partitions"]) < 2 for item in topics):
+        return request
+    once = [{**item, "Partitions": list({p["Partition"]: p for p in item["Partitions"]}.values())} for item in topics]
+    return request._replace(body={**request.body, "Topics": once})
 
 
 def _is_large(request: Request) -> bool:

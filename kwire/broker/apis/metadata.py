@@ -13,6 +13,7 @@ from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
+BY_ID = 12  # the version from which topics may be asked for by id
 NOT_ASKED = -(2**31)
 TOPIC_OPERATIONS = sum(1 << n for n in (3, 4, 5, 6, 7, 8, 10, 11))  # AclOperation codes: all that concern topics
 CLUSTER_OPERATIONS = sum(1 << n for n in (5, 7, 8, 9, 10, 11, 12))
@@ -26,7 +27,7 @@ def metadata(request: Request, state: State) -> Body:
         topics = [described(topic, operations) for topic in sorted(cluster.topics.values())]
     else:
         create = body.get("AllowAutoTopicCreation", True)
-        topics = [_asked(state, item, create, operations) for item in asked]
+        topics = [_asked(state, item, request.version, create, operations) for item in asked]
     return {
         "Brokers": [_broker(node) for node in cluster.addresses(request.api)],
         "ClusterId": cluster.id,
@@ -38,11 +39,11 @@ def metadata(request: Request, state: State) -> Body:
     }
 
 
-def _asked(state: State, item: Body, create: bool, operations: int) -> Body:
+def _asked(state: State, item: Body, version: int, create: bool, operations: int) -> Body:
     name, topic_id = item["Name"], item.get("TopicId", ZERO)
-    if name is None:
+    if name is None or (topic_id != ZERO and version >= BY_ID):  # Java clients that ask by id leave the name empty
         topic = state.cluster.by_id.get(topic_id)
-        missing = Code.UNKNOWN_TOPIC_ID
+        missing, name = Code.UNKNOWN_TOPIC_ID, None
     else:
         missing = Code.UNKNOWN_TOPIC_OR_PARTITION
         try:

@@ -20,7 +20,12 @@ def test_topics_are_created_when_they_are_first_named(desk: Any) -> None:
 
 @pytest.mark.parametrize(
     ("topic", "allowed", "code"),
-    [({"Name": "new"}, False, 3), ({"Name": "a b"}, True, 17), ({"Name": None, "TopicId": UUID(int=7)}, True, 100)],
+    [
+        ({"Name": "new"}, False, 3),
+        ({"Name": "a b"}, True, 17),
+        ({"Name": None, "TopicId": UUID(int=7)}, True, 100),
+        ({"Name": "", "TopicId": UUID(int=7)}, True, 100),
+    ],
 )
 def test_topics_that_are_not_there(desk: Any, topic: dict[str, Any], allowed: bool, code: int) -> None:
     answer = desk.ask("Metadata", 12, {"Topics": [topic], "AllowAutoTopicCreation": allowed})
@@ -270,3 +275,11 @@ def test_leaders_are_elected_back(make_desk: Any) -> None:
     desk.state.cluster.move_leader(partition)
     assert codes() == [0, 3]
     assert (partition.leader, partition.epoch) == (partition.replicas[0], 2)
+
+
+def test_topics_are_told_by_id_with_an_empty_name_as_java_clients_ask(desk: Any) -> None:
+    known = desk.state.cluster.topics["t"].id
+    (row,) = desk.ask("Metadata", 12, {"Topics": [{"Name": "", "TopicId": known}]})["Topics"]
+    assert (row["ErrorCode"], row["Name"], row["TopicId"], len(row["Partitions"])) == (0, "t", known, 2)
+    (row,) = desk.ask("Metadata", 11, {"Topics": [{"Name": "t", "TopicId": UUID(int=7)}]})["Topics"]
+    assert (row["ErrorCode"], row["Name"]) == (0, "t")

@@ -131,22 +131,33 @@ def test_a_fetch_that_waits_is_not_read_again_for_every_batch(desk: Any, monkeyp
     assert (len(reads), len(replies)) == (1, 1)
 
 
-def test_a_fetch_of_many_partitions_is_read_in_steps(desk: Any) -> None:
+def parts(count: int) -> list[dict[str, int]]:
+    return [{"Partition": n, "FetchOffset": 0, "PartitionMaxBytes": 10_000} for n in range(count)]
+
+
+def test_a_fetch_of_many_partitions_is_read_in_steps(make_desk: Any) -> None:
+    desk = make_desk(Settings(topics=(("t", 1_000),)))
     desk.produce("t", b"v")
-    part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 10}
-    body = {**desk.fetch_body("t"), "Topics": [{"Topic": "t", "Partitions": [part] * 1_000}]}
+    body = {**desk.fetch_body("t"), "Topics": [{"Topic": "t", "Partitions": parts(1_000)}]}
     answer = desk.ask("Fetch", 12, body)
     assert len(answer["Responses"][0]["Partitions"]) == 1_000
     assert desk.steps >= 10
 
 
-def test_a_fetch_of_many_partitions_waits(desk: Any) -> None:
-    part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 10_000}
-    body = {**desk.fetch_body("t", wait=1_000), "Topics": [{"Topic": "t", "Partitions": [part] * 1_000}]}
+def test_a_fetch_of_many_partitions_waits(make_desk: Any) -> None:
+    desk = make_desk(Settings(topics=(("t", 1_000),)))
+    body = {**desk.fetch_body("t", wait=1_000), "Topics": [{"Topic": "t", "Partitions": parts(1_000)}]}
     replies = desk.send("Fetch", 12, body)
     assert replies == []
-    desk.produce("t", b"v")
+    desk.produce("t", b"v", partition=999)
     assert len(desk.body("Fetch", 12, replies[0])["Responses"][0]["Partitions"]) == 1_000
+
+
+def test_a_partition_that_is_named_twice_is_fetched_once(desk: Any) -> None:
+    desk.produce("t", b"v")
+    body = {**desk.fetch_body("t"), "Topics": [{"Topic": "t", "Partitions": parts(1) * 1_000}]}
+    (row,) = desk.ask("Fetch", 12, body)["Responses"][0]["Partitions"]
+    assert values(row) == [b"v"]
 
 
 def test_a_fetch_ends_with_its_time(desk: Any) -> None:
