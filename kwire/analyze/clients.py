@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kwire.analyze.tls import findings_of, session_of
 from kwire.records.compression import name_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 PRODUCE = 0
 MAGIC_AT = 16  # of a batch or a wrapped message alike
 MOST = 10_000
+MOST_FACTS = 50
 # clients inside the broker, by the names of their classes: TransactionMarkerChannelManager, AddPartitionsToTxnManager,
 # PersisterStateManager, NodeToControllerChannelManager, ReplicaFetcherThread, KRaft's network client
 BROKERS = re.compile(r"broker-\d+-|AddPartitionsManager-client|Persister-client|raft-client|controller-\d+|^\d+$")
@@ -39,6 +41,7 @@ class Client:
     compressions: Counter[str] = field(default_factory=Counter)
     mechanisms: set[str] = field(default_factory=set)
     principals: set[str] = field(default_factory=set)
+    tls: set[str] = field(default_factory=set)  # versions and suites, and subjects of its certificates
     connections: set[str] = field(default_factory=set)
     exchanges: int = 0
     errors: int = 0
@@ -68,6 +71,11 @@ class Client:
         self.errors += errors
         self.first_time = min(self.first_time, first)
         self.last_time = max(self.last_time, last)
+        session = session_of(conversation)
+        if session is not None and session.facts.suite is not None:
+            self.tls.add(f"{session.facts.version} {session.facts.suite.name}")
+            if session.facts.client_certificate is not None:
+                self.principals.add(session.facts.client_certificate.subject)
         if identity.mechanism:
             self.mechanisms.add(identity.mechanism)
         if identity.principal:
@@ -86,6 +94,7 @@ class Client:
         self.keys.update(other.keys)
         self.mechanisms |= other.mechanisms
         self.principals |= other.principals
+        self.tls |= other.tls
         self.connections |= other.connections
         self.exchanges += other.exchanges
         self.errors += other.errors
@@ -102,6 +111,7 @@ class Client:
             "versions": {api: sorted(found) for api, found in sorted(self.versions.items(), key=self._key)},
             "compression": dict(sorted(self.compressions.items(), key=lambda codec: (-codec[1], codec[0]))),
             "sasl_mechanisms": sorted(self.mechanisms), "principals": sorted(self.principals),
+            "tls": sorted(self.tls),
         }  # fmt: skip
 
     def _key(self, item: tuple[str, set[int]]) -> int:
@@ -119,6 +129,8 @@ class Secured:
     connections: int = 0
     alerts: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    facts: Counter[str] = field(default_factory=Counter)  # what handshakes told
+    findings: Counter[str] = field(default_factory=Counter)  # what is wrong with them
 
 
 class Clients:
@@ -182,6 +194,16 @@ class Clients:
         found.refused += verdict.is_refused
         if verdict.answer and "alert" in verdict.answer:
             found.alerts[verdict.answer] += 1
+        session = session_of(conversation)
+        if session is None or len(found.facts) > MOST_FACTS:
+            return
+        facts = session.facts
+        suite = facts.suite.name if facts.suite else ""
+        words = [f"{facts.version} {suite}"] if facts.version else []
+        words += [f"certificate {facts.certificate.subject}"] if facts.certificate else []
+        words += [f"client certificate {facts.client_certificate.subject}"] if facts.client_certificate else []
+        found.facts.update(words)
+        found.findings.update(one.what for one in findings_of(conversation) if "gave up" not in one.what)
 
 
 def compressions(request: Message) -> list[str]:

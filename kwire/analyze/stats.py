@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kwire.analyze.tls import row_of, session_of
 from kwire.session.record import error_name
 from kwire.session.select import WRONG
 
@@ -142,6 +143,7 @@ class ConnectionRow:
     skipped: int
     ending: str
     qualities: dict[str, int]
+    tls: dict[str, Any] | None = None
 
 
 class Stats:
@@ -191,6 +193,9 @@ class Stats:
         connection = conversation.connection
         client, broker = conversation.ends
         what = conversation.verdict.verdict.what if conversation.verdict else "Kafka"
+        session = session_of(conversation)
+        if session is not None and session.encrypted and conversation.verdict is not None:
+            what = f"{session.facts.version or 'TLS'}, encrypted"
         if what == "Kafka" and not conversation.exchanges and not conversation.pairing.open:
             what = "refused" if connection.reset and connection.segments < 4 else "nothing said"
         ending = "reset" if connection.reset else "closed" if connection.closed else "open"
@@ -199,7 +204,7 @@ class Stats:
             f"{client}>{broker}#{connection.epoch}", connection.first_time, connection.last_time,
             conversation.exchanges, what, sum(stream.missing for stream in streams),
             sum(stream.repeated for stream in streams), conversation.lost, ending,
-            dict(self.qualities.get(id(conversation), {})),
+            dict(self.qualities.get(id(conversation), {})), row_of(conversation),
         )  # fmt: skip
 
     def groups(self) -> Iterator[tuple[str, dict[str, Measure]]]:

@@ -52,6 +52,7 @@ class Connection:
     finished: bool = False
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
+    ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
     tls: Session | Plain | None = None  # what capture/tls makes of it; None before its first bytes
 
     @property
@@ -340,6 +341,9 @@ def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
         stream.close(end)
     if flags & RST:
         connection.reset = True
+    if flags & (FIN | RST):
+        ended = block.times[at], side
+        connection.ended_by = min(connection.ended_by or ended, ended)
 
 
 def _reverse(key: Key) -> Key:

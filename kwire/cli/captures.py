@@ -17,6 +17,7 @@ from kwire.cli.filters import Filter
 from kwire.cli.keylogs import key_log, keylog_option
 from kwire.cli.options import Name, library, schema_option
 from kwire.cli.quantities import Duration, Instant, Moment, Size
+from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -221,8 +222,8 @@ class Pass(NamedTuple):
             print("kwire: interrupted: this is what was found until then", file=sys.stderr)
             return Exit.INTERRUPTED
         self.filter.say()
-        status = conclude(self.reading, self.kafka or foreign, malformed)
-        return status if self.kafka else Exit.NOT_KAFKA
+        status = conclude(self.reading, self.kafka or (foreign and not self.reading.encrypted), malformed)
+        return status if self.kafka or self.reading.encrypted else Exit.NOT_KAFKA
 
 
 def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
@@ -331,6 +332,10 @@ def conclude(reading: Reading, kafka: bool, malformed: bool) -> Exit:
         print(f"kwire: {clean(note)}", file=sys.stderr)
     if len(notes) > 20:
         print(f"kwire: and {len(notes) - 20:,} more of the kind", file=sys.stderr)
+    if not kafka and reading.encrypted:
+        some = counted(reading.encrypted, "TLS connection")
+        print(f"kwire: {some} that only keys can open: --keylog FILE (kwire explain keylog)", file=sys.stderr)
+        return Exit.MALFORMED if malformed or reading.damaged else Exit.OK
     if not kafka:
         where = elsewhere(reading) or " in it (kwire read --not-kafka shows what there is)"
         print(f"kwire: no Kafka{where}", file=sys.stderr)

@@ -24,7 +24,8 @@ def command(captures: Captures, output: str) -> Exit:
     if output == "json":
         secured = [
             {"address": found.address, "broker": found.broker, "server_name": found.server_name,
-             "connections": found.connections, "refused": found.refused, "alerts": dict(found.alerts)}
+             "connections": found.connections, "refused": found.refused, "alerts": dict(found.alerts),
+             "facts": dict(found.facts), "findings": dict(found.findings)}
             for found in clients.secured
         ]  # fmt: skip
         print(dumps({"clients": [client.row() for client in clients.found], "tls": secured}))

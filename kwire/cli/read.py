@@ -117,15 +117,19 @@ class Over:
     """Connections that are over: how many, and those that are not Kafka."""
 
     def __init__(self) -> None:
-        self.kafka = self.others = self.missing = 0
+        self.kafka = self.others = self.missing = self.encrypted = 0
         self.foreign: list[Conversation] = []
 
     def add(self, conversation: Conversation) -> None:
+        from kwire.analyze.tls import session_of
+
         self.kafka += conversation.is_kafka
         if conversation.is_kafka:
             self.missing += sum(stream.missing for stream in conversation.connection.streams)
         if conversation.verdict is not None:
-            self.others += 1
+            session = session_of(conversation)
+            self.encrypted += session is not None and session.encrypted
+            self.others += session is None or not session.encrypted
             if len(self.foreign) < MOST_FOREIGN:
                 self.foreign.append(conversation)
 
@@ -169,6 +173,8 @@ class Tally:
         parts.append(f"on {counted(kafka, 'connection')}")
         if over.missing:
             parts.append(f"{counted(over.missing, 'byte')} missing from the capture")
+        if over.encrypted:
+            parts.append(f"{counted(over.encrypted, 'connection')} encrypted{'' if other else ' (--not-kafka)'}")
         if other:
             parts.append(f"{counted(other, 'connection')} not Kafka (--not-kafka)")
         sys.stdout.flush()

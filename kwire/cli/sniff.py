@@ -98,7 +98,7 @@ def command(
     lost = f", {dropped:,} dropped by the kernel" if dropped else ""
     print(f"kwire: {counted(reader.packets, 'packet')}{lost}, {counted(tally[0], 'exchange')}", file=sys.stderr)
     chosen.say()
-    return Exit.OK if tally[0] or not reader.packets else Exit.NOT_KAFKA
+    return Exit.OK if tally[0] or reader.tls.sealed or not reader.packets else Exit.NOT_KAFKA
 
 
 class Saved:

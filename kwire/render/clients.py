@@ -38,7 +38,9 @@ def _client(client: Client, width: int) -> list[Line]:
     if client.errors:
         counts.append((f"{client.errors:,} with errors", "error"))
     rows: list[tuple[str, str]] = [("from", _listed(client.addresses)), ("to", _listed(client.brokers))]
-    if client.mechanisms:
+    if client.tls:
+        rows.append(("secured", ", ".join(sorted(client.tls))))
+    if client.mechanisms or client.principals:
         said = sorted(client.mechanisms | client.principals, key=_mechanisms_first)
         rows.append(("login", ", ".join(map(clean, said))))
     if client.compressions:
@@ -71,6 +73,11 @@ def _secured(found: Secured, width: int) -> list[Line]:
         which = f"{found.refused:,}" if encrypted else "each"
         parts.append((f"{which} a ClientHello that got no ServerHello: not encrypted", "error"))
     lines = flowing(parts, width, "  ")
+    for text, count in found.facts.items():
+        times = f" ({counted(count, 'time')})" if count < found.connections else ""
+        lines += paragraph(f"{clean(text)}{times}", width, "  ", "dim", "    ", breaks=True)
+    for text, count in found.findings.items():
+        lines += paragraph(f"{clean(text)} ({counted(count, 'time')})", width, "  ", "error", "    ", breaks=True)
     for text, count in found.alerts.items():
         lines += paragraph(f"{clean(text)} ({counted(count, 'time')})", width, "  ", "error", "    ", breaks=True)
     return lines

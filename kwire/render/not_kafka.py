@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire.analyze.tls import facts_of, findings_of, session_of
+from kwire.analyze.tls import row_of as tls_row
 from kwire.counted import counted
 from kwire.render.exchanges import ExchangeLines
 from kwire.render.lines import Line, clean, flowing, paragraph
@@ -22,12 +24,32 @@ def lines_of(conversation: Conversation, width: int, start: int | None) -> list[
     ends = [f"{client} → {broker}"] if len(client + broker) + 16 <= width else [client, f"→ {broker}"]
     parts = [(time, "offset"), *((end, "") for end in ends), (verdict.what, "error"), (sizes, "dim")]
     lines = flowing(parts, width, " " * 13)
-    said = [clean(text) for text in (verdict.detail, found.answer, found.advice) if text]
+    said = [(verdict.detail, "dim"), *_tls(conversation)]
+    if len(said) == 1:
+        said += [(found.answer or "", "dim"), (found.advice or "", "dim")]
     if found.logged:
-        said.append(f"The broker logs: {found.logged}")
-    for text in said:
-        lines += paragraph(text, width, " " * 13, "dim", breaks=True)
+        said.append((f"The broker logs: {found.logged}", "dim"))
+    for text, style in said:
+        if text:
+            lines += paragraph(clean(text), width, " " * 13, style, breaks=True)
     return lines
+
+
+def _tls(conversation: Conversation) -> list[tuple[str, str]]:
+    """What a TLS handshake tells, what is wrong with it, and why nothing more is shown."""
+    session = session_of(conversation)
+    facts = facts_of(conversation)
+    if session is None or not facts:
+        return []
+    wrong = [
+        (f"{one.what}. {one.advice}".rstrip(), "error" if one.severity == "error" else "note")
+        for one in findings_of(conversation)
+    ]
+    keyless = session.facts.client_random.hex()
+    advice = f"Encrypted: --keylog FILE shows what is inside, where it holds the keys of client random {keyless}"
+    why = advice if session.why in (None, session.no_key) else f"Not decrypted: {session.why}."
+    failed = session.facts.failures and not session.facts.done  # then nothing was said inside
+    return [(line, "dim") for line in facts] + wrong + ([] if failed else [(why, "dim")])
 
 
 def row_of(conversation: Conversation) -> dict[str, Any]:
@@ -47,4 +69,5 @@ def row_of(conversation: Conversation) -> dict[str, Any]:
         "first_bytes_as_size": verdict.size,
         "logged": found.logged,
         "advice": found.advice,
+        "tls": tls_row(conversation),
     }

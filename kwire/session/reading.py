@@ -69,6 +69,7 @@ class Reading:
     captures: list[Capture] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)  # notes of readers elsewhere, with the capture's name
+    sealed: int = 0  # TLS connections that readers elsewhere could not decrypt
     tally: list[int] = field(default_factory=lambda: [0, 0])
     skips: list[tuple[int, int, Conversation, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
@@ -128,6 +129,11 @@ class Reading:
             if capture.dropped
         ]
         return found
+
+    @property
+    def encrypted(self) -> int:
+        """TLS connections that were not decrypted."""
+        return self.sealed + sum(reader.tls.sealed for reader in self.readers)
 
     @property
     def notes(self) -> list[str]:

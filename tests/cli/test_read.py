@@ -106,7 +106,8 @@ def test_what_is_left_of_the_lines_is_shown_as_without_the_filter(
          Exit.OK),
         ((CLASSIC, "--id", "999999"), "kwire: 0 exchanges of 166, on 10 connections\nkwire: no correlation id "
          "999999; 49 there are: 1, 2, 3, 4, 5, 6 and 43 more\n", Exit.OK),
-        ((TLS,), "kwire: 1 exchange, 1 without an answer, on 1 connection, 8 connections not Kafka (--not-kafka)\n",
+        ((TLS,), "kwire: 1 exchange, 1 without an answer, on 1 connection, "
+         "7 connections encrypted, 1 connection not Kafka (--not-kafka)\n",
          Exit.OK),
         ((TLS, "--not-kafka"), "", Exit.OK),
         ((SHARE, "--port", "9"), "kwire: 0 exchanges, on 0 connections\nkwire: no Kafka on port 9; brokers elsewhere "

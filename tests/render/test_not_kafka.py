@@ -47,7 +47,7 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(name: str, width
         lines = [plain(line) for line in lines_of(conversation, width, START)]
         assert max(map(len, lines)) <= width
         wide = " ".join(plain(line).strip() for line in lines_of(conversation, 1000, START))
-        assert " ".join(" ".join(lines).split()) == " ".join(wide.split())
+        assert "".join("".join(lines).split()) == "".join(wide.split())
 
 
 def test_a_row() -> None:

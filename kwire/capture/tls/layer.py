@@ -66,8 +66,7 @@ class TlsLayer:
         """A connection has ended."""
         facts = session.facts
         self._totals.update(lost=facts.lost, unread=facts.unread, oversized=facts.oversized)
-        if not session.decrypted:
-            self.sealed += 1
+        self.sealed += session.encrypted
         if session.why and (session.why in self.reasons or len(self.reasons) < MOST_REASONS):
             self.reasons[session.why] += 1
 

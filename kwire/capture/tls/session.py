@@ -50,6 +50,11 @@ class Session:
         return self.state == FLOWING
 
     @property
+    def encrypted(self) -> bool:
+        """Whether something was, or may have been, said inside that nobody can read here."""
+        return self.state != FLOWING and (self.facts.version is not None or self.why == MIDSTREAM)
+
+    @property
     def held(self) -> int:
         """Bytes that wait."""
         return self._held + sum(direction.have for direction in self.directions)
@@ -152,8 +157,8 @@ class Session:
     def sealed_record(self, direction: Direction, kind: int, time: int) -> None:
         """A record without its keys: the first ones tell when the handshake was over."""
         modern = self.negotiation(direction).modern
-        if modern and kind == APPLICATION and not direction.by_server and not self.facts.done:
-            self.facts.done = time
+        if modern and kind == APPLICATION and not direction.by_server and not self.facts.early_data:
+            self.facts.done = self.facts.done or time
         elif not modern and kind == HANDSHAKE:
             self._done(direction, time)
 

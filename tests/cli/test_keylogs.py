@@ -1,0 +1,58 @@
+"""--keylog and SSLKEYLOGFILE: what is inside TLS is read, and what is not says why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.errors import Exit
+
+FOLDER = Path(__file__).parents[2] / "fixtures/captures/tls-kafka"
+CAPTURE, KEYS = str(FOLDER / "capture.pcap.gz"), str(FOLDER / "keys.log")
+
+
+def test_a_decrypted_connection_is_one_like_any_other(kwire: Any) -> None:
+    result = kwire("read", CAPTURE, "--keylog", KEYS, "--format", "json")
+    rows = [json.loads(line) for line in result.text.splitlines()]
+    assert result.status == Exit.OK
+    assert len({row["connection"] for row in rows}) == 30
+    assert {row["quality"] for row in rows} <= {"ok", "truncated"}
+    assert all(row["time"] <= row["last_time"] for row in rows)
+
+
+@pytest.mark.parametrize("command", ["read", "stats", "clients", "groups"])
+def test_encrypted_is_not_nothing(command: str, kwire: Any) -> None:
+    result = kwire(command, CAPTURE)
+    assert result.status == Exit.OK
+    assert "30 TLS connections that only keys can open: --keylog FILE" in result.err
+
+
+def test_the_environment_names_one_which_is_said(kwire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", KEYS)
+    result = kwire("read", CAPTURE)
+    assert f"TLS keys from {KEYS} (SSLKEYLOGFILE)" in result.err
+    assert "on 30 connections" in result.err
+
+
+def test_why_something_is_not_decrypted_is_said(kwire: Any, tmp_path: Path) -> None:
+    some = tmp_path / "some.log"
+    some.write_text("".join(line for line in Path(KEYS).read_text().splitlines(True) if line.startswith("RSA")))
+    result = kwire("read", CAPTURE, "--keylog", str(some))
+    assert "1 TLS connection not decrypted: no key for client random " in result.err
+    assert "15 more TLS connections not decrypted (kwire read --not-kafka says why)" in result.err
+    shown = kwire("read", CAPTURE, "--keylog", str(some), "--not-kafka", "--format", "json").text.splitlines()
+    rows = [json.loads(line)["tls"] for line in shown]
+    assert all(row["why"] == f"no key for client random {row['client_random']}" for row in rows)
+    assert len(rows) == 20
+
+
+def test_what_is_no_key_log_is_said(kwire: Any, tmp_path: Path) -> None:
+    other = tmp_path / "other.log"
+    other.write_text("hello\nyou\n")
+    assert f"{other}: 2 lines are not a key log's" in kwire("read", CAPTURE, "--keylog", str(other)).err
+    missing = kwire("read", CAPTURE, "--keylog", str(tmp_path / "no.log"))
+    assert missing.status != Exit.OK
+    assert "no.log" in missing.err
