@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kwire.broker.cluster import Cluster, Topic
@@ -71,6 +72,12 @@ class State:
         topic = self.cluster.create(name, partitions)
         self.tell("topic", name, f"created with {partitions} partition{'s' * (partitions != 1)}")
         return topic
+
+    def internal(self, name: str) -> None:
+        """Makes an internal topic when its coordinator is looked for, as Kafka does; nothing is in it."""
+        if name not in self.cluster.topics:
+            with suppress(Refused):  # no room is no reason to have no coordinator
+                self.cluster.create(name, self.settings.transactions.offsets_topic_num_partitions)
 
     def retain(self) -> None:
         """Drops what is older than each topic's retention.ms."""

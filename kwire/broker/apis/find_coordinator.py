@@ -24,6 +24,7 @@ def _found(key: str, kind: int, state: State) -> Body:
         why = f"no coordinator for keys of type {kind}"
         row = {"ErrorCode": Code.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
         return {"Key": key, **row}
+    state.internal("__consumer_offsets" if kind == GROUP else "__transaction_state")
     node = state.cluster.address(state.cluster.coordinator(key), "FindCoordinator")
     row = {"ErrorCode": Code.NONE, "ErrorMessage": "", "NodeId": node.id, "Host": node.host, "Port": node.port}
     return {"Key": key, **row}

@@ -283,3 +283,12 @@ def test_topics_are_told_by_id_with_an_empty_name_as_java_clients_ask(desk: Any)
     assert (row["ErrorCode"], row["Name"], row["TopicId"], len(row["Partitions"])) == (0, "t", known, 2)
     (row,) = desk.ask("Metadata", 11, {"Topics": [{"Name": "t", "TopicId": UUID(int=7)}]})["Topics"]
     assert (row["ErrorCode"], row["Name"]) == (0, "t")
+
+
+@pytest.mark.parametrize(("kind", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state")])
+def test_who_looks_for_a_coordinator_makes_its_topic(desk: Any, kind: int, topic: str) -> None:
+    asked = {"KeyType": kind, "CoordinatorKeys": ["k"]}
+    for _ in range(2):
+        assert desk.ask("FindCoordinator", 4, asked)["Coordinators"][0]["ErrorCode"] == 0
+    (row,) = [row for row in desk.ask("Metadata", 12, {"Topics": None})["Topics"] if row["IsInternal"]]
+    assert (row["Name"], len(row["Partitions"])) == (topic, 50)
