@@ -62,6 +62,8 @@ class Groups:
         self._classic: dict[str, Classic] = {}
         self._epochs: dict[str, Epochs] = {}
         self._replays: dict[str, Replay | EpochReplay] = {}
+        self._unread = 0  # requests that could not be read, each of which may have changed any group
+        self._known_unread: dict[str, int] = {}  # how many there were when the group's replay was last asked
         self._replay = replay
         self._budget = Budget()
         self._eras: dict[str, tuple[int, int]] = {}  # by broker
@@ -73,8 +75,7 @@ class Groups:
         if api is not None and api.key == API_VERSIONS:
             self._learn_era(exchange)
         if exchange.first.quality in ("truncated", "gap", "malformed") and is_unread(exchange):
-            for replay in self._replays.values():
-                replay.give_up()
+            self._unread += 1
         for call in calls_of(exchange):
             if call.group and (self._wanted is None or self._wanted(call.group)):
                 self.take(call)
@@ -146,8 +147,8 @@ class Groups:
             if self._replay:
                 self._replayed(history, call).asked(call)
             tracker.asked(call)
-        elif call.key in COMMITS and history.name in self._replays:
-            self._replays[history.name].asked(call)
+        elif call.key in COMMITS and (replay := self._replay_of(history)) is not None:
+            replay.asked(call)
 
     def _epoch(self, history: History) -> Epochs:
         tracker = self._epochs.get(history.name)
@@ -156,11 +157,19 @@ class Groups:
         return tracker
 
     def _replayed(self, history: History, call: Call) -> Replay | EpochReplay:
-        replay = self._replays.get(history.name)
+        replay = self._replay_of(history)
         if replay is None:
             era = self._eras.get(call.broker, NEWEST)
             replay = EpochReplay(history, era) if call.key == CONSUMER_HEARTBEAT else Replay(history, era)
-            self._replays[history.name] = replay
+            self._replays[history.name], self._known_unread[history.name] = replay, self._unread
+        return replay
+
+    def _replay_of(self, history: History) -> Replay | EpochReplay | None:
+        """The group's, which no longer knows the group when something could not be read since it was last asked."""
+        replay = self._replays.get(history.name)
+        if replay is not None and self._known_unread[history.name] < self._unread:
+            replay.give_up()
+            self._known_unread[history.name] = self._unread
         return replay
 
     def _answered(self, history: History, call: Call) -> None:
@@ -169,8 +178,8 @@ class Groups:
             self._wrong(history, call)
         elif call.fine:
             self._solve(history, call)
-        if history.name in self._replays:
-            self._replays[history.name].answered(call)
+        if (replay := self._replay_of(history)) is not None:
+            replay.answered(call)
         if history.name in self._classic:
             self._classic[history.name].answered(call)
         if history.name in self._epochs:
