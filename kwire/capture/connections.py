@@ -49,6 +49,8 @@ class Connection:
     segments: int = 0
     reset: bool = False
     fins: int = 0  # a bit for each side
+    fin: int | None = None  # the packet with the first FIN
+    rst: int | None = None  # the packet with the first RST
     finished: bool = False
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
@@ -59,6 +61,14 @@ class Connection:
     def closed(self) -> bool:
         """Whether both sides have said that they are done, and all that they sent is there."""
         return self.reset or (self.fins == 3 and all(stream.ended or stream.next is None for stream in self.streams))
+
+    @property
+    def ending(self) -> str | None:
+        """How it ended, as far as the capture tells; None where it does not. A RST behind a FIN, as of a client that
+        closes while an answer is on its way, is a part of the close."""
+        if self.fin is not None and (self.rst is None or self.fin < self.rst):
+            return "the connection closed"
+        return None if self.rst is None else "the connection was reset"
 
     def open(self, side: int, seq: int, flags: int, number: int) -> None:
         """A SYN of this side, or its answer to one, in the packet of that number."""
@@ -338,9 +348,11 @@ def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
         return
     if flags & FIN:
         connection.fins |= 1 << side
+        connection.fin = min(block.numbers[at], connection.fin or block.numbers[at])
         stream.close(end)
     if flags & RST:
         connection.reset = True
+        connection.rst = min(block.numbers[at], connection.rst or block.numbers[at])
     if flags & (FIN | RST):
         ended = block.times[at], side
         connection.ended_by = min(connection.ended_by or ended, ended)

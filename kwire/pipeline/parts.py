@@ -55,6 +55,8 @@ class Exit(NamedTuple):
     segments: int
     fins: tuple[bool, bool]
     reset: bool
+    fin: int | None  # the packets with the first FIN and the first RST
+    rst: int | None
     opening: list[int]
     open: list[tuple[int, Raw]]
     exchanges: int
@@ -191,7 +193,8 @@ def exit_of(conversation: Conversation) -> Exit | None:
     fins = bool(connection.fins >> client & 1), bool(connection.fins >> (1 - client) & 1)
     return Exit(
         (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
-        connection.last_time, connection.segments, fins, connection.reset, list(connection.opening),
+        connection.last_time, connection.segments, fins, connection.reset, connection.fin, connection.rst,
+        list(connection.opening),
         [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
         conversation.exchanges,
         (identity.software, identity.software_version, identity.mechanism, identity.principal),
@@ -246,6 +249,10 @@ def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], pa
         ))  # fmt: skip
         connection.fins |= exit.fins[turn] << (client ^ turn)
     connection.reset |= exit.reset
+    if connection.fin is None and exit.fin is not None:
+        connection.fin = exit.fin + packets
+    if connection.rst is None and exit.rst is not None:
+        connection.rst = exit.rst + packets
     connection.first_time = min(connection.first_time, exit.first_time) if connection.segments else exit.first_time
     connection.last_time = max(connection.last_time, exit.last_time)
     connection.segments += exit.segments

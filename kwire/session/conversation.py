@@ -236,11 +236,10 @@ class Conversation:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
         if self.client is not None and not self.verdict:
-            closed = self.connection.closed
-            ended = [stream.ended or self.connection.reset for stream in self.connection.streams]
-            self._requests(self.requests.finish(why, ended[self.client]))
-            self._responses(self.responses.finish(why, ended[1 - self.client]))
-            reason = "the connection was reset" if self.connection.reset else "the connection closed" if closed else why
+            reason = self.connection.ending or why
+            ends = [reason if stream.ended or self.connection.reset else why for stream in self.connection.streams]
+            self._requests(self.requests.finish(ends[self.client], False))
+            self._responses(self.responses.finish(ends[1 - self.client], False))
             foreign = judge(self.responses.foreign)
             if foreign is not None:
                 reason = f"the broker answered with {foreign.what} ({foreign.detail}), then {reason}"

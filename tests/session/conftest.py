@@ -91,9 +91,9 @@ class Tcp:
         """From the broker."""
         return self._bytes(1, data, mss, lost)
 
-    def close(self) -> Tcp:
-        self._packet(0, b"", FIN | ACK)
-        self._packet(1, b"", FIN | ACK)
+    def close(self, sides: Sequence[int] = (0, 1)) -> Tcp:
+        for side in sides:
+            self._packet(side, b"", FIN | ACK)
         return self
 
     def reset(self, side: int = 1) -> Tcp:

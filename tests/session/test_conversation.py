@@ -107,6 +107,11 @@ def test_a_later_answer_says_that_the_earlier_ones_will_not_come(traffic: Any) -
 @pytest.mark.parametrize(("end", "why"), [
     (lambda tcp: tcp.close(), "the connection closed"),
     (lambda tcp: tcp.reset(), "the connection was reset"),
+    (lambda tcp: tcp.close().reset(), "the connection closed"),
+    (lambda tcp: tcp.close().answer(b"late").reset(0), "the connection closed"),  # as a client's kernel does
+    (lambda tcp: tcp.close(sides=(0,)), "the connection closed"),
+    (lambda tcp: tcp.close(sides=(0,)).reset(), "the connection closed"),
+    (lambda tcp: tcp.reset().close(), "the connection was reset"),
     (lambda tcp: tcp, "the capture ended"),
 ])  # fmt: skip
 @pytest.mark.parametrize("feed", [None, 1])
@@ -124,6 +129,19 @@ def test_a_response_that_nobody_asked_for_is_an_orphan(traffic: Any) -> None:
     assert outcome.pairs == [("Heartbeat", 1, True, True), ("unknown", 99, False, True)]
     orphan = outcome.messages[-1]
     assert (orphan.quality, orphan.note) == ("orphan", "its request is not in the capture")
+
+
+@pytest.mark.parametrize(("end", "note"), [
+    (lambda tcp: tcp.close(), "the connection closed after 100 of 304 bytes"),
+    (lambda tcp: tcp.close().reset(), "the connection closed after 100 of 304 bytes"),
+    (lambda tcp: tcp.reset(), "the connection was reset after 100 of 304 bytes"),
+    (lambda tcp: tcp, "the capture ended after 100 of 304 bytes"),
+])  # fmt: skip
+def test_a_frame_that_never_ended_says_why(traffic: Any, end: Callable[[Any], Any], note: str) -> None:
+    frame = traffic.size_prefixed(pack(">i", 2) + bytes(296))
+    end(traffic.connection().send(beats(traffic, 1, 2)).answer(replies(traffic, 1)).answer(frame[:100]))
+    (cut,) = (message for message in traffic.read().messages if message.kind == "response" and len(message.data) == 100)
+    assert (cut.quality, cut.note) == ("truncated", note)
 
 
 @pytest.mark.parametrize(("sent", "note"), [
