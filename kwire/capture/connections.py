@@ -53,6 +53,7 @@ class Connection:
     rst: int | None = None  # the packet with the first RST
     finished: bool = False
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
+    closing: list[tuple[int, int]] = field(default_factory=list)  # side and packet of its FINs and RSTs
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
     ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
     tls: Session | Plain | None = None  # what capture/tls makes of it; None before its first bytes
@@ -213,7 +214,7 @@ class Connections:
         for at in block.syns.get(flow, ())[:1]:
             connection.open(side, int(block.seqs[at]), int(block.flags[at]), block.numbers[at])
         data = low + block.bare[flow]
-        plain = data < high and block.plain(data, high)
+        plain = data < high and block.plain(data, high) and data not in block.cuts
         if stream.next is None and plain:
             stream.next = stream.first = int(block.seqs[data])
         if plain and not stream.held and stream.next == block.seqs[data]:
@@ -343,9 +344,13 @@ def _note(connection: Connection, first: int, last: int, segments: int) -> None:
 
 def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
     flags, stream = int(block.flags[at]), connection.streams[side]
+    if flags & FIN and not block.lengths[at] and at in block.cuts:  # it says what was left out before it
+        stream.take([block.run(at, at + 1, int(block.seqs[at]))])
     end = (int(block.seqs[at] + block.lengths[at]) + (flags & SYN > 0)) % WRAP
     if not stream.near(end):
         return
+    if flags & (FIN | RST) and len(connection.closing) < 8:
+        connection.closing.append((side, block.numbers[at]))
     if flags & FIN:
         connection.fins |= 1 << side
         connection.fin = min(block.numbers[at], connection.fin or block.numbers[at])

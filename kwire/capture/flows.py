@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.capture.cuts import Cut
 from kwire.capture.packets import Ints
 from kwire.capture.streams import HALF, WRAP, Run
 from kwire.capture.tcp import FIN, RST, SYN, Segments
@@ -54,6 +55,10 @@ class Flows:
         self._starts: list[int] = start.tolist()
         self._ends: list[int] = (start + have).tolist()
         self._buffer = segments.buffer
+        self.cuts: dict[int, Cut] = {}  # of a slice: what was left out before a segment
+        if segments.cuts:
+            places = np.argsort(order).tolist()
+            self.cuts = {places[row]: cut for row, cut in segments.cuts.items() if cut.begin is not None}
 
     def carries(self, flow: int) -> bool:
         """Whether there are bytes in it."""
@@ -89,7 +94,7 @@ class Flows:
 
     def run(self, low: int, high: int, seq: int) -> Run:
         data, offsets, times, numbers = self.joined(low, high, 0)
-        return Run(seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers)
+        return Run(seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers, self.cuts.get(low))
 
 
 def _ordered(flow: NDArray[np.intp], flows: int, bare: NDArray[np.bool_], relative: Ints) -> NDArray[np.intp]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kwire.wire.columns import Columns, Ints
+
+if TYPE_CHECKING:
+    from kwire.capture.cuts import Cut
 
 __all__ = ["UNKNOWN_LINK", "Columns", "Ints", "Packets"]
 UNKNOWN_LINK = 0xFFFF
@@ -19,7 +24,7 @@ class Packets:
 
     number counts from 1 over the whole capture; time is ns since the Unix epoch; start and captured say where the bytes
     are; length is how long the packet was on the wire; link is the link type (LINKTYPE_ of the pcap registry). secrets:
-    key logs of TLS that stood before or among them.
+    key logs of TLS that stood before or among them. cuts: of a slice, by row, what was left out around a packet.
     """
 
     buffer: memoryview
@@ -30,13 +35,16 @@ class Packets:
     length: Ints
     link: Ints
     secrets: tuple[bytes, ...] = ()
+    cuts: Mapping[int, Cut] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.number)
 
     def at(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Packets:
         """Only the packets that the mask or the indices choose."""
+        rows = np.arange(len(self))[chosen].tolist() if self.cuts else ()
         return Packets(
             self.buffer, self.number[chosen], self.time[chosen], self.start[chosen], self.captured[chosen],
             self.length[chosen], self.link[chosen], self.secrets,
+            {new: self.cuts[old] for new, old in enumerate(rows) if old in self.cuts},
         )  # fmt: skip

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.capture.cuts import Cut, cut_of
 from kwire.capture.damage import Damage, stretches_of
 from kwire.capture.packets import UNKNOWN_LINK, Ints, Packets
 from kwire.errors import CaptureError
@@ -30,6 +31,7 @@ MOST_INTERFACES = 1 << 16  # of a section
 MOST_SECRETS = 32 << 20  # bytes of key logs
 SECRET_COST = 100  # bytes that an empty one takes
 TLS_KEY_LOG = 0x544C534B
+COMMENT = 1  # the option, of any block
 IF_NAME, IF_RESOLUTION, IF_OFFSET, ISB_DROPPED, ISB_OS_DROPPED = 2, 9, 14, 5, 7
 
 
@@ -238,7 +240,8 @@ class PcapngReader:
         time = self._times(units, table[2][row], table[3][row], simple)
         number = np.arange(self._number, self._number + len(at), dtype=np.int64)
         self._number += len(at)
-        return Packets(view, number, time, start, captured, np.maximum(length, captured), table[0][row])
+        cuts = _cuts(view, orders[0], at, size, start + captured, kind == PACKET) if big is None else {}
+        return Packets(view, number, time, start, captured, np.maximum(length, captured), table[0][row], cuts=cuts)
 
     def _times(self, units: NDArray[np.uint64], resolution: Ints, offset: Ints, simple: NDArray[np.bool_]) -> Ints:
         """ns since the epoch, 0 of an interface that is not known (resolution -1); a simple packet has no time of its
@@ -268,6 +271,24 @@ class PcapngReader:
                 break
         self._damage.skip(self._pos + pos, following - pos)
         return following
+
+
+def _cuts(view: memoryview, order: str, at: Ints, size: Ints, end: Ints, options: NDArray[np.bool_]) -> dict[int, Cut]:
+    """What the comments of a slice's packets say, by row. end: of the packet's bytes, behind which options begin, where
+    its kind of block has any."""
+    begin = at + (end - at + 3 & ~3)
+    rows = np.flatnonzero(options & (begin + 12 <= at + size))
+    if not len(rows):
+        return {}
+    half = np.ndarray((len(view) - 1,), order + "u2", view, strides=(1,))
+    found: dict[int, Cut] = {}
+    for row in rows[half[begin[rows]] == COMMENT].tolist():
+        pos = int(begin[row])
+        length = int(half[pos + 2])
+        cut = cut_of(bytes(view[pos + 4 : pos + 4 + length])) if pos + 8 + length <= at[row] + size[row] else None
+        if cut is not None:
+            found[row] = cut
+    return found
 
 
 def _views(

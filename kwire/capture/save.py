@@ -60,14 +60,15 @@ class PcapngWriter:
         self._interfaces: dict[tuple[int, str], int] = {}
         self._block(0x0A0D0D0A, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + _option(4, b"kwire") + _option(0, b""))
 
-    def write(self, time: int, data: bytes, length: int, link: int, name: str = "") -> None:
+    def write(self, time: int, data: bytes, length: int, link: int, name: str = "", comment: str = "") -> None:
         interface = self._interfaces.get((link, name))
         if interface is None:
             interface = self._interfaces[link, name] = len(self._interfaces)
             options = (_option(2, name.encode()) if name else b"") + _option(9, b"\x09") + _option(0, b"")
             self._block(1, pack("<HHI", link, 0, SNAPLEN) + options)
         head = pack("<IIIII", interface, time >> 32 & 0xFFFFFFFF, time & 0xFFFFFFFF, len(data), length)
-        self._block(6, head + data + bytes(-len(data) % 4))
+        options = _option(1, comment.encode()) + _option(0, b"") if comment else b""
+        self._block(6, head + data + bytes(-len(data) % 4) + options)
 
     def close(self) -> None:
         """All was written as it came."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
+from kwire.capture.cuts import Cut
+
 HELD = 4 << 20  # bytes that may wait behind a hole, by default
 PACKET_COST, RUN_COST = 200, 400  # bytes of memory that a packet takes beside its own while it waits, and a run of them
 PATIENCE = 2_000_000_000  # ns that they may wait
@@ -26,7 +28,8 @@ BACK = 1 << 26  # bytes; nothing is sent again from further back
 class Piece(NamedTuple):
     """Bytes in order, from position on. starts, times and numbers tell the packets: packet i brought the bytes from
     starts[i] to the next one. missing: how many bytes before position the capture lacks; cut: since its snaplen cut
-    them off, and then the packet is known. A piece may be empty, to say what is missing."""
+    them off, and then the packet is known. left_out: since the capture is a slice, in which a frame begins at
+    position. A piece may be empty, to say what is missing."""
 
     position: int
     data: bytes
@@ -35,12 +38,14 @@ class Piece(NamedTuple):
     numbers: list[int]
     missing: int = 0
     cut: bool = False
+    left_out: Cut | None = None
 
 
 class Run(NamedTuple):
     """Segments that follow each other: length bytes on the wire, data the captured ones; only the last may be cut.
 
-    offsets, times and numbers tell the packets: packet i brought the bytes from offsets[i] on."""
+    offsets, times and numbers tell the packets: packet i brought the bytes from offsets[i] on. left_out: what a slice
+    lacks before it."""
 
     seq: int
     data: bytes
@@ -48,14 +53,15 @@ class Run(NamedTuple):
     offsets: list[int]
     times: list[int]
     numbers: list[int]
+    left_out: Cut | None = None
 
 
 class Stream:
     """take and extend add what packets brought; pieces is what came of it and was not yet fetched."""
 
     __slots__ = (
-        "back", "end", "first", "held", "held_bytes", "held_cost", "latest", "missing", "next", "pieces", "position",
-        "repeated", "stray", "syn",
+        "back", "end", "first", "held", "held_bytes", "held_cost", "latest", "left_out", "missing", "next", "pieces",
+        "position", "repeated", "stray", "syn",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -73,6 +79,7 @@ class Stream:
         self.pieces: list[Piece] = []
         self.missing = 0  # bytes given up, in all
         self.repeated = 0  # bytes that came again
+        self.left_out = 0  # bytes that the capture lacks since it is a slice
 
     def open(self, seq: int) -> None:
         """A SYN: the stream's first byte follows its number."""
@@ -109,6 +116,7 @@ class Stream:
             return
         if self.next is None:
             self.next = self.first = _first(runs)
+            self._begin(next((run for run in runs if run.seq == self.next), runs[0]))
         far = [run for run in runs if self._ahead(run.seq) < -BACK]
         self._hold([run for run in runs if self._ahead(run.seq) >= -BACK] if far else runs)
         self._go_on()
@@ -153,6 +161,8 @@ class Stream:
         if not self.held:
             return 0
         at, run = self.held[-1]
+        if run.left_out is not None and at - run.left_out.before > self.position:
+            at -= run.left_out.before
         lost = at - self.position
         if lost > AHEAD and (run.numbers[-1] < self.latest[0] or (lost > BACK and self.lone)):
             self._release()
@@ -169,9 +179,17 @@ class Stream:
         self._move(at)
 
     def _go_on(self) -> None:
-        """Delivers what follows the position; what lies behind a hole stays held."""
-        while self.held and self.held[-1][0] <= self.position:
-            self._deliver(*self._release())
+        """Delivers what follows the position, and what follows what a slice leaves out there; what lies behind another
+        hole stays held."""
+        while self.held:
+            at, run = self.held[-1]
+            cut = run.left_out
+            if at > self.position and (cut is None or at - cut.before != self.position):
+                return
+            self._release()
+            if cut is not None and at > self.position:
+                self._leave_out(at, run, cut)
+            self._deliver(at, run)
 
     def _release(self) -> tuple[int, Run]:
         """Takes the first run from what is held."""
@@ -179,6 +197,22 @@ class Stream:
         self.held_bytes -= len(run.data)
         self.held_cost -= _cost(run)
         return at, run
+
+    def _begin(self, run: Run) -> None:
+        """The first run of a stream that is seen from its midst: in a slice its place in the whole is known."""
+        cut = run.left_out
+        if cut is None or cut.position is None:
+            return
+        assert self.next is not None
+        self.position, self.first = cut.position, (self.next - cut.position) % WRAP
+        self._leave_out(cut.position, run, cut)
+
+    def _leave_out(self, at: int, run: Run, cut: Cut) -> None:
+        """Goes on behind what a slice leaves out."""
+        lost = at - self.position
+        self.left_out += lost
+        self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost, False, cut))
+        self._move(at)
 
     def _deliver(self, at: int, run: Run) -> None:
         """Adds what is new of a run that begins at or before the position."""
@@ -188,7 +222,7 @@ class Stream:
             return
         self.latest = max(self.latest, (run.numbers[-1], run.times[-1]))
         self.back.clear()
-        _, data, length, offsets, times, numbers = run
+        _, data, length, offsets, times, numbers, _ = run
         if known:
             packet = bisect_right(offsets, known) - 1
             data, offsets, times, numbers = (

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.capture.cuts import Cut, trim
 from kwire.capture.ip import Datagrams
 from kwire.capture.packets import Columns, Ints, Packets
 
@@ -32,7 +33,7 @@ class Segments:
     number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
     bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the latest
     time of the block that these were chosen from, where they are not all of it. tunnels: what flows came through, of
-    those that came through any.
+    those that came through any. cuts: of a slice, by row, what was left out before a segment.
     """
 
     buffer: memoryview
@@ -47,6 +48,7 @@ class Segments:
     keys: list[Key]
     now: int | None = None
     tunnels: dict[Key, str] = field(default_factory=dict)
+    cuts: dict[int, Cut] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.number)
@@ -75,9 +77,15 @@ def read_segments(
         found.source_high[keep], found.source[keep], source_port[keep],
         found.target_high[keep], found.target[keep], target_port[keep],
     )  # fmt: skip
+    seq = fields["seq"][keep].astype(np.int64)
+    cuts = (
+        {at: packets.cuts[row] for at, row in enumerate(rows.tolist()) if row in packets.cuts} if packets.cuts else {}
+    )
+    for at, cut in cuts.items():
+        trim(cut, at, seq, payload, have, length)
     return Segments(
-        packets.buffer, packets.number[rows], packets.time[rows], fields["seq"][keep].astype(np.int64), flags[keep],
-        payload, have, length, flow, keys, None, _tunnels(found.tunnel[keep], flow, keys, paths),
+        packets.buffer, packets.number[rows], packets.time[rows], seq, flags[keep], payload, have, length, flow, keys,
+        None, _tunnels(found.tunnel[keep], flow, keys, paths), cuts,
     )  # fmt: skip
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +14,7 @@ from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.shown import Shown, shown_options
 from kwire.counted import counted
-from kwire.errors import CaptureError, Exit
+from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.cli.filters import Filter
@@ -34,12 +33,18 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option("--fields", type=Columns(), metavar="NAMES", help="With tsv or csv, these columns: time,api,latency_ns.")
 @packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
+@click.option(
+    "--bare",
+    is_flag=True,
+    help="With -w, without the exchanges that give the wanted ones their meaning: "
+    "who the clients are, which versions there are, what topics are called.",
+)
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
 @capture_options
 def command(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, fields: tuple[str, ...] | None,
-    target: Output | None, utc: bool, follow: bool,
+    target: Output | None, bare: bool, utc: bool, follow: bool,
 ) -> int:  # fmt: skip
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
@@ -56,19 +61,22 @@ def command(
     if output in PACKETS.values() and (target is None or follow):
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that are whole")
     if target is None:
-        return _read(captures, not_kafka, shown, output, target, utc, follow, fields)
+        return _read(captures, not_kafka, shown, output, target, bare, utc, follow, fields)
     from kwire.cli.streams import readable_twice
 
     with readable_twice(captures.paths) as paths:
-        return _read(captures._replace(paths=paths), not_kafka, shown, output, target, utc, follow)
+        return _read(captures._replace(paths=paths), not_kafka, shown, output, target, bare, utc, follow)
 
 
 def _read(
-    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, utc: bool, follow: bool,
-    fields: tuple[str, ...] | None = None,
+    captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, bare: bool, utc: bool,
+    follow: bool, fields: tuple[str, ...] | None = None,
 ) -> int:  # fmt: skip
+    from kwire.cli.saving import save
     from kwire.render.bodies import Bodies
     from kwire.session.record import Lines
+    from kwire.session.select import remember
+    from kwire.session.slicing import Slice
 
     wanted = captures.filter()
     chosen = wanted.selection
@@ -80,7 +88,9 @@ def _read(
         if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
             sys.stdout.writelines(reading.lines(Lines(shown.bodies())))
             return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
-        exchanges = tally.count(reading.exchanges(), wanted, reading.tracking)
+        kept = Slice(bare, chosen == type(chosen)())
+        beside = [remember] * reading.tracking + [kept.beside] * (target is not None)
+        exchanges = tally.count(reading.exchanges(), wanted, beside)
         if not_kafka:
             tally.drain(exchanges)
             return _show_not_kafka(reading, over.foreign, output, utc)
@@ -95,7 +105,7 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif target is not None:
-            _save(reading, exchanges, output, target)
+            save(reading, exchanges, kept, output, target)
         else:
             _text(reading, exchanges, utc, shown, follow)
     except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all
@@ -117,7 +127,7 @@ class Over:
     """Connections that are over: how many, and those that are not Kafka."""
 
     def __init__(self) -> None:
-        self.kafka = self.others = self.missing = self.encrypted = 0
+        self.kafka = self.others = self.missing = self.left_out = self.encrypted = 0
         self.foreign: list[Conversation] = []
 
     def add(self, conversation: Conversation) -> None:
@@ -126,6 +136,7 @@ class Over:
         self.kafka += conversation.is_kafka
         if conversation.is_kafka:
             self.missing += sum(stream.missing for stream in conversation.connection.streams)
+            self.left_out += sum(stream.left_out for stream in conversation.connection.streams)
         if conversation.verdict is not None:
             session = session_of(conversation)
             self.encrypted += session is not None and session.encrypted
@@ -140,10 +151,10 @@ class Tally:
     def __init__(self) -> None:
         self.seen = self.shown = self.malformed = self.wrong = self.unanswered = 0
 
-    def count(self, exchanges: Iterator[Exchange], wanted: Filter, tracking: bool) -> Iterator[Exchange]:
-        """Those that are wanted. tracking: what they are about is asked for."""
-        from kwire.session.select import remember
-
+    def count(
+        self, exchanges: Iterator[Exchange], wanted: Filter, beside: Sequence[Callable[[Exchange], None]]
+    ) -> Iterator[Exchange]:
+        """Those that are wanted. beside: what takes notice of the others."""
         for exchange in exchanges:
             self.seen += 1
             request, response = exchange.request, exchange.response
@@ -154,8 +165,9 @@ class Tally:
                 self.wrong += exchange.error is not None
                 self.unanswered += exchange.response is None and not exchange.silent
                 yield exchange
-            elif tracking:
-                remember(exchange)
+            else:
+                for notice in beside:
+                    notice(exchange)
 
     def drain(self, exchanges: Iterator[Exchange]) -> None:
         for _ in exchanges:
@@ -173,6 +185,8 @@ class Tally:
         parts.append(f"on {counted(kafka, 'connection')}")
         if over.missing:
             parts.append(f"{counted(over.missing, 'byte')} missing from the capture")
+        if over.left_out:
+            parts.append(f"{counted(over.left_out, 'byte')} left out of this slice")
         if over.encrypted:
             parts.append(f"{counted(over.encrypted, 'connection')} encrypted{'' if other else ' (--not-kafka)'}")
         if other:
@@ -206,40 +220,6 @@ def _text(reading: Reading, exchanges: Iterator[Exchange], utc: bool, shown: Sho
 
 def _first_time(reading: Reading) -> int:
     return min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
-
-
-def _save(reading: Reading, exchanges: Iterator[Exchange], output: str, target: Output) -> None:
-    """Writes the packets of the exchanges, and those that opened their connections."""
-    from kwire.capture.files import open_capture
-    from kwire.capture.save import PcapngWriter, PcapWriter, Writer
-
-    wanted: dict[str, set[int]] = {}
-    for exchange in exchanges:
-        numbers = wanted.setdefault(exchange.conversation.capture, set())
-        numbers.update(exchange.conversation.connection.opening)
-        for message in (exchange.request, exchange.response):
-            if message is not None:
-                numbers.update([message.packet, message.last_packet], (number for _, number in message.marks))
-    if len({capture.name for capture in reading.captures}) < len(reading.captures):
-        raise CaptureError(str(target), "captures of the same name cannot be told apart")
-    total = 0
-    with target as file:
-        writer: Writer = PcapWriter(file) if output == "pcap" else PcapngWriter(file)
-        for chain in reading.chains:
-            before = 0
-            numbers = set().union(*(wanted.get(Path(path).name, set()) for path in chain))
-            for path in chain:
-                capture = open_capture(path)
-                for packets in capture.blocks():
-                    for at, number in enumerate((packets.number + before).tolist()):
-                        if number in numbers:
-                            start = int(packets.start[at])
-                            data = bytes(packets.buffer[start : start + int(packets.captured[at])])
-                            writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
-                            total += 1
-                before += capture.packets
-        writer.close()
-    print(f"kwire: {counted(total, 'packet')} to {target}", file=sys.stderr)
 
 
 def _show_not_kafka(reading: Reading, over: list[Conversation], output: str, utc: bool) -> int:

@@ -70,6 +70,7 @@ class Conversation:
         self.requests = Framer(self._find_request, midstream, max_size)
         self.responses = Framer(self._find_response, midstream, max_size)
         self.indexes = [0, 0]
+        self.jumps: tuple[list[tuple[int, int]], ...] = [], []  # of a slice: positions, and the frames' numbers there
         self._coming: list[Raw] = []  # requests of which the answers may be among those that are searched for
 
     @property
@@ -147,6 +148,8 @@ class Conversation:
 
     def _read(self, requests: list[Piece], responses: list[Piece], *, more: bool = False) -> None:
         """Frame by frame. more: of what came at once there is more to read, which may answer what is open."""
+        for jumps, pieces in zip(self.jumps, (requests, responses), strict=True):
+            jumps += [(one.position, cut.frame or 0) for one in pieces if (cut := one.left_out) is not None]
         asked = self.requests.feed(requests) if requests else []
         self._coming = asked
         answers = self.responses.feed(responses) if responses else []
@@ -159,7 +162,7 @@ class Conversation:
         """Leaves to bulk what is regular in these pieces. What stands before it is read here: the rest of frames that
         are not whole, the first requests, in which a client says who it is, and answers to what is open."""
         if (
-            any(piece.missing for piece in (*requests, *responses))
+            any(piece.missing or piece.left_out is not None for piece in (*requests, *responses))
             or self.token_after is not None
             or self.login.active
             or self.pairing.early
@@ -271,8 +274,7 @@ class Conversation:
 
     def request(self, raw: Raw) -> Message:
         """The next frame of the client."""
-        index = self.indexes[0]
-        self.indexes[0] = index + 1
+        index = self._index(0, raw.position)
         message = Message(self, "request", index, *raw)
         data = message.data
         if self.token_after is not None and self._is_token(data):
@@ -295,6 +297,14 @@ class Conversation:
                 self.token_after = data[12 : message.body_at]
         return message
 
+    def _index(self, turn: int, position: int) -> int:
+        """The number of the next frame of the client (0) or the broker (1)."""
+        jumps, index = self.jumps[turn], self.indexes[turn]
+        while jumps and jumps[0][0] <= position:
+            index = max(index, jumps.pop(0)[1])
+        self.indexes[turn] = index + 1
+        return index
+
     def _is_token(self, data: bytes) -> bool:
         """After SaslHandshake v0 frames are tokens until one is a request of the same client."""
         client = self.token_after
@@ -305,8 +315,7 @@ class Conversation:
         return True
 
     def _response(self, raw: Raw) -> Message:
-        index = self.indexes[1]
-        self.indexes[1] = index + 1
+        index = self._index(1, raw.position)
         message = Message(self, "response", index, *raw)
         message.guarded = self.login.guarded
         if len(message.data) >= 8:

@@ -181,6 +181,9 @@ class Framer:
             self._lose(self.position + self._have, "given up to bound memory")
 
     def _piece(self, piece: Piece, out: list[Raw]) -> None:
+        if piece.left_out is not None:
+            self._jump(piece, out)
+            return
         if piece.missing and not self._hole(piece, out):
             return
         if self.lost:
@@ -256,6 +259,15 @@ class Framer:
         self._clear()
         self._marks = marks
         self._split(self.position, data, starts, [time, *piece.times], [packet, *piece.numbers], out)
+
+    def _jump(self, piece: Piece, out: list[Raw]) -> None:
+        """What lies before the piece was left out of a slice: a frame begins there."""
+        if self._have or self._holed:
+            self._hole(piece, out)
+        if self.collected.size:
+            self._give_up_search()
+        self._clear()
+        self.lost, self.position = False, piece.position
 
     def _hole(self, piece: Piece, out: list[Raw]) -> bool:
         """Bytes are missing before the piece. Whether the piece's own bytes are still to be read."""

@@ -46,7 +46,7 @@ class Topics:
         if message is None or message.api is None or message.body_at is None or not message.api.tells_names:
             return
         body = message.body()
-        for name, ident in _pairs(body):
+        for name, ident in pairs(body):
             self.names[ident] = name
 
     def fetched(self, exchange: Exchange, body: dict[str, Any], listed: Partitions) -> Partitions | None:
@@ -80,10 +80,11 @@ class Topics:
         return {str(name): sorted(parts) for name, parts in known.items()}
 
 
-def _pairs(value: object) -> Iterator[tuple[str, UUID]]:
+def pairs(value: object) -> Iterator[tuple[str, UUID]]:
+    """The topics' names and ids that stand side by side in a body."""
     if isinstance(value, list):
         for element in value:
-            yield from _pairs(element)
+            yield from pairs(element)
     elif isinstance(value, dict):
         ident = value.get("TopicId")
         if isinstance(ident, UUID) and ident.int:
@@ -92,4 +93,4 @@ def _pairs(value: object) -> Iterator[tuple[str, UUID]]:
                 yield name, ident
         for inner in value.values():
             if isinstance(inner, list | dict):
-                yield from _pairs(inner)
+                yield from pairs(inner)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.capture.cuts import Cut
 from kwire.capture.segmenter import Block
 from kwire.capture.tcp import Key, Segments
 from kwire.tables.slots import Piece, Place, Slot
@@ -24,6 +25,7 @@ class Left(NamedTuple):
     places: list[list[Place]]
     tunnels: list[dict[Key, str]]
     secrets: tuple[bytes, ...]
+    cuts: list[dict[int, Cut]]
 
 
 def leave(slot: Slot, block: Block) -> Left:
@@ -33,14 +35,16 @@ def leave(slot: Slot, block: Block) -> Left:
     step = len(COLUMNS) + 2
     groups = [places[low : low + step] for low in range(0, len(places), step)]
     tunnels = [segments.tunnels for segments in block.segments]
-    return Left(block.packets, block.first_time, block.last_time, groups, tunnels, block.secrets)
+    cuts = [segments.cuts for segments in block.segments]
+    return Left(block.packets, block.first_time, block.last_time, groups, tunnels, block.secrets, cuts)
 
 
 def take(slot: Slot, left: Left, number: int, of: int) -> Block:
     """The block with the segments of the connections that fall to this one of so many workers, as long as nobody writes
     into the slot."""
     segments = [
-        _taken(slot, places, tunnels, number, of) for places, tunnels in zip(left.places, left.tunnels, strict=True)
+        _taken(slot, places, tunnels, cuts, number, of)
+        for places, tunnels, cuts in zip(left.places, left.tunnels, left.cuts, strict=True)
     ]
     return Block(left.packets, left.first_time, left.last_time, segments, left.secrets)
 
@@ -50,7 +54,9 @@ def _pieces(segments: Segments) -> list[Piece]:
     return [segments.buffer, *columns, np.array(segments.keys, np.uint64).tobytes()]
 
 
-def _taken(slot: Slot, places: list[Place], tunnels: dict[Key, str], number: int, of: int) -> Segments:
+def _taken(
+    slot: Slot, places: list[Place], tunnels: dict[Key, str], cuts: dict[int, Cut], number: int, of: int
+) -> Segments:
     buffer, *columns, last = (slot.look(place) for place in places)
     values = dict(zip(COLUMNS, (np.frombuffer(column, np.int64) for column in columns), strict=True))
     keys = np.frombuffer(last, np.uint64).reshape(-1, 6)
@@ -59,7 +65,12 @@ def _taken(slot: Slot, places: list[Place], tunnels: dict[Key, str], number: int
     chosen = {name: column[rows] for name, column in values.items()}
     chosen["flow"] = (np.cumsum(mine) - 1)[chosen["flow"]]
     now = int(values["time"].max()) if len(values["time"]) else None
-    return Segments(buffer, **chosen, keys=[tuple(key) for key in keys[mine].tolist()], now=now, tunnels=tunnels)
+    left_out = {new: cuts[old] for new, old in enumerate(rows.tolist()) if old in cuts} if cuts else {}
+    named = [tuple(key) for key in keys[mine].tolist()]
+    number_of, time, seq, flags, start, have, length, flow = (chosen[name] for name in COLUMNS)
+    return Segments(
+        buffer, number_of, time, seq, flags, start, have, length, flow, named, now, tunnels, left_out
+    )  # fmt: skip
 
 
 def _workers(keys: NDArray[np.uint64], of: int) -> NDArray[np.uint64]:

@@ -1,0 +1,51 @@
+"""kwire read -w: the packets of exchanges to a capture that reads as the whole did."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kwire.counted import counted
+
+if TYPE_CHECKING:
+    from kwire.outputs import Output
+    from kwire.session.exchange import Exchange
+    from kwire.session.reading import Reading
+    from kwire.session.slicing import Slice
+
+
+def save(reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: str, target: Output) -> None:
+    """Writes the packets of the exchanges and what goes with them. kept: what gets those that are not wanted."""
+    from kwire.capture.files import open_capture
+    from kwire.capture.save import PcapngWriter, writer_of
+
+    for exchange in exchanges:
+        kept.add(exchange)
+    kept.finish()
+    total = said = 0
+    with target as file:
+        writer = writer_of(file, output)
+        for chain, reader in zip(reading.chains, reading.readers, strict=True):
+            before = 0
+            numbers, cuts = kept.packets(reader.places)
+            for path in chain:
+                capture = open_capture(path)
+                for packets in capture.blocks():
+                    for at, number in enumerate((packets.number + before).tolist()):
+                        if number in numbers:
+                            start = int(packets.start[at])
+                            data = bytes(packets.buffer[start : start + int(packets.captured[at])])
+                            row = int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at])
+                            if isinstance(writer, PcapngWriter):
+                                writer.write(*row, comment=str(cuts.get(number) or packets.cuts.get(at) or ""))
+                            else:
+                                writer.write(*row)
+                                said += number in cuts
+                            total += 1
+                before += capture.packets
+        writer.close()
+    along = f", {counted(kept.context, 'exchange')} for context (--bare leaves them out)" if kept.context else ""
+    print(f"kwire: {counted(total, 'packet')} to {target}{along}", file=sys.stderr)
+    if said:
+        print("kwire: pcap cannot say what was left out, which reads as lost; pcapng can", file=sys.stderr)

@@ -1,0 +1,266 @@
+"""What a slice of captures holds: the wanted exchanges, what gives them their meaning, and what is said of the rest.
+
+With the kept connections go the packets that opened and closed them, and the exchanges in which a client says who it is
+and which versions there are. Topic ids take along an exchange that tells their names, of the same connection where
+there is one; incremental fetches take along those that made their session. Packets at which something was left out get
+a comment that says so (capture/cuts.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from kwire.capture.cuts import WRAP, Cut
+from kwire.session.topics import NONE, pairs
+
+if TYPE_CHECKING:
+    from kwire.capture.connections import Connection
+    from kwire.capture.places import Places
+    from kwire.codec.plan import StructPlan
+    from kwire.session.exchange import Exchange, Message
+    from kwire.session.kinds import Kind
+
+FETCH = 1
+IDENTIFYING = (17, 18, 36)  # SaslHandshake, ApiVersions, SaslAuthenticate
+IDS = ("TopicId", "TopicIds")
+MOST_SESSIONS = 10_000
+MOST_OF_SESSION = 1000  # fetches that changed one
+
+
+class Kept(NamedTuple):
+    """A frame: its stream's side, where it begins and ends in it, its number, its first and last packet."""
+
+    side: int
+    position: int
+    end: int
+    number: int
+    first: int
+    last: int
+
+
+class Part:
+    """An exchange that a slice may hold: its frames with all their packets, and the topic ids that it names."""
+
+    __slots__ = ("frames", "ids", "packets", "talk")
+
+    def __init__(self, talk: Talk, exchange: Exchange, ids: frozenset[UUID] = frozenset()) -> None:
+        self.talk, self.ids = talk, ids
+        self.frames: list[Kept] = []
+        packets: set[int] = set()
+        client = exchange.conversation.client or 0
+        for message, side in ((exchange.request, client), (exchange.response, 1 - client)):
+            if message is not None:
+                end = message.position + 4 + max(message.size, 0)
+                self.frames.append(
+                    Kept(side, message.position, end, message.index, message.packet, message.last_packet)
+                )
+                packets.update((message.packet, message.last_packet), (number for _, number in message.marks))
+        self.packets = tuple(packets)
+
+
+class Talk:
+    """A connection: what of it is kept, and what could be asked for."""
+
+    def __init__(self, connection: Connection, places: Places) -> None:
+        self.connection, self.places = connection, places
+        self.frames: set[Kept] = set()
+        self.packets: set[int] = set()
+        self.ids: set[UUID] = set()  # of topics that what is kept names
+        self.identity: list[Part] = []
+        self.tellers: list[Part] = []
+        self.told: set[UUID] = set()
+
+    def teller(self, ident: UUID) -> Part | None:
+        """The first exchange that tells the topic's name."""
+        return next((part for part in self.tellers if ident in part.ids), None)
+
+    def keep(self, part: Part) -> bool:
+        """Whether it was not kept before."""
+        new = not self.frames.issuperset(part.frames)
+        self.frames.update(part.frames)
+        self.packets.update(part.packets)
+        self.ids |= part.ids
+        return new
+
+
+class Slice:
+    """add(exchange) takes those that are wanted, beside(exchange) all others; then finish() and packets(). context: how
+    many exchanges go along. bare: none do. whole: all are wanted, so that nothing is left out."""
+
+    def __init__(self, bare: bool = False, whole: bool = False) -> None:
+        self.context = 0
+        self._whole, self._bare = whole, bare or whole
+        self._talks: dict[Connection, Talk] = {}
+        self._tellers: dict[UUID, Part] = {}  # the first one
+        self._sessions: dict[tuple[str, int], list[Part]] = {}
+        self._wanted_sessions: dict[tuple[str, int], int] = {}  # how many of their parts
+        self._by_id: dict[Kind, bool] = {}
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange that is wanted."""
+        talk = self._talk(exchange)
+        part = Part(talk, exchange, frozenset() if self._bare else self._ids(exchange))
+        if self._whole:
+            talk.packets.update(part.packets)
+            return
+        talk.keep(part)
+        self.beside(exchange, True)
+
+    def beside(self, exchange: Exchange, wanted: bool = False) -> None:
+        """An exchange that may give others their meaning."""
+        if self._bare:
+            return
+        kind = exchange.first.api
+        key = None if kind is None else kind.key
+        if key in IDENTIFYING or exchange.first.token:
+            talk = self._talk(exchange)
+            talk.identity.append(Part(talk, exchange))
+        elif key == FETCH:
+            self._fetch(exchange, wanted)
+        response = exchange.response
+        if response is not None and kind is not None and response.body_at is not None and kind.tells_names:
+            self._tells(exchange, response)
+
+    def finish(self) -> None:
+        """All were there: chooses what goes along."""
+        kept = [talk for talk in self._talks.values() if talk.frames]
+        for session, count in self._wanted_sessions.items():
+            for part in self._sessions.get(session, ())[:count]:
+                self.context += part.talk.keep(part)
+        for talk in kept:
+            for part in talk.identity:
+                self.context += talk.keep(part)
+        kept = [talk for talk in self._talks.values() if talk.frames]
+        for talk in kept:
+            for ident in sorted(talk.ids - talk.told, key=lambda one: one.int):
+                teller = next((other for other in kept if ident in other.told), None)
+                found = self._tellers.get(ident) if teller is None else teller.teller(ident)
+                if found is not None:
+                    self.context += found.talk.keep(found)
+            for ident in talk.ids & talk.told:
+                found = talk.teller(ident)
+                self.context += talk.keep(found) if found is not None else 0
+
+    def packets(self, places: Places) -> tuple[set[int], dict[int, Cut]]:
+        """The packets of captures that follow each other, and what is to be said of those where something is left
+        out."""
+        numbers: set[int] = set()
+        cuts: dict[int, Cut] = {}
+        for talk in self._talks.values():
+            if talk.packets and talk.places is places:
+                connection = talk.connection
+                numbers |= talk.packets
+                numbers.update(connection.opening, (number for _, number in connection.closing))
+                for side in (0, 1):
+                    _mark(talk, side, cuts)
+        return numbers, cuts
+
+    def _talk(self, exchange: Exchange) -> Talk:
+        conversation = exchange.conversation
+        talk = self._talks.get(conversation.connection)
+        if talk is None:
+            talk = self._talks[conversation.connection] = Talk(conversation.connection, conversation.places)
+        return talk
+
+    def _tells(self, exchange: Exchange, response: Message) -> None:
+        ids = frozenset(ident for _, ident in pairs(response.body()))
+        conversation = exchange.conversation
+        talk = self._talks.get(conversation.connection)
+        known = talk.told if talk is not None else set()
+        if ids <= known:
+            return
+        talk = self._talk(exchange)
+        part = Part(talk, exchange, ids)
+        talk.tellers.append(part)
+        talk.told |= ids
+        for ident in ids:
+            self._tellers.setdefault(ident, part)
+
+    def _fetch(self, exchange: Exchange, wanted: bool) -> None:
+        """Which fetches made a session (KIP-227)."""
+        request = exchange.request
+        body = request.body() if request is not None else None
+        if body is None or "SessionId" not in body:
+            return
+        broker, session = exchange.conversation.ends[1], body["SessionId"]
+        if session == NONE:
+            answer = exchange.response.body() if exchange.response and body["SessionEpoch"] == 0 else None
+            opened = (answer or {}).get("SessionId", NONE)
+            if opened and (len(self._sessions) < MOST_SESSIONS or (broker, opened) in self._sessions):
+                self._sessions[broker, opened] = [Part(self._talk(exchange), exchange, self._ids(exchange))]
+            return
+        known = self._sessions.get((broker, session))
+        if known is None:
+            return
+        if (body["Topics"] or body["ForgottenTopicsData"]) and len(known) < MOST_OF_SESSION:
+            known.append(Part(self._talk(exchange), exchange, self._ids(exchange)))
+        if wanted:
+            self._wanted_sessions[broker, session] = len(known)
+
+    def _ids(self, exchange: Exchange) -> frozenset[UUID]:
+        """The ids of topics that an exchange names."""
+        kind = exchange.first.api
+        if kind is None:
+            return frozenset()
+        if kind not in self._by_id:
+            self._by_id[kind] = kind.supported and any(
+                definition is not None and _holds_ids(kind.library.plan_of(definition, kind.version).root)
+                for definition in (kind.request, kind.response)
+            )
+        if not self._by_id[kind]:
+            return frozenset()
+        bodies = [message.body() for message in (exchange.request, exchange.response) if message is not None]
+        return frozenset(ident for body in bodies for ident in _ids(body))
+
+
+def _mark(talk: Talk, side: int, cuts: dict[int, Cut]) -> None:
+    """What to say of the packets of a stream at which something is left out."""
+    from kwire.capture.tls.layer import Plain
+
+    stream = talk.connection.streams[side]
+    encrypted = talk.connection.tls is not None and not isinstance(talk.connection.tls, Plain)
+    if stream.first is None or not talk.frames or encrypted:  # places of what TLS wraps are no places in the stream
+        return
+    end, last = 0, 0
+    for frame in sorted((one for one in talk.frames if one.side == side), key=lambda one: one.position):
+        unknown = (
+            not last and talk.connection.opener is None
+        )  # a stream from its midst, of which this is the first frame
+        if frame.position > end or unknown:
+            if last and last != frame.first:
+                cuts[last] = cuts.get(last, Cut())._replace(end=(stream.first + end) % WRAP)
+            if last != frame.first:
+                begin = (stream.first + frame.position) % WRAP
+                cuts[frame.first] = cuts.get(frame.first, Cut())._replace(
+                    begin=begin, before=frame.position - end, frame=frame.number, position=frame.position
+                )
+        end, last = max(end, frame.end), frame.last
+    final = stream.position if stream.end is None else stream.end
+    if last and end < final:
+        cuts[last] = cuts.get(last, Cut())._replace(end=(stream.first + end) % WRAP)
+    for where, number in talk.connection.closing:
+        if where == side and stream.end is not None and end < stream.end and number not in talk.packets:
+            cuts[number] = Cut((stream.first + stream.end) % WRAP, stream.end - end)
+
+
+def _holds_ids(struct: StructPlan) -> bool:
+    slots = (*struct.slots, *struct.tagged.values())
+    return any(slot.name in IDS or (slot.struct is not None and _holds_ids(slot.struct)) for slot in slots)
+
+
+def _ids(value: object) -> Iterator[UUID]:
+    if isinstance(value, list):
+        for element in value:
+            yield from _ids(element)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name in IDS:
+                yield from (one for one in (inner if isinstance(inner, list) else [inner]) if _is_id(one))
+            elif isinstance(inner, list | dict):
+                yield from _ids(inner)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, UUID) and value.int > 1
