@@ -12,15 +12,18 @@ import contextlib
 import ctypes
 import gc
 
-MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
-PIECE = 2 << 20  # bytes from which on a piece is mapped
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of malloc.h
+KEPT = 32 << 20  # bytes of heap that are not given back, for the next large answer
+PIECE = 8 << 20  # bytes from which on a piece is mapped
 OFTEN, SELDOM = 1.0, 300.0  # seconds
 
 
 def settle(loop: asyncio.AbstractEventLoop) -> None:
     """From now on, as long as the loop runs."""
     with contextlib.suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, PIECE)
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, PIECE)
+        library.mallopt(TRIM_THRESHOLD, KEPT)
 
     def often() -> None:
         gc.freeze()

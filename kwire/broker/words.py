@@ -33,7 +33,7 @@ class Limits:
     per_ip: int = 1_000
     frame: int = 100 * MiB
     other: int = 4 * MiB
-    elements: int = 100_000
+    elements: int = 50_000
     batches: int = 20_000
     answer: int = 32 * MiB
     unfinished: int = 128 * MiB

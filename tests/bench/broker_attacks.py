@@ -11,7 +11,7 @@ from broker_client import MB, Attack, Body, Client, again, each, frame, named, p
 
 from kwire.records import Record, build
 
-N = 90_000
+N = 49_000
 LARGE = bytes(1_000_000)
 
 
@@ -61,8 +61,8 @@ def fetch_parts(partitions: int, offset: int = 0, most: int = 10 * MB) -> list[B
 
 
 def waiting_fetch(_: int) -> Iterator[bytes]:
-    """The good client's partition 60,000 times over, from its end on, for ever."""
-    parts = [{"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1}] * 60_000
+    """The good client's partition many times over, from its end on, for ever."""
+    parts = [{"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1}] * N
     yield frame("Fetch", 4, fetch_body("good", parts, 100_000) | {"MinBytes": 1 << 30})
     while True:
         time.sleep(1)
@@ -166,7 +166,7 @@ def commits(connection: int, number: int) -> bytes:
 
 def many_commits(connection: int, number: int) -> bytes:
     parts = [{"PartitionIndex": n, "CommittedOffset": 1, "CommittedMetadata": ""} for n in range(5)]
-    topics = [{"Name": f"t{n}", "Partitions": parts} for n in range(9_000)]
+    topics = [{"Name": f"t{n}", "Partitions": parts} for n in range(8_000)]
     return frame("OffsetCommit", 5, {"GroupId": f"g{connection}-{number}", "MemberId": "", "Topics": topics})
 
 
@@ -201,7 +201,7 @@ def auto_created(connection: int, number: int) -> bytes:
 
 
 def created(connection: int, number: int) -> bytes:
-    rows = [{"Name": f"c{connection}-{number}-{n}", "NumPartitions": 1, "ReplicationFactor": 1} for n in range(60_000)]
+    rows = [{"Name": f"c{connection}-{number}-{n}", "NumPartitions": 1, "ReplicationFactor": 1} for n in range(N)]
     return frame("CreateTopics", 4, {"Topics": rows, "TimeoutMs": 1000})
 
 
@@ -248,7 +248,7 @@ def tokens(connection: int, number: int) -> bytes:  # noqa: ARG001
 
 CONFIGS = {"ResourceType": 2, "ResourceName": "good", "ConfigurationKeys": None}
 TIMES = [{"PartitionIndex": n % 50, "Timestamp": 1_700_000_000_001 if n % 2 else -3} for n in range(2_000)]
-ALL = [{"Topic": f"t{n}", "Partitions": fetch_parts(5)} for n in range(9_000)]
+ALL = [{"Topic": f"t{n}", "Partitions": fetch_parts(5)} for n in range(8_000)]
 GOOD = [{"Topic": "good", "Partitions": fetch_parts(1)}]
 OLD_BOMB = [Record(n, 1, None, bytes(1000), []) for n in range(60_000)]
 TWICE = {"Name": "good", "Count": 40_000, "Assignments": None}
@@ -272,8 +272,8 @@ def anew(make: Callable[[int, int], bytes], threads: int = 3, setup: Any = None)
 ATTACKS: dict[str, Attack] = {
     "nobody": every("ApiVersions", 0, threads=0),
     "DescribeConfigs of one topic 150,000 times": every("DescribeConfigs", 1, Resources=[CONFIGS] * 150_000),
-    "DescribeConfigs of one topic 90,000 times": every("DescribeConfigs", 1, Resources=[CONFIGS] * N),
-    "DescribeConfigs with 90,000 keys": every(
+    "DescribeConfigs of one topic 49,000 times": every("DescribeConfigs", 1, Resources=[CONFIGS] * N),
+    "DescribeConfigs with 49,000 keys": every(
         "DescribeConfigs", 1, Resources=[{**CONFIGS, "ConfigurationKeys": named("k", N)}]
     ),
     "Fetch v2 of bombs": every("Fetch", 2, setup=bombs, **fetch_body("bombs", fetch_parts(50))),
@@ -286,15 +286,15 @@ ATTACKS: dict[str, Attack] = {
     ),
     "Metadata that nobody reads": every("Metadata", 4, 100, many_topics, reads=False, Topics=None),
     "Produce of 96 MB that is never finished": Attack(unfinished, threads=4, reads=False),
-    "CreateTopics of 60,000 names": anew(created),
+    "CreateTopics of 49,000 names": anew(created),
     "CreateTopics and DeleteTopics by turns": anew(created_and_deleted),
     "DescribeGroups of 4 MB": every("DescribeGroups", 0, Groups=["g"] * 1_390_000),
-    "DescribeGroups of 90,000": every("DescribeGroups", 5, Groups=named("g", N)),
-    "ConsumerGroupDescribe of 90,000": every("ConsumerGroupDescribe", 0, GroupIds=named("g", N)),
-    "DeleteGroups of 90,000": every("DeleteGroups", 1, GroupsNames=named("g", N)),
-    "FindCoordinator of 90,000": every("FindCoordinator", 4, CoordinatorKeys=named("g", N)),
-    "a waiting Fetch of 60,000 partitions": Attack(waiting_fetch, reads=False),
-    "Fetch of 60,000 partitions": every("Fetch", 4, **fetch_body("good", fetch_parts(1) * 60_000)),
+    "DescribeGroups of 49,000": every("DescribeGroups", 5, Groups=named("g", N)),
+    "ConsumerGroupDescribe of 49,000": every("ConsumerGroupDescribe", 0, GroupIds=named("g", N)),
+    "DeleteGroups of 49,000": every("DeleteGroups", 1, GroupsNames=named("g", N)),
+    "FindCoordinator of 49,000": every("FindCoordinator", 4, CoordinatorKeys=named("g", N)),
+    "a waiting Fetch of 49,000 partitions": Attack(waiting_fetch, reads=False),
+    "Fetch of 49,000 partitions": every("Fetch", 4, **fetch_body("good", fetch_parts(1) * N)),
     "Fetch of all partitions that waits": every(
         "Fetch", 4, setup=many_topics, **{**fetch_body("", [], 60_000), "Topics": ALL + GOOD}
     ),
@@ -307,50 +307,50 @@ ATTACKS: dict[str, Attack] = {
     "Produce of 60 MB": every("Produce", 9, 2, large_log, **produce_body("large", build([(None, LARGE)]), 60)),
     "Metadata of 50,000 partitions": every("Metadata", 4, 10, many_topics, Topics=None),
     "Metadata that creates topics": anew(auto_created),
-    "Metadata of one topic 90,000 times": every("Metadata", 4, setup=many_topics, Topics=[{"Name": "t1"}] * N),
+    "Metadata of one topic 49,000 times": every("Metadata", 4, setup=many_topics, Topics=[{"Name": "t1"}] * N),
     "DescribeTopicPartitions": every(
         "DescribeTopicPartitions", 0, 20, many_topics, Topics=[], Cursor=None, ResponsePartitionLimit=2000
     ),
     "DescribeLogDirs of all": every("DescribeLogDirs", 1, setup=many_topics, Topics=None),
     "ElectLeaders of all": every("ElectLeaders", 1, setup=many_topics, TopicPartitions=None, TimeoutMs=1),
-    "DescribeProducers of 90,000": every(
+    "DescribeProducers of 49,000": every(
         "DescribeProducers", 0, Topics=[{"Name": "good", "PartitionIndexes": [0] * N}]
     ),
-    "ListOffsets of 90,000": every("ListOffsets", 7, Topics=many("Name", PartitionIndex=0, Timestamp=5)),
-    "OffsetForLeaderEpoch of 90,000": every(
+    "ListOffsets of 49,000": every("ListOffsets", 7, Topics=many("Name", PartitionIndex=0, Timestamp=5)),
+    "OffsetForLeaderEpoch of 49,000": every(
         "OffsetForLeaderEpoch", 3, Topics=many("Topic", Partition=0, LeaderEpoch=5, CurrentLeaderEpoch=-1)
     ),
-    "OffsetFetch of 90,000 partitions": every(
+    "OffsetFetch of 49,000 partitions": every(
         "OffsetFetch", 7, GroupId="g", Topics=[{"Name": "good", "PartitionIndexes": list(range(N))}]
     ),
-    "OffsetFetch of 90,000 groups": every(
+    "OffsetFetch of 49,000 groups": every(
         "OffsetFetch", 8, setup=many_topics, Groups=[{"GroupId": name, "Topics": None} for name in named("g", N)]
     ),
     "OffsetCommit with metadata": anew(commits, setup=many_topics),
-    "OffsetCommit of 45,000 partitions": anew(many_commits, setup=many_topics),
-    "OffsetDelete of 90,000 partitions": every("OffsetDelete", 0, GroupId="g", Topics=many("Name", PartitionIndex=0)),
+    "OffsetCommit of 40,000 partitions": anew(many_commits, setup=many_topics),
+    "OffsetDelete of 49,000 partitions": every("OffsetDelete", 0, GroupId="g", Topics=many("Name", PartitionIndex=0)),
     "JoinGroup of 3 MB, a group each": anew(joins),
-    "JoinGroup with 90,000 protocols": anew(join_many_names),
+    "JoinGroup with 49,000 protocols": anew(join_many_names),
     "JoinGroup, ids handed out": anew(pending_ids),
     "JoinGroup, small groups": anew(small_groups, threads=6),
     "JoinGroup, one large group": anew(one_large_group, threads=50),
-    "LeaveGroup of 90,000 members": every(
+    "LeaveGroup of 49,000 members": every(
         "LeaveGroup", 3, GroupId="g", Members=[{"MemberId": name} for name in named("m", N)]
     ),
-    "SyncGroup of 90,000 assignments": every(
+    "SyncGroup of 49,000 assignments": every(
         "SyncGroup", 3, GroupId="g", Assignments=[{"MemberId": name, "Assignment": b""} for name in named("m", N)]
     ),
     "Heartbeats": every("Heartbeat", 3, threads=20, GroupId="g" * 32_000, MemberId="m" * 32_000),
-    "ConsumerGroupHeartbeat with 90,000 names": anew(consumer_joins),
+    "ConsumerGroupHeartbeat with 49,000 names": anew(consumer_joins),
     "ConsumerGroupHeartbeat with patterns": anew(consumer_patterns, setup=many_topics),
     "ConsumerGroupHeartbeat, many members": anew(consumer_members, setup=many_topics),
     "IncrementalAlterConfigs of 3 MB": anew(configs),
-    "AlterConfigs of one topic 90,000 times": every(
+    "AlterConfigs of one topic 49,000 times": every(
         "AlterConfigs", 1, ValidateOnly=True,
         Resources=[{"ResourceType": 2, "ResourceName": "good", "Configs": []}] * N,
     ),
-    "CreatePartitions of 90,000": every("CreatePartitions", 1, Topics=[TWICE] * N, TimeoutMs=1, ValidateOnly=True),
-    "DeleteTopics of 90,000 names": every("DeleteTopics", 3, TopicNames=named("n", N), TimeoutMs=1),
+    "CreatePartitions of 49,000": every("CreatePartitions", 1, Topics=[TWICE] * N, TimeoutMs=1, ValidateOnly=True),
+    "DeleteTopics of 49,000 names": every("DeleteTopics", 3, TopicNames=named("n", N), TimeoutMs=1),
     "DeleteRecords and Produce by turns": anew(deleted_records, setup=many_topics),
     "Produce by a new producer each": anew(producers, setup=many_topics),
     "SaslAuthenticate of 3 MB": anew(tokens),
