@@ -116,12 +116,13 @@ def to_polars(path: str | Path, table: str = "messages") -> Any:
     return polars.from_arrow(to_arrow(path, table))
 
 
-def read_records(data: Bytes) -> Batches:
+def read_records(data: Bytes, total: int = 256 << 20) -> Batches:
     """The record batches in data (magic 0 to 2, every compression), a list; a cut last one is left out and counted in
-    its truncated_bytes. Raises DecodeError."""
+    its truncated_bytes. total bounds what all of them may decompress to, bytes, the objects of their records counted:
+    a batch beyond that has no records, and a note. Raises DecodeError."""
     from kwire.records import read_records
 
-    return read_records(data)
+    return read_records(data, total=total)
 
 
 def explain(name: str, version: int | None = None) -> Page:

@@ -12,6 +12,7 @@ import click
 
 from kwire.cli.literals import NAMES
 from kwire.cli.options import Name, Version, library, schema_option
+from kwire.cli.quantities import Size
 from kwire.cli.references import Packet, PacketReference
 from kwire.errors import Exit
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from kwire.codec.identify import Item
     from kwire.codec.library import Library
     from kwire.codec.span import Span
+    from kwire.records.compression import Budget
     from kwire.render.lines import Line
 
 FORMATS = ("text", "tree", "json", "spans", "hex", "svg", "html")
+IN_ALL = 2  # frames' worth of decompressed bytes that are kept at a time
 DOCUMENT_WIDTH = 130  # a member id fits its column
 
 
@@ -70,12 +73,13 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
     metavar="N",
     help="With --connection, the request and the response that are number N of their streams, from 0.",
 )
+@click.option("--inflate", type=Size(), default="256m", help="What a frame may decompress to: 256m.")
 @schema_option
 def command(
     files: tuple[Any, ...], as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...],
     diagrams: bool, full: bool, notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
     scram_password: str | None, packets: tuple[PacketReference, ...], connection: str | None, index: int | None,
-    schema: Path | None,
+    inflate: int, schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
 
@@ -86,6 +90,7 @@ def command(
     """
     from kwire.cli.literals import to_bytes
     from kwire.codec.identify import identify, identify_as
+    from kwire.records.compression import Budget
 
     if index is not None and connection is None and not packets:
         raise click.UsageError("--index counts the frames of a connection; --connection says of which")
@@ -107,7 +112,7 @@ def command(
     chosen = library(schema)
     kind = _file_kind(as_name, getattr(file, "name", ""), data)
     if kind:
-        items = [_file(data, kind, getattr(file, "name", ""), topic)]
+        items = [_file(data, kind, getattr(file, "name", ""), topic, Budget(inflate))]
     elif as_name is None:
         items = identify(data, chosen)
     else:
@@ -116,7 +121,8 @@ def command(
         if version is not None:
             chosen.plan((message or found.definition.messages[0]).name, version)
         items = identify_as(data, found.definition, message, version, chosen)
-    shown = [(item, _opened(item, data[item.start : item.end], show_secrets)) for item in items]
+    spent = Budget(IN_ALL * inflate)  # what is opened of all frames is kept until it is shown
+    shown = [(item, _opened(item, data[item.start : item.end], show_secrets, Budget(inflate, spent))) for item in items]
     if scram_password is not None:
         _check_scram(items, scram_password)
     if paths:
@@ -201,19 +207,19 @@ def _file_kind(as_name: str | None, path: str, data: bytes) -> str | None:
     return as_name.lower() if as_name.lower() in KINDS else None
 
 
-def _file(data: bytes, kind: str, path: str, topic: str | None) -> Item:
+def _file(data: bytes, kind: str, path: str, topic: str | None, budget: Budget) -> Item:
     from kwire.codec.identify import Item
     from kwire.payloads.files import open_file
 
-    return Item(0, len(data), open_file(data, kind, path or None, topic), file=True)
+    return Item(0, len(data), open_file(data, kind, path or None, topic, budget), file=True)
 
 
-def _opened(item: Item, data: bytes, show_secrets: bool) -> Span:
+def _opened(item: Item, data: bytes, show_secrets: bool, budget: Budget | None = None) -> Span:
     """The item's tree with what its fields hold, and without its secrets."""
     from kwire.codec.identify import shown
     from kwire.payloads.open import open_payloads
 
-    span = open_payloads(item.span, data, item.message.name) if item.message else item.span
+    span = open_payloads(item.span, data, item.message.name, budget) if item.message else item.span
     return span if show_secrets else shown(item, span)
 
 
@@ -231,10 +237,10 @@ def _show(
     from kwire.render.decoded import item_lines, record
 
     if output == "json":
-        from kwire.render.jsonform import dumps
+        from kwire.render.jsonform import write
 
         for item, span in shown:  # a document each, as jq takes them
-            print(dumps(record(item, span, inner)))
+            write(record(item, span, inner), sys.stdout.write)
         return
     if output == "spans":
         from kwire.render.decoded import span_rows

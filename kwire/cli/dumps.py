@@ -11,8 +11,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kwire.errors import KwireError
+
 ROW = re.compile(r"\s*(0x)?([0-9a-fA-F]{3,16})(:?)(\s+)(\S.*)")
 END = re.compile(r"\s*([0-9a-fA-F]{6,16})\s*")
+MAX_FILL = 64 * 1024 * 1024  # bytes that stars may stand for
 LINKS = (0, 4, 14, 16, 18, 20)  # bytes before IP: none, null, Ethernet, Linux cooked, Ethernet with VLAN, cooked v2
 
 
@@ -82,6 +85,7 @@ def _follow(rows: list[Row], base: int) -> list[bytes] | None:
     """The packets that the rows make if their offsets count in base; None if they do not follow one another."""
     packets: list[bytearray] = []
     start = before = 0  # of the packet, and of the row before
+    room = MAX_FILL
     star = False
     for row in rows:
         if row.offset is None:
@@ -98,6 +102,9 @@ def _follow(rows: list[Row], base: int) -> list[bytes] | None:
         packet = packets[-1]
         have = start + len(packet)
         if at > have and star:
+            room -= at - have
+            if room < 0:
+                raise KwireError(f"offset {row.offset}: the stars before it stand for more than {MAX_FILL:,} bytes")
             last = bytes(packet[before - start :])
             packet += (last * ((at - have) // max(len(last), 1) + 1))[: at - have]
         elif at > have or at <= before:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kwire.cli.dumps import dump
@@ -62,7 +62,7 @@ def _bare(text: str) -> str:
 
 def _base64(text: str) -> bytes | None:
     """Base64 and base64url, padded or not, in lines or not."""
-    bare = re.sub(r"\s*\n\s*", "", _bare(text)).rstrip("=")
+    bare = "".join(line.strip() for line in _bare(text).split("\n")).rstrip("=")
     if len(bare) < 8 or len(bare) % 4 == 1 or not re.fullmatch(r"[A-Za-z0-9+/]+|[A-Za-z0-9_-]+", bare):
         return None
     try:
@@ -73,6 +73,7 @@ def _base64(text: str) -> bytes | None:
 
 # ---------------------------------------------------------------- literals
 
+QUOTE = re.compile("[\"']")
 STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\])*)\1""", re.DOTALL)
 ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u00([0-9a-fA-F]{2})|\\([0-7]{1,3})|\\(\r?\n)|\\(.)|([^\\])", re.DOTALL)
 SIMPLE = {"n": 10, "r": 13, "t": 9, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
@@ -81,10 +82,10 @@ ESCAPED = re.compile(r"\\x[0-9a-fA-F]{2}|\\[0-7]{1,3}|\\u00[0-9a-fA-F]{2}")
 
 def _escapes(text: str) -> bytes | None:
     r"""\x00 literals of C, Python, Go, Rust, JavaScript and the shell, in quotes or bare; adjacent ones are joined."""
-    strings = [match.group(2) for match in STRING.finditer(text)]
+    strings = list(_strings(text))
     if not ESCAPED.search(text) and not re.match(r"""[bB](["']).*\1$""", text.strip(), re.DOTALL):
         return None
-    body = "".join(strings) if strings else re.sub(r"\s*\\?\r?\n\s*", "", text.strip())
+    body = "".join(strings) if strings else _joined(text.strip())
     if not strings and re.fullmatch(r"(?:\\x[0-9a-fA-F]{2}|[\s,])+", body):
         body = re.sub(r"[\s,]", "", body)
     out = bytearray()
@@ -103,17 +104,45 @@ def _escapes(text: str) -> bytes | None:
     return bytes(out)
 
 
+def _strings(text: str) -> Iterator[str]:
+    """What stands in quotes. A quote that nothing closes leaves those of its kind behind it unclosed too: none of them
+    is looked at again."""
+    pos, unclosed = 0, ""
+    while opening := QUOTE.search(text, pos):
+        pos = opening.end()
+        found = STRING.match(text, opening.start()) if opening[0] not in unclosed else None
+        if found:
+            yield found[2]
+            pos = found.end()
+        else:
+            unclosed += opening[0] * (opening[0] not in unclosed)
+
+
+def _uncommented(text: str) -> str:
+    """The text without comments; behind the last end of one no other begins, only those of a line."""
+    end = text.rfind("*/") + 2 if "*/" in text else 0
+    return COMMENT.sub("", text[:end]) + LINE_COMMENT.sub("", text[end:])
+
+
+def _joined(text: str) -> str:
+    """The lines as one, without the blanks around them and the backslashes at their ends."""
+    *lines, last = text.split("\n")
+    ended = (line.removesuffix("\r").removesuffix("\\").strip() for line in lines)
+    return "".join(ended) + last.strip()
+
+
 NUMBER = r"-?(?:0[xX][0-9a-fA-F]{1,2}|\d{1,3})(?:_?u8|_?i8|[uUlL]|\.toByte\(\))?"
 CAST = re.compile(r"\((?:byte|char|u?int8(?:_t)?|unsigned char|sbyte)\)\s*|\bbyte\s*\(\s*([^()]*)\)")
 LIST = re.compile(rf"[\[({{<]\s*({NUMBER}(?:[\s,;]+{NUMBER})*)[\s,;]*[\])}}>]")
 BARE_LIST = re.compile(rf"\s*{NUMBER}(?:[\s,;]+{NUMBER})+[\s,;]*")
 PAIRS_LIST = re.compile(r"\[\s*([0-9a-fA-F]{2}(?:[\s,]+[0-9a-fA-F]{2})*)\s*\]")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|#[^\n]*", re.DOTALL)
+LINE_COMMENT = re.compile(r"//[^\n]*|#[^\n]*")
 
 
 def _array(text: str) -> bytes | None:
     """Byte arrays of Java, Kotlin, Go, C, C#, Rust, JavaScript, Python, Erlang, JSON: the longest list of numbers."""
-    plain = CAST.sub(lambda match: match.group(1) or "", COMMENT.sub("", text))
+    plain = CAST.sub(lambda match: match.group(1) or "", _uncommented(text))
     pairs = PAIRS_LIST.search(plain)
     if pairs and re.search(r"\b0\d|[a-fA-F]", pairs.group(1)):
         return bytes.fromhex("".join(pairs.group(1).replace(",", " ").split()))  # [00 1f], as Go prints with %x

@@ -21,6 +21,7 @@ from kwire.schema.model import Message, snake
 
 MAX_SIZE = 100 * 1024 * 1024  # a size prefix is believed up to here, as socket.request.max.bytes is
 UNSUPPORTED_VERSION = 35
+ZEROS = bytes(8)  # two frames of size 0 in a row are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def split(data: bytes) -> list[tuple[int, int]]:
         end = len(data)
         if len(data) - pos >= 4:
             (size,) = unpack_from(">i", data, pos)
-            if 0 <= size <= MAX_SIZE:
+            if 0 <= size <= MAX_SIZE and data[pos : pos + 8] != ZEROS:
                 end = min(end, pos + 4 + size)
         spans.append((pos, end))
         pos = end

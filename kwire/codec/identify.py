@@ -21,6 +21,7 @@ from kwire.schema.model import Definition, Message
 CUT_FRAME = "cut frame"
 LOGIN = (17, 36)  # SaslHandshake, SaslAuthenticate: where one of them is, tokens may be too
 SHORT = 8  # bytes; what is shorter is no secret of a message that is only a guess
+FEW, EACH = 64, 2048  # frames in a row that may be tried as every message, and one more for so many bytes
 PLAUSIBLE_SIZE = 4 * 1024 * 1024  # of a frame that nothing else speaks for: one in a thousand random numbers is below
 
 
@@ -83,7 +84,8 @@ def identify(data: bytes, library: Library | None = None) -> list[Item]:
     if len(pieces) < 2 and not frames.has_size(data):
         return _guarded([_single(data, library)], data)
     asked: dict[int, Frame] = {}
-    items = _guarded([_piece(data, start, end, asked, library) for start, end in pieces], data)
+    guesses = [FEW + len(data) // EACH]
+    items = _guarded([_piece(data, start, end, asked, library, guesses) for start, end in pieces], data)
     if frames.has_size(data[pieces[-1][0] :]) or (items[0].sure and items[0].quality == "ok"):
         return items
     # the first size may be none: a Produce key with a version, or a correlation id, is a small number too
@@ -123,8 +125,9 @@ def _guarded(items: list[Item], data: bytes) -> list[Item]:
     ]
 
 
-def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: Library) -> Item:
-    """One of several frames in a row; asked holds the requests before it by correlation id."""
+def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: Library, guesses: list[int]) -> Item:
+    """One of several frames in a row; asked holds the requests before it by correlation id; guesses, how many frames
+    may still be tried as every message."""
     raw = data[start:end]
     frame = _as_request(raw, True, library)
     request = asked.get(unpack_from(">i", raw, 4)[0]) if len(raw) >= 8 else None
@@ -143,7 +146,10 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
             return _from_frame(start, end, frame, library)
     if answer:
         return _from_frame(start, end, answer, library)
-    readings = infer(raw, library) if frames.has_size(raw) else []
+    readings: list[Reading] = []
+    if frames.has_size(raw) and len(raw) >= 8 and guesses[0] > 0:
+        guesses[0] -= 1
+        readings = infer(raw, library)
     if frame:  # a header that can be read outweighs guesses
         sure = _may_hold_secrets(frame, library)
         readings = [reading for reading in readings if not sure and reading.form == "frame" and reading.score > 0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from struct import error as StructError
 from typing import NamedTuple
 
 from kwire.codec.annotate import Effort, annotate
@@ -19,6 +20,8 @@ from kwire.codec.span import TAG, UNDECODED, Span
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, Message
 
+LARGE = 8192  # bytes from which it pays to walk over them before they are read
+MOST = 1 << 20  # bytes of readings that are looked at in full, beyond the first one: each span costs as much as a page
 FORMS = ("frame", "unsized frame", "body")
 USUAL = {0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 32, 36, 60, 68}  # what most captures hold
 
@@ -86,7 +89,17 @@ def _fits(data: bytes, key: int, message: Message, version: int, library: Librar
         return False
     if start == 9 and data[8]:  # tags in the header, which nobody sends yet: look closer
         return True
+    if effort is None and len(data) >= LARGE:
+        return _walks(data, start, message, version, library)
     return annotate(plan, data, start, effort=effort).broken() is None
+
+
+def _walks(data: bytes, start: int, message: Message, version: int, library: Library) -> bool:
+    """Whether the message fills the bytes from start on, to the last one."""
+    try:
+        return library.scan(message, version)(data, start, []) == len(data)
+    except (IndexError, ValueError, StructError):
+        return False
 
 
 def _others(data: bytes, library: Library, responses: bool, records: bool) -> Iterator[Reading]:
@@ -134,6 +147,8 @@ def _readings(
                     groups[key][0].append(version)
                 continue
             root, key = plan.root, None
+            if whole and len(data) >= LARGE and not _could_be(data, definition, message, version, form, library):
+                continue
             span = read_as(data, definition, message, version, form, library)
             if span is not None and not (whole and span.broken()):
                 key = _alike(span)
@@ -141,6 +156,18 @@ def _readings(
         for found, span in groups.values():
             score = plausibility(span, data, definition) if whole else _reach(span, form)
             yield Reading(message.name, tuple(found), form, span, score, definition, message)
+
+
+def _could_be(data: bytes, definition: Definition, message: Message, version: int, form: str, library: Library) -> bool:
+    """A quick look whether the bytes are the message in one form; headers that have tags need a closer one."""
+    start = 4 * (form == "frame")
+    if form != "body":
+        if message.kind == "request" or definition.key is None:
+            return True
+        start += 4 + response_header_version(definition.key, version, message)
+        if start % 4 and data[start - 1]:
+            return True
+    return _walks(data, start, message, version, library)
 
 
 def read_as(

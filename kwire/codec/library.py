@@ -11,6 +11,7 @@ from kwire.schema.model import Message
 from kwire.schema.registry import Registry, builtin
 
 if TYPE_CHECKING:
+    from kwire.codec.scan_code import Scan
     from kwire.codec.values import Codec
 
 
@@ -21,6 +22,7 @@ class Library:
         self.registry = registry
         self._codecs: dict[tuple[str, int], Codec] = {}
         self._plans: dict[tuple[str, int], Plan] = {}
+        self._scans: dict[tuple[str, int], Scan] = {}
         self._starts: dict[str, list[int]] = {}
 
     def message(self, name: str) -> Message:
@@ -45,6 +47,17 @@ class Library:
         known = self._plans.get((message.name, version))
         if known is None:
             known = self._plans[message.name, version] = self._plan(message, version)
+        return known
+
+    def scan(self, message: Message, version: int) -> Scan:
+        """What walks over one of the registry's messages; versions of one layout share it. Takes a while to make."""
+        starts = self.layout_starts(message)
+        start = starts[bisect_right(starts, version) - 1]
+        known = self._scans.get((message.name, start))
+        if known is None:
+            from kwire.codec.scan_code import scanner
+
+            known = self._scans[message.name, start] = scanner(self.plan_of(message, start))
         return known
 
     def layout_starts(self, message: Message) -> list[int]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kwire.codec.plan import Slot
 
 UNDECODED = "undecoded"  # the type of a span that could not be read; its note says why
+NOT_OPENED = "not opened"  # how the note of what was left compressed, to bound memory, begins
 TAG = "tag"  # the type of a span around a tagged field's value; its own bytes are the tag and the size
 WRONG_CHECKSUM = "wrong checksum"  # how the note of a checksum that does not fit begins
 TAGGED = "tagged"  # the type of a struct's tag section
@@ -124,4 +125,6 @@ def fields(span: Span, of: Callable[[Span], object] = plain) -> dict[str, object
                     out[tag.name] = of(tag.children[0])
         elif child.type != UNDECODED:
             out[child.name] = of(child)
+        elif of is not plain and child.note and child.note.startswith(NOT_OPENED):
+            out[child.name] = child.note
     return out

@@ -25,6 +25,7 @@ from kwire.errors import UnknownName
 from kwire.payloads.open import open_topic
 from kwire.records.annotate import CUT, annotate_records, open_message
 from kwire.records.batch import CRC_START, LOG_OVERHEAD, MAGIC_AT, SIZE, crc32c
+from kwire.records.compression import Budget
 from kwire.wire.fixed import PACKED, SIZES
 from kwire.wire.times import moment
 
@@ -64,7 +65,9 @@ def begins_with_batch(data: bytes) -> bool:
     return SIZE <= end <= len(data) and crc32c(memoryview(data)[CRC_START:end]) == unpack_from(">I", data, 17)[0]
 
 
-def open_file(data: bytes, kind: str, name: str | None = None, topic: str | None = None) -> Span:
+def open_file(
+    data: bytes, kind: str, name: str | None = None, topic: str | None = None, budget: Budget | None = None
+) -> Span:
     """The span tree of a file's bytes, all of them; kind is one of KINDS, else UnknownName is raised.
 
     name is the file's name or path: its 20 digits are the offset that relative offsets count from. topic is that of a
@@ -76,7 +79,7 @@ def open_file(data: bytes, kind: str, name: str | None = None, topic: str | None
     base = int(found[1]) if found else None
     if kind == "log":
         known = kind_of(name) if name else None
-        return _log(data, topic or (known[1] if known else None), name)
+        return _log(data, topic or (known[1] if known else None), name, budget)
     return READERS[kind](data, base)
 
 
@@ -97,8 +100,8 @@ def _counted(count: int, one: str, many: str) -> str:
 # ---------------------------------------------------------------- log segments
 
 
-def _log(data: bytes, topic: str | None, name: str | None) -> Span:
-    batches = annotate_records(data)
+def _log(data: bytes, topic: str | None, name: str | None, budget: Budget | None) -> Span:
+    batches = annotate_records(data, budget=budget)
     last = batches[-1] if batches else None
     if last and last.type == UNDECODED and last.end - last.start > MAGIC_AT and not data[last.start :].lstrip(b"\0"):
         unused = _unused(last.start, last.end, "log.preallocate is set, and the segment was not closed")

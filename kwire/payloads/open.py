@@ -7,31 +7,34 @@ first; it gives the span with children, or as it was. Whatever it does, the oute
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from kwire.codec.frames import decode_frame
 from kwire.codec.secrets import METADATA, METADATA_ID
 from kwire.codec.span import TAG, TAGGED, UNDECODED, Span
 from kwire.payloads import group, sasl, telemetry, topics
 from kwire.records.annotate import annotate_records, open_message
+from kwire.records.compression import Budget
 
 Opener = Callable[[Span, bytes, Sequence[Span]], Span]
 
 
-def _records(span: Span, data: bytes, around: Sequence[Span]) -> Span:
+def _records(span: Span, data: bytes, around: Sequence[Span], budget: Budget | None = None) -> Span:
     """Batches; of internal topics, their records too."""
     topic = next((text for struct in around for text in (topic_of(struct),) if text), None)
-    return _batches(span, data, topic)
+    return _batches(span, data, topic, budget)
 
 
-def _batches(span: Span, data: bytes, topic: str | None) -> Span:
+def _batches(span: Span, data: bytes, topic: str | None, budget: Budget | None) -> Span:
     assert isinstance(span.value, bytes)
     start = span.end - len(span.value)
-    return span._replace(children=open_topic(annotate_records(data, start, span.end), data, topic))
+    batches = annotate_records(data, start, span.end, budget=budget)
+    return span._replace(children=open_topic(batches, data, topic))
 
 
-def _snapshot(span: Span, data: bytes, _around: Sequence[Span]) -> Span:
+def _snapshot(span: Span, data: bytes, _around: Sequence[Span], budget: Budget | None = None) -> Span:
     """A piece of a snapshot of the metadata log, cut anywhere: only one that begins with a batch is opened."""
-    opened = _batches(span, data, METADATA)
+    opened = _batches(span, data, METADATA, budget)
     if opened.children and opened.children[0].type == UNDECODED:
         return span._replace(note="a piece of a snapshot that does not begin with a batch", secret=True)
     return opened
@@ -111,9 +114,17 @@ OPENERS: dict[tuple[str, str], Opener] = {
 }
 
 
-def open_payloads(span: Span, data: bytes, name: str) -> Span:
-    """The tree of a frame or a message, with the fields of message `name` opened; offsets count in data."""
+SPENDERS = (_records, _snapshot)  # openers that decompress much
+
+
+def open_payloads(span: Span, data: bytes, name: str, budget: Budget | None = None) -> Span:
+    """The tree of a frame or a message, with the fields of message `name` opened; offsets count in data. budget: what
+    all of them may decompress to; one for a frame, unless more is kept."""
     wanted = _wanted(name)
+    spent = budget or Budget()
+    wanted = {
+        field: partial(opener, budget=spent) if opener in SPENDERS else opener for field, opener in wanted.items()
+    }
     return _open(span, data, wanted, ()) if wanted else span
 
 

@@ -13,6 +13,8 @@ from kwire.codec.span import Span
 from kwire.errors import KwireError
 from kwire.records.compression import NAMES, decompress
 
+LIMIT = 2 * 1024 * 1024  # bytes of metrics that are opened; as objects they take a hundred times as much
+
 
 def metrics(span: Span, _data: bytes, around: Sequence[Span]) -> Span:
     """The Metrics field of PushTelemetryRequest: one leaf with the metrics as JSON over the plain bytes."""
@@ -20,7 +22,7 @@ def metrics(span: Span, _data: bytes, around: Sequence[Span]) -> Span:
     codec = next((child.value for child in around[0].children if child.name == "CompressionType"), 0) if around else 0
     name = NAMES[codec] if isinstance(codec, int) and 0 <= codec < len(NAMES) else f"codec {codec}"
     try:
-        plain = decompress(name, span.value)
+        plain = decompress(name, span.value, LIMIT)
     except KwireError as error:
         return span._replace(note=str(error))
     try:

@@ -15,14 +15,13 @@ from kwire.codec.span import UNDECODED, WRONG_CHECKSUM, Span
 from kwire.errors import KwireError
 from kwire.records import batch as v2
 from kwire.records import legacy
-from kwire.records.compression import LIMIT, decompress, name_of
+from kwire.records.compression import LIMIT, Budget, name_of
 from kwire.wire.fixed import PACKED
 from kwire.wire.times import moment
 from kwire.wire.varint import VarintError, read_uvarint
 
 ARRAY, BATCH, RECORD = "array", "batch", "record"
 CUT = "cut batch"  # a last batch that does not end: normal, so not undecoded
-MAX_LIMITS = 4  # what all batches together may decompress to, in limits of one
 FULL = f"stopped here: over {MAX_SPANS:,} spans"
 CONTROL_VALUES = {  # by the type in a control record's key; whether an int16 version stands in front
     0: ("EndTxnMarker", True),
@@ -49,28 +48,29 @@ class _Stop(Exception):
     """A record that does not parse; carries the note."""
 
 
-def annotate_records(data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT) -> tuple[Span, ...]:
+def annotate_records(
+    data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT, budget: Budget | None = None
+) -> tuple[Span, ...]:
     """Spans for the batches in data from start to end; together they cover all of it. Never raises for bad bytes.
 
-    limit bounds what one batch may decompress to, bytes; all together get MAX_LIMITS times as much.
+    limit bounds what one batch may decompress to, bytes, budget what all of them may together with others.
     """
-    walker = _Walker(limit)
-    return walker.batches(data, start, len(data) if end is None else end)
+    walker = _Walker(limit, budget or Budget())
+    spans = walker.batches(data, start, len(data) if end is None else end)
+    walker.budget.spans = max(walker.left, 0)
+    return spans
 
 
 class _Walker:
     """Counts spans and decompressed bytes over all batches, so that memory stays bounded."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.room = MAX_LIMITS * limit
-        self.left = MAX_SPANS
+    def __init__(self, limit: int, budget: Budget) -> None:
+        self.limit, self.budget = limit, budget
+        self.left = budget.spans
 
     def decompress(self, codec: str, data: bytes, magic: int = 2) -> bytes:
         """The plain bytes, which the tree will hold. Raises CompressionError."""
-        buffer = decompress(codec, data, min(self.limit, self.room), magic)
-        self.room -= len(buffer)
-        return buffer
+        return self.budget.decompress(codec, data, self.limit, magic)
 
     def batches(self, data: bytes, pos: int, end: int) -> tuple[Span, ...]:
         spans: list[Span] = []

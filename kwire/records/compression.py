@@ -12,10 +12,14 @@ from struct import error as StructError
 from struct import pack, unpack_from
 from typing import Any
 
+from kwire.codec.annotate import MAX_SPANS
+from kwire.codec.span import NOT_OPENED
 from kwire.errors import KwireError
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")  # by the low three bits of a batch's attributes
 LIMIT = 64 * 1024 * 1024  # what a batch may decompress to, in bytes
+TOTAL = 256 * 1024 * 1024  # what all batches of a frame may, together
+RECORD = 128  # bytes that an object of a record takes beside its key and value
 XERIAL = b"\x82SNAPPY\x00"
 XERIAL_BLOCK = 32 * 1024
 LZ4_MAGIC = 0x184D2204
@@ -26,6 +30,51 @@ LZ4_CHECKSUMS = (0x1A, 0x82, 0x82)  # of that descriptor, by magic; the first is
 
 class CompressionError(KwireError):
     """The bytes do not decompress, or to more than the limit."""
+
+
+class TooLargeError(CompressionError):
+    """They decompress to more than the limit."""
+
+
+class Budget:
+    """What may be opened in all: bytes that are decompressed, and spans over them. One for everything that is kept at
+    the same time: the fields of a frame, and with `of` the frames of a command, within a budget of its own."""
+
+    __slots__ = ("_of", "left", "spans", "total")
+
+    def __init__(self, total: int = TOTAL, of: Budget | None = None) -> None:
+        self.total = self.left = total
+        self.spans = MAX_SPANS
+        self._of = of
+
+    def decompress(self, codec: str, data: bytes, limit: int = LIMIT, magic: int = 2, records: int = 0) -> bytes:
+        """As decompress. records: how many objects there are to be. What does not fit any more is not opened, nor is
+        what comes behind it: trying costs time. Raises CompressionError."""
+        room = self.left if self._of is None else min(self.left, self._of.left)
+        try:
+            if room <= 0:
+                raise self._spent()
+            plain = decompress(codec, data, min(limit, room), magic)
+        except TooLargeError:
+            self.charge(min(limit, room))
+            if limit < room:
+                raise
+            raise self._spent() from None
+        self.charge(len(plain) + RECORD * min(max(records, 0), len(plain) // 7))  # a record takes 7 bytes at least
+        return plain
+
+    def charge(self, cost: int) -> None:
+        """So much more is kept. Raises CompressionError when that is too much."""
+        self.left -= cost
+        if self._of is not None:
+            self._of.left -= cost
+        if self.left < 0 or (self._of is not None and self._of.left < 0):
+            raise self._spent()
+
+    def _spent(self) -> CompressionError:
+        whole = self if self.left <= 0 or self._of is None else self._of
+        what = "these bytes" if whole is self else "all of the input"
+        return CompressionError(f"{NOT_OPENED}: {what} would decompress to more than {whole.total:,} bytes in all")
 
 
 def name_of(attributes: int) -> str:
@@ -59,8 +108,8 @@ def decompress(codec: str, data: bytes | memoryview, limit: int = LIMIT, magic: 
     raise CompressionError(f"unknown compression {codec}")
 
 
-def _too_large(limit: int) -> CompressionError:
-    return CompressionError(f"decompresses to more than {limit:,} bytes, the limit")
+def _too_large(limit: int) -> TooLargeError:
+    return TooLargeError(f"decompresses to more than {limit:,} bytes, the limit")
 
 
 def _grow(into: Any, data: bytes, limit: int) -> bytes:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kwire.errors import DecodeError, KwireError
 from kwire.records import batch as v2
 from kwire.records import legacy
-from kwire.records.compression import LIMIT, decompress, name_of
+from kwire.records.compression import LIMIT, RECORD, TOTAL, Budget, name_of
 
 MAX_MAGIC = 2
 MANY = 256  # records from which columns pay, numpy's import included
@@ -63,14 +63,17 @@ class Batches(list[Batch]):
     truncated_bytes: int = 0
 
 
-def read_records(data: bytes | bytearray | memoryview, limit: int = LIMIT) -> Batches:
-    """All batches in data. limit bounds what one of them may decompress to, bytes. Raises DecodeError."""
+def read_records(data: bytes | bytearray | memoryview, limit: int = LIMIT, total: int = TOTAL) -> Batches:
+    """All batches in data. limit bounds what one of them may decompress to, bytes, total what all may, each record
+    counted with RECORD bytes more; of what is beyond, the batch's note says that it was not opened. Raises DecodeError.
+    """
     raw = bytes(data)
+    budget = Budget(total)
     out = Batches()
     end = 0
     for start, end in walk(raw):
         read = _read_v2 if raw[start + v2.MAGIC_AT] == MAX_MAGIC else _read_legacy
-        out.append(read(raw, start, end, len(out), limit))
+        out.append(read(raw, start, end, len(out), limit, budget))
     out.truncated_bytes = len(raw) - end
     return out
 
@@ -97,14 +100,15 @@ def walk(data: bytes) -> Iterator[tuple[int, int]]:
 # ---------------------------------------------------------------- magic 2
 
 
-def _read_v2(data: bytes, start: int, end: int, _number: int, limit: int) -> Batch:
+def _read_v2(data: bytes, start: int, end: int, _number: int, limit: int, budget: Budget) -> Batch:
     header = v2.read_header(data, start)
     note = None
     records: list[Record] = []
     try:
         payload, pos = data, start + v2.SIZE
         if header.compression != "none":
-            payload, pos = decompress(header.compression, data[pos:end], limit), 0
+            payload = budget.decompress(header.compression, data[pos:end], limit, records=header.record_count)
+            pos = 0
             stop = len(payload)
         else:
             stop = end
@@ -254,7 +258,7 @@ def _headers(data: bytes, pos: int, count: int, stop: int, out: list[tuple[str, 
 # ---------------------------------------------------------------- magic 0 and 1
 
 
-def _read_legacy(data: bytes, start: int, end: int, number: int, limit: int) -> Batch:
+def _read_legacy(data: bytes, start: int, end: int, number: int, limit: int, budget: Budget) -> Batch:
     message = legacy.read_message(data, start, f"[{number}]")
     compression = name_of(message.attributes)
     append_time = message.magic == 1 and bool(message.attributes & 8)
@@ -264,7 +268,7 @@ def _read_legacy(data: bytes, start: int, end: int, number: int, limit: int) -> 
         records.append(Record(message.offset, message.timestamp, message.key, message.value, []))
     else:
         try:
-            records += _unwrap(message, limit, append_time, f"[{number}]")
+            records += _unwrap(message, limit, budget, append_time, f"[{number}]")
         except KwireError as error:
             note = str(error)
     kind = "NoTimestampType" if message.magic == 0 else "LogAppendTime" if append_time else "CreateTime"
@@ -275,11 +279,12 @@ def _read_legacy(data: bytes, start: int, end: int, number: int, limit: int) -> 
     )  # fmt: skip
 
 
-def _unwrap(wrapper: legacy.Message, limit: int, append_time: bool, where: str) -> Iterator[Record]:
+def _unwrap(wrapper: legacy.Message, limit: int, budget: Budget, append_time: bool, where: str) -> Iterator[Record]:
     """The messages inside a compressed one, with absolute offsets."""
     if wrapper.value is None:
         raise DecodeError("records", where, wrapper.start, "a compressed message without a value")
-    inner = decompress(name_of(wrapper.attributes), wrapper.value, limit, wrapper.magic)
+    inner = budget.decompress(name_of(wrapper.attributes), wrapper.value, limit, wrapper.magic)
+    budget.charge(RECORD * sum(1 for _ in walk(inner)))
     messages: list[legacy.Message] = []
     for start, _ in walk(inner):
         if inner[start + v2.MAGIC_AT] != wrapper.magic:

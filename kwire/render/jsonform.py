@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -18,15 +19,15 @@ from kwire.errors import EncodeError
 from kwire.wire import uuids
 
 
-def to_jsonable(value: Any) -> Any:
-    """A plain value (kwire.decode's form) as what json.dumps takes."""
+def to_jsonable(value: Any, whole: bool = True) -> Any:
+    """A plain value (kwire.decode's form) as what json.dumps takes; without whole, bytes stay what they are."""
     if isinstance(value, dict):
-        return {str(key): to_jsonable(inner) for key, inner in value.items()}
+        return {str(key): to_jsonable(inner, whole) for key, inner in value.items()}
     if isinstance(value, Withheld):
         return str(value)
     if isinstance(value, list):
-        return [to_jsonable(inner) for inner in value]
-    if isinstance(value, bytes | bytearray | memoryview):
+        return [to_jsonable(inner, whole) for inner in value]
+    if whole and isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode()
     if isinstance(value, UUID):
         return uuids.to_text(value)
@@ -37,6 +38,14 @@ def dumps(value: Any, indent: int | None = 2) -> str:
     """JSON text; characters beyond ASCII as they are, except escapes of bytes that are no UTF-8."""
     text = json.dumps(to_jsonable(value), indent=indent, ensure_ascii=False)
     return text if text.isprintable() else _visible(text)
+
+
+def write(value: Any, put: Callable[[str], object]) -> None:
+    """The same text piece by piece, and bytes made base64 one after the other: for what may be large."""
+    encoder = json.JSONEncoder(indent=2, ensure_ascii=False, default=to_jsonable)
+    for piece in encoder.iterencode(to_jsonable(value, whole=False)):
+        put(piece if piece.isprintable() else _visible(piece))
+    put("\n")
 
 
 def _visible(text: str) -> str:

@@ -19,7 +19,11 @@ from typing import Any, NamedTuple
 from kwire.errors import SchemaError
 from kwire.schema.model import NONE, Field, Message, Struct, Versions
 
-NOISE = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=\s*[\]}])', re.DOTALL)
+# strings and comments that nothing ends go to the end of the text, so that nobody looks for their ends twice
+NOISE = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|//[^\n]*|/\*(?:.*?\*/|.*)|,(?=\s*[\]}])', re.DOTALL)
+MAX_BYTES = 32 * 1024 * 1024  # of all definitions together; Kafka's are 0.7 MB
+MAX_VERSION = 1000  # of a message; Kafka's newest is below 20
+MAX_FIELDS = 10_000  # of a message; Kafka's largest has 60
 RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+)*")
 
 
@@ -81,24 +85,37 @@ def _untyped_key(raw: Mapping[str, Any]) -> bool:
 
 def _jar_texts(path: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(path) as jar:
-        names = [name for name in jar.namelist() if name.endswith(".json")]
-        return {name: jar.read(name) for name in names if "message/" in name or "common/metadata/" in name}
+        files = [info for info in jar.infolist() if info.filename.endswith(".json")]
+        chosen = [info for info in files if "message/" in info.filename or "common/metadata/" in info.filename]
+        _bound(path, sum(info.file_size for info in chosen))  # reading one gives no more than it says
+        return {info.filename: jar.read(info) for info in chosen}
 
 
 def _folder_texts(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.glob("*.json")}
+    files = list(path.glob("*.json"))
+    _bound(path, sum(file.stat().st_size for file in files))
+    return {file.name: file.read_bytes() for file in files}
+
+
+def _bound(path: Path, size: int) -> None:
+    if size > MAX_BYTES:
+        raise SchemaError(str(path), f"holds {size:,} bytes of definitions; {MAX_BYTES:,} are the most that is read")
 
 
 def convert(raw: Mapping[str, Any]) -> Official:
     """One parsed JSON file. Raises ValueError, KeyError, TypeError or AttributeError for what is not one."""
     versions = Versions.parse(raw["validVersions"])
+    if versions.high > MAX_VERSION:
+        raise ValueError(f"version {versions.high:,}; {MAX_VERSION:,} is the highest that is read")
     structs = tuple(
         Struct(item["name"], Versions.parse(item["versions"]), _fields(item["fields"]))
         for item in raw.get("commonStructs", [])
     )
     flexible = Versions.parse(raw.get("flexibleVersions"))
     message = Message(_name(raw["name"]), raw["type"], versions, flexible, _fields(raw["fields"]), structs)
-    for path, field in message.walk():
+    for number, (path, field) in enumerate(message.walk()):
+        if number >= MAX_FIELDS:
+            raise ValueError(f"more than {MAX_FIELDS:,} fields, structs within structs counted each time")
         if field.is_struct and not message.fields_of(field):
             raise ValueError(f"{path}: nothing says what {field.element} is")
     key = raw.get("apiKey")

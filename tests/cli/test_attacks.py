@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attacks import decoding, definitions
 from bench.hostile import attacks
 
+from kwire.cli import literals
+from kwire.codec import frames, identify
 from kwire.errors import Exit
 
 SCALE = 0.001
@@ -22,3 +26,52 @@ def test_an_attack_ends_as_documented(name: str, kwire: Any, tmp_path: Path) -> 
     ran = kwire(*arguments)
     assert ran.status in tuple(Exit)
     assert "a bug in kwire" not in ran.err
+
+
+def _peak(run: Any) -> int:
+    tracemalloc.start()
+    run()
+    highest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return highest
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "json", "--inner"), ("--format", "spans")])
+def test_bombs_share_what_a_frame_may_decompress_to(options: tuple[str, ...], kwire: Any, tmp_path: Path) -> None:
+    arguments = decoding.bombs(tmp_path, 0.01, *options)  # 64 batches of 0.5 MB
+    ran = kwire(*arguments, "--inflate", "1m")
+    assert "not opened: these bytes would decompress to more than 1,048,576 bytes in all" in " ".join(ran.text.split())
+    whole, bounded = (_peak(lambda more=more: kwire(*arguments, *more)) for more in ((), ("--inflate", "1m")))
+    assert bounded < 10_000_000 < whole
+
+
+def test_stars_of_a_dump_are_bounded(kwire: Any, tmp_path: Path) -> None:
+    for maker in (decoding.far_offset, decoding.many_stars):
+        arguments = maker(tmp_path, 0.1)
+        assert _peak(lambda arguments=arguments: kwire(*arguments)) < 150_000_000
+        assert "the stars before it stand for more than 67,108,864 bytes" in kwire(*arguments).err
+
+
+def test_frames_that_nobody_explains_are_tried_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[bytes] = []
+    monkeypatch.setattr(identify, "infer", lambda raw, _: tried.append(raw) or [])
+    items = identify.identify(b"\0\0\0\4\xff\xff\xff\xff" * 5000)
+    assert len(items) == 5000
+    assert len(tried) == identify.FEW + 40_000 // identify.EACH
+
+
+def test_a_row_of_zeros_is_one_piece() -> None:
+    assert frames.split(b"\0\0\0\1x" + bytes(1000)) == [(0, 5), (5, 1005)]
+
+
+@pytest.mark.parametrize("text", ['"\\', "/* ", "\\x00    "])
+def test_literals_that_nothing_ends_are_walked_over_once(text: str) -> None:
+    """Ten times the text takes about ten times as many steps, not a hundred: else this takes hours."""
+    for form in literals.FORMS:
+        form.read(text * 200_000)
+
+
+def test_a_jar_that_is_a_bomb_is_not_unpacked(kwire: Any, tmp_path: Path) -> None:
+    arguments = definitions.bomb(tmp_path, 0.05)
+    assert _peak(lambda: kwire(*arguments)) < 20_000_000
+    assert "bytes of definitions; 33,554,432 are the most that is read" in kwire(*arguments).err

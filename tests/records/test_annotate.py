@@ -10,11 +10,10 @@ import pytest
 from spans import gap
 from vectors import IN_HEADERS, damaged, jsonl
 
-import kwire.records.annotate as module
 from kwire.codec.span import UNDECODED, Span
-from kwire.records import Record, build, read_records
+from kwire.records import Record, build, compression, read_records
 from kwire.records.annotate import annotate_records, open_message
-from kwire.records.compression import compress
+from kwire.records.compression import Budget, compress
 from kwire.wire.varint import write_varint
 
 ROWS = {row["what"]: row for row in jsonl("vectors/records")}
@@ -299,7 +298,7 @@ def test_mutations_are_tiled() -> None:
 
 @pytest.mark.parametrize("raw", [ONE * 40, MESSAGE * 40, build([(b"k", b"v")] * 40), WRAPPED * 40])
 def test_spans_are_bounded(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
-    monkeypatch.setattr(module, "MAX_SPANS", 100)
+    monkeypatch.setattr(compression, "MAX_SPANS", 100)
     spans = annotate_records(raw)
     assert gap(spans, 0, len(raw)) is None
     assert sum(1 for span in spans for _ in (span, *span.below())) < 300
@@ -307,7 +306,7 @@ def test_spans_are_bounded(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
 
 
 def test_headers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_SPANS", 100)
+    monkeypatch.setattr(compression, "MAX_SPANS", 100)
     raw = build([Record(0, 0, b"k", b"v", [("h", b"x")] * 200)])
     spans = annotate_records(raw)
     assert gap(spans, 0, len(raw)) is None
@@ -315,7 +314,7 @@ def test_headers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_messages_inside_one_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_SPANS", 100)
+    monkeypatch.setattr(compression, "MAX_SPANS", 100)
     raw = build([(b"k", b"v")] * 40, magic=0, compression="gzip")
     spans = annotate_records(raw)
     assert gap(spans, 0, len(raw)) is None
@@ -326,9 +325,27 @@ def test_the_limit_is_each_batch_s_and_all_have_a_few_together() -> None:
     raw = build([(b"k", bytes(1000))], compression="gzip")
     assert notes(annotate_records(raw, limit=1500)) == []
     assert notes(annotate_records(raw, limit=900)) == [("Records", "decompresses to more than 900 bytes, the limit")]
-    found = notes(annotate_records(raw * 8, limit=1500))
+    found = notes(annotate_records(raw * 8, limit=1500, budget=Budget(6000)))
     assert len(found) == 8 - 6000 // 1010
-    assert found[0] == ("Records", "decompresses to more than 950 bytes, the limit")
+    assert set(found) == {("Records", "not opened: these bytes would decompress to more than 6,000 bytes in all")}
+
+
+def test_a_budget_is_shared_and_spent_once() -> None:
+    raw = build([(b"k", bytes(1000))], compression="gzip")
+    whole = Budget(3000)
+    assert notes(annotate_records(raw * 2, budget=Budget(2500, whole))) == []
+    assert [note for _, note in notes(annotate_records(raw * 2, budget=Budget(2500, whole)))] == [
+        "not opened: all of the input would decompress to more than 3,000 bytes in all"
+    ] * 2
+    read = read_records(raw * 8, total=6000)
+    assert [len(batch.records) for batch in read] == [1] * 5 + [0] * 3
+    assert read[7].note == "not opened: these bytes would decompress to more than 6,000 bytes in all"
+
+
+def test_small_records_count_for_what_their_objects_take() -> None:
+    raw = build([(None, None)] * 10_000, compression="zstd")
+    assert read_records(raw, total=1 << 20)[0].note is not None
+    assert len(read_records(raw, total=1 << 21)[0].records) == 10_000
 
 
 def test_wrappers_in_wrappers_do_not_recurse() -> None:
