@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
 LARGEST = 1 << 16  # bytes
+TRIED = 100  # what it costs to find that no layout is small enough, as spans
 SCANNED = 16  # bytes that a scan walks over in about the time of a span
 TELLING = 24  # bytes; shorter ones fit many APIs
 MARGIN = 0.5  # by how much the best reading must make more sense than the next
@@ -45,7 +46,7 @@ def name_orphan(message: Message) -> None:
     if size > LARGEST:
         _spend(message, cost)
         return
-    effort = Effort(left - cost)
+    effort = Effort(left - cost - TRIED)
     found = infer(message.data, kinds.library, effort=effort)
     _spend(message, left - effort.left)
     readings = [reading for reading in found if reading.form == "frame" and reading.score > 0]

@@ -74,7 +74,7 @@ def test_large_ones_and_very_many_are_not_looked_at(traffic: Any, monkeypatch: p
 
 
 def test_guessing_is_bounded_for_the_capture_too(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "OF_CAPTURE", (2000, 0, 2000))
+    monkeypatch.setattr(kinds, "OF_CAPTURE", (2500, 0, 2500))
     for port in range(4):
         tcp = (
             traffic.connection(f"10.0.0.7:{51000 + port}")
