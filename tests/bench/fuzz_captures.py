@@ -2,9 +2,9 @@
 
     python tests/bench/fuzz_captures.py [--seconds 60] [--bytes 60000] [--seed 1] [--keep FOLDER]
 
-Each capture is a mixture of few ingredients, chosen and repeated at random: openings, frames whole and cut, single bytes,
-overlaps, holes, jumps, resets, fragments, tunnels; pcap or pcapng with interfaces and damage between packets. What is said
-is the cost beyond that of an empty capture. --keep writes the worst captures there.
+Each capture mixes a few ingredients, chosen and repeated at random: openings, frames whole and cut, single bytes,
+overlaps, holes, jumps, resets, fragments, tunnels; pcap or pcapng with interfaces and damage between packets. The cost
+of an empty capture is left out. --keep writes the worst ones there.
 """
 
 from __future__ import annotations
