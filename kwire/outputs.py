@@ -62,6 +62,11 @@ class Output:
     def is_stdout(self) -> bool:
         return self._stream == 1
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is to be a file, which has a name, and no pipe or device."""
+        return not self._straight
+
     # ------------------------------------------------------------ life
 
     def open(self) -> BinaryIO:

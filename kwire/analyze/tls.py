@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.capture.tls.alerts import NAMES, alert_words
 from kwire.capture.tls.session import Session
+from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.capture.tls.certificates import Certificate
+    from kwire.capture.tls.direction import Entry
     from kwire.session.conversation import Conversation
+    from kwire.session.exchange import Message
 
 SECOND = 1_000_000_000
 SOON = 14 * 86_400 * SECOND  # ns before its end at which a certificate is worth a word
@@ -22,6 +26,29 @@ def session_of(conversation: Conversation) -> Session | None:
     """The TLS session of a connection that speaks TLS."""
     found = conversation.connection.tls
     return found if isinstance(found, Session) else None
+
+
+def records_of(message: Message) -> list[Entry]:
+    """The TLS records that brought a frame's bytes; none where it was not encrypted, or where they were not noted."""
+    session, client = session_of(message.conversation), message.conversation.client
+    if session is None or client is None:
+        return []
+    ledger = session.directions[client if message.kind == "request" else 1 - client].ledger or []
+    first = max(bisect_right(ledger, message.position, key=lambda entry: entry.position) - 1, 0)
+    end = message.position + len(message.data)
+    last = bisect_left(ledger, end, first, key=lambda entry: entry.position)
+    return [entry for entry in ledger[first:last] if entry.position + entry.size > message.position]
+
+
+def records_text(message: Message) -> str | None:
+    """The same in words, as "TLS record 7 (1,234 bytes)"."""
+    found = records_of(message)
+    if not found:
+        return None
+    size = counted(sum(entry.length for entry in found), "byte")
+    if len(found) == 1:
+        return f"TLS record {found[0].number} ({size})"
+    return f"TLS records {found[0].number} to {found[-1].number} ({size})"
 
 
 def row_of(conversation: Conversation) -> dict[str, Any] | None:

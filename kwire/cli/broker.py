@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire.cli.keylogs import keylog_output, written
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.errors import Exit, KwireError, OutputError
 
@@ -117,6 +118,7 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
     "--certificate", name="certificate",
     purpose="With --tls, where the certificate goes that clients must trust; kwire-broker.pem.",
 )  # fmt: skip
+@keylog_output
 @packets_option(
     "--capture", name="capture",
     purpose="Write what is said as pcapng or, x.pcap, as pcap; the plain text also with --tls. Readable at any time.",
@@ -137,8 +139,9 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
     host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
-    users: tuple[tuple[tuple[str, str], ...], ...], tls: bool, certificate: Output | None, capture: Output | None,
-    era: tuple[int, int] | None, rebalance_delay: int, capture_limit: int, log_limit: int, quiet: bool,
+    users: tuple[tuple[tuple[str, str], ...], ...], tls: bool, certificate: Output | None, keylog: Output | None,
+    capture: Output | None, era: tuple[int, int] | None, rebalance_delay: int, capture_limit: int, log_limit: int,
+    quiet: bool,
 ) -> int:  # fmt: skip
     """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
 
@@ -175,12 +178,18 @@ def command(
         users=tuple(user for found in users for user in found), tls=tls,
         groups=groups, limits=Limits(log=log_limit * MiB, capture=capture_limit * MiB),
     )  # fmt: skip
-    asyncio.run(_run(settings, faults, certificate, capture, quiet))
+    with written(keylog, tls) as log:
+        asyncio.run(_run(settings, faults, certificate, capture, quiet, log))
     return Exit.OK
 
 
 async def _run(
-    settings: Settings, rules: tuple[str, ...], certificate: Output | None, capture: Output | None, quiet: bool
+    settings: Settings,
+    rules: tuple[str, ...],
+    certificate: Output | None,
+    capture: Output | None,
+    quiet: bool,
+    log: Path | None,
 ) -> None:
     from kwire.broker.faults import Faults
     from kwire.broker.process import settle
@@ -200,6 +209,8 @@ async def _run(
         certificate = certificate or Output("kwire-broker.pem")
         _spare_keys(certificate.path)
         context, pem = make(settings.host)
+        if log is not None:
+            context.keylog_filename = str(log)
     server = Server(settings, faults, Recorder(capture, limit=settings.limits.capture) if capture else None, context)
     if not quiet:
         server.state.watching.append(_line)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import reduce, wraps
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwire.cli.keylogs import keylog_output, written
 from kwire.cli.quantities import Duration
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.client.security import Security
+    from kwire.outputs import Output
 
 Command = Callable[..., Any]
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -34,11 +37,12 @@ def broker_options(
     command: Command, patience: str = "How long to wait for a connection, and for an answer."
 ) -> Command:
     """The command gets them as link. patience: what --timeout is for."""
-    options = [
+    options: list[Callable[[Command], Command]] = [
         click.option("--tls", is_flag=True, help="Speak TLS."),
         click.option("--ca", type=FILE, help="Believe the certificates that these sign (PEM); the system's otherwise."),
         click.option("--cert", type=FILE, help="The client's own certificate (PEM)."),
         click.option("--key", type=FILE, help="Its private key, when it is not in the same file."),
+        keylog_output,
         click.option("--insecure", is_flag=True, help="TLS with any certificate, whatever name it bears."),
         click.option("--sasl", "mechanism", type=click.Choice(MECHANISMS, case_sensitive=False),
                      help="Log in, with --user and --password."),
@@ -53,7 +57,8 @@ def broker_options(
     @wraps(command)
     def linked(
         *arguments: Any, tls: bool, ca: Path | None, cert: Path | None, key: Path | None, insecure: bool,
-        mechanism: str | None, username: str | None, password: str | None, client_id: str, timeout: int, **rest: Any,
+        keylog: Output | None, mechanism: str | None, username: str | None, password: str | None, client_id: str,
+        timeout: int, **rest: Any,
     ) -> Any:  # fmt: skip
         from kwire.client.security import Security
 
@@ -68,13 +73,18 @@ def broker_options(
             raise click.UsageError("--timeout must be more than nothing, and at most a day")
         security = Security(tls, ca, cert, key, insecure, mechanism, name, word)
         try:
-            return command(*arguments, link=Link(security, client_id, timeout / 1e9), **rest)
+            with written(keylog, tls) as log:
+                security = replace(security, keylog=log)
+                return command(*arguments, link=Link(security, client_id, timeout / 1e9), **rest)
         except KwireError as error:
             if not rest.get("show_secrets"):  # the reason may be the peer's words
                 error.args = (security.echo.text(str(error)),)
             raise
 
-    return reduce(lambda wrapped, option: option(wrapped), reversed(options), linked)
+    made: Command = linked
+    for option in reversed(options):
+        made = option(made)
+    return made
 
 
 def _credentials(username: str | None, password: str | None) -> tuple[str, str]:

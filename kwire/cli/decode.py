@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwire.cli.keylogs import key_log, keylog_option
 from kwire.cli.literals import NAMES
 from kwire.cli.options import Name, Version, library, schema_option
 from kwire.cli.quantities import Size
@@ -74,12 +75,13 @@ DOCUMENT_WIDTH = 130  # a member id fits its column
     help="With --connection, the request and the response that are number N of their streams, from 0.",
 )
 @click.option("--inflate", type=Size(), default="256m", help="What a frame may decompress to: 256m.")
+@keylog_option
 @schema_option
 def command(
     files: tuple[Any, ...], as_name: str | None, version: int | None, form: str, output: str, paths: tuple[str, ...],
     diagrams: bool, full: bool, notes: bool, inner: bool, elements: int | None, topic: str | None, show_secrets: bool,
     scram_password: str | None, packets: tuple[PacketReference, ...], connection: str | None, index: int | None,
-    inflate: int, schema: Path | None,
+    keylogs: tuple[str, ...], inflate: int, schema: Path | None,
 ) -> int:  # fmt: skip
     """Names every byte of FILE (stdin without it), whatever it holds.
 
@@ -96,7 +98,8 @@ def command(
         raise click.UsageError("--index counts the frames of a connection; --connection says of which")
     if packets or connection is not None:
         views = Views(output, full, notes, elements or 0, inner, show_secrets)
-        return _captured([_path(file) for file in files], packets, connection, index, views, paths, library(schema))
+        captures, chosen = [_path(file) for file in files], library(schema)
+        return _captured(captures, packets, connection, index, views, paths, chosen, keylogs)
     if len(files) > 1:
         raise click.UsageError("one FILE; of several captures --frame FILE:N or --connection says what to decode")
     file = files[0] if files else sys.stdin.buffer
@@ -151,7 +154,7 @@ def _path(file: Any) -> str:
 
 def _captured(
     captures: list[str], packets: tuple[PacketReference, ...], connection: str | None, index: int | None, views: Views,
-    paths: tuple[str, ...], chosen: Library,
+    paths: tuple[str, ...], chosen: Library, keylogs: tuple[str, ...],
 ) -> int:  # fmt: skip
     """The frames of captures that are in packets, or have a number on a connection."""
     from kwire.cli.frames import captured_items, document, frames_of
@@ -160,7 +163,7 @@ def _captured(
     from kwire.render.exchange_diagrams import message_lines
     from kwire.render.jsonform import dumps
 
-    reading, found, missing = frames_of(captures, packets, connection, index, chosen)
+    reading, found, missing = frames_of(captures, packets, connection, index, chosen, key_log(keylogs))
     messages = [message for message, _ in found]
     if views.output == "text" and not paths:
         start = min(reader.first_time or 0 for reader in reading.readers)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.capture.places import reference
 from kwire.cli.references import PacketReference, captures_of, settled
+from kwire.counted import counted
 from kwire.errors import CaptureError
 
 if TYPE_CHECKING:
+    from kwire.capture.tls.keylog import KeyLog
     from kwire.codec.identify import Item
     from kwire.codec.library import Library
     from kwire.session.exchange import Exchange, Message
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def frames_of(
-    paths: Sequence[str], wanted: Sequence[PacketReference], connection: str | None, index: int | None, chosen: Library
+    paths: Sequence[str],
+    wanted: Sequence[PacketReference],
+    connection: str | None,
+    index: int | None,
+    chosen: Library,
+    keys: KeyLog,
 ) -> tuple[Reading, list[Found], list[str]]:
     """The frames in packets, or those of a connection, in the order of time; index: only number N of each stream. And
     what to say of packets in which there is none.
@@ -30,7 +37,7 @@ def frames_of(
     from kwire.session.reader import Settings
     from kwire.session.reading import Reading
 
-    reading = Reading(captures_of(paths, wanted), Settings(library=chosen), tracking=True)
+    reading = Reading(captures_of(paths, wanted), Settings(library=chosen, keys=keys, ledger=True), tracking=True)
     wanted = settled(wanted, reading.names)
     packets = {tuple(one) for one in wanted}
     found: list[Found] = []
@@ -52,6 +59,9 @@ def frames_of(
     begins = sorted(set(begins))
     several = len(reading.paths) > 1
     missing = [_nearest(one, connection, begins, several) for one in wanted if tuple(one) not in met]
+    if not found and reading.encrypted:
+        some = counted(reading.encrypted, "TLS connection")
+        raise CaptureError(first, f"{'; '.join(missing) or 'no frame'}; {some} that only keys can open (--keylog FILE)")
     if not found and missing:
         raise CaptureError(first if not several else "captures", "; ".join(missing))
     if not found:
@@ -79,12 +89,18 @@ def _nearest(wanted: PacketReference, connection: str | None, begins: list[tuple
 
 
 def document(message: Message, exchange: Exchange, body: str) -> dict[str, Any]:
-    """The message record, with the packets and the body."""
+    """The message record, with the packets, the TLS records and the body."""
+    from kwire.analyze.tls import records_of
     from kwire.session.record import row
 
     places = message.conversation.places
     packets = [places.text(number) if places.several else number for number in dict.fromkeys(_packets(message))]
-    return {**row(message, exchange), "packets": packets, "body": json.loads(body)}
+    records = [
+        {"number": one.number, "position": one.position, "size": one.size, "length": one.length}
+        for one in records_of(message)
+    ]
+    inside = {"tls_records": records} if records else {}
+    return {**row(message, exchange), "packets": packets, **inside, "body": json.loads(body)}
 
 
 def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from kwire.cli.outputs import output_option
+
 if TYPE_CHECKING:
     from kwire.capture.tls.keylog import KeyLog
+    from kwire.outputs import Output
 
 VARIABLE = "SSLKEYLOGFILE"
 keylog_option = click.option(
@@ -17,6 +23,27 @@ keylog_option = click.option(
     help=f"Secrets of TLS sessions (NSS key log), to read what is encrypted; repeatable. {VARIABLE} names one too; "
     "kwire explain keylog says how to get them.",
 )  # fmt: skip
+
+keylog_output = output_option(
+    "--keylog", name="keylog", private=True, keeps=True,
+    purpose="With --tls, write the sessions' secrets here (NSS key log): who has them reads what is said.",
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def written(keylog: Output | None, tls: bool) -> Iterator[Path | None]:
+    """The file of an option keylog_output, which is there and belongs to its owner alone: OpenSSL adds the lines.
+    Raises click.UsageError without TLS, OutputError, OSError."""
+    if keylog is None:
+        yield None
+        return
+    if not tls:
+        raise click.UsageError("--keylog belongs to --tls")
+    if not keylog.is_file:
+        raise click.UsageError("--keylog needs a file")
+    with keylog:
+        keylog.place()
+        yield keylog.path
 
 
 def key_log(paths: tuple[str, ...], growing: bool = False) -> KeyLog:

@@ -17,7 +17,8 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """tls: speak it; ca, cert, key: PEM files; insecure: believe any certificate. mechanism: of MECHANISMS, or None."""
+    """tls: speak it; ca, cert, key: PEM files; insecure: believe any certificate. mechanism: of MECHANISMS, or None.
+    keylog: where the sessions' secrets go."""
 
     tls: bool = False
     ca: Path | None = None
@@ -27,6 +28,7 @@ class Security:
     mechanism: str | None = None
     username: str = ""
     password: str = field(default="", repr=False)
+    keylog: Path | None = None
 
     @property
     def echo(self) -> Echo:
@@ -36,6 +38,8 @@ class Security:
     def context(self) -> ssl.SSLContext:
         """Raises KwireError for files that hold no certificates or keys, OSError for files that are not there."""
         context = ssl.create_default_context(cafile=_given(self.ca))
+        if self.keylog is not None:
+            context.keylog_filename = str(self.keylog)
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

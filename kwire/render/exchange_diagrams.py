@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kwire.analyze.tls import records_text
 from kwire.codec.annotate import count_bytes
 from kwire.render.bodies import Bodies, shown_span
 from kwire.render.diagram import Options, diagram
@@ -44,6 +45,9 @@ def message_lines(
     ends = f"{source} → {target}"
     parts += [(part, "dim") for part in ([ends] if len(ends) + 2 <= width else [source, f"→ {target}"])]
     parts.append((f"frame {message.index} of its stream", "dim"))
+    records = records_text(message)
+    if records is not None:
+        parts.append((records, "dim"))
     lines = joined(parts, width)
     if message.note and message.quality != "ok":
         lines += paragraph(clean(f"{message.quality}: {message.note}"), width, "", "error", breaks=True)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kwire.codec.library import Library
 from kwire.errors import UnknownName
+from kwire.render import keylog
 from kwire.render.cells import slot_type
 from kwire.render.lines import Line, paragraph, table
 from kwire.render.page import Page, page_of
@@ -49,6 +50,8 @@ def _other(name: str, unknown: UnknownName, library: Library) -> Answer:
     error = errors.get(name)
     if error:
         return _error(error, library)
+    if name.lower() in keylog.NAMES:
+        return Answer("keylog", keylog.lines, keylog.document)
     types = read_types()
     if name.lower() in types:
         return _type(name.lower(), types)

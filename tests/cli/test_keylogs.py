@@ -18,7 +18,7 @@ def test_a_decrypted_connection_is_one_like_any_other(kwire: Any) -> None:
     result = kwire("read", CAPTURE, "--keylog", KEYS, "--format", "json")
     rows = [json.loads(line) for line in result.text.splitlines()]
     assert result.status == Exit.OK
-    assert len({row["connection"] for row in rows}) == 30
+    assert len({row["connection"] for row in rows}) == 43
     assert {row["quality"] for row in rows} <= {"ok", "truncated"}
     assert all(row["time"] <= row["last_time"] for row in rows)
 
@@ -27,14 +27,14 @@ def test_a_decrypted_connection_is_one_like_any_other(kwire: Any) -> None:
 def test_encrypted_is_not_nothing(command: str, kwire: Any) -> None:
     result = kwire(command, CAPTURE)
     assert result.status == Exit.OK
-    assert "30 TLS connections that only keys can open: --keylog FILE" in result.err
+    assert "43 TLS connections that only keys can open: --keylog FILE" in result.err
 
 
 def test_the_environment_names_one_which_is_said(kwire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSLKEYLOGFILE", KEYS)
     result = kwire("read", CAPTURE)
     assert f"TLS keys from {KEYS} (SSLKEYLOGFILE)" in result.err
-    assert "on 30 connections" in result.err
+    assert "on 43 connections" in result.err
 
 
 def test_why_something_is_not_decrypted_is_said(kwire: Any, tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ def test_why_something_is_not_decrypted_is_said(kwire: Any, tmp_path: Path) -> N
     some.write_text("".join(line for line in Path(KEYS).read_text().splitlines(True) if line.startswith("RSA")))
     result = kwire("read", CAPTURE, "--keylog", str(some))
     assert "1 TLS connection not decrypted: no key for client random " in result.err
-    assert "15 more TLS connections not decrypted (kwire read --not-kafka says why)" in result.err
+    assert "19 more TLS connections not decrypted (kwire read --not-kafka says why)" in result.err
     shown = kwire("read", CAPTURE, "--keylog", str(some), "--not-kafka", "--format", "json").text.splitlines()
     rows = [json.loads(line)["tls"] for line in shown]
     assert all(row["why"] == f"no key for client random {row['client_random']}" for row in rows)
-    assert len(rows) == 20
+    assert len(rows) == 24
 
 
 def test_what_is_no_key_log_is_said(kwire: Any, tmp_path: Path) -> None:
@@ -56,3 +56,48 @@ def test_what_is_no_key_log_is_said(kwire: Any, tmp_path: Path) -> None:
     missing = kwire("read", CAPTURE, "--keylog", str(tmp_path / "no.log"))
     assert missing.status != Exit.OK
     assert "no.log" in missing.err
+
+
+def test_decode_shows_the_record_beside_the_packet(kwire: Any) -> None:
+    rows = kwire("read", CAPTURE, "--keylog", KEYS, "--format", "json").text.splitlines()
+    largest = max((json.loads(line) for line in rows), key=lambda row: row["size"])
+    name, index = largest["connection"].split(">")[0], str(largest["index"])
+    found = kwire("decode", CAPTURE, "--connection", name, "--index", index, "--keylog", KEYS, "--format", "json")
+    text = found.text.strip()
+    while text:
+        record, end = json.JSONDecoder().raw_decode(text)
+        text = text[end:].strip()
+        inside = record["tls_records"]
+        assert inside[0]["position"] <= record["position"]
+        assert sum(one["size"] for one in inside) >= record["size"] + 4
+    assert "TLS record" in kwire("decode", CAPTURE, "--connection", name, "--index", index, "--keylog", KEYS).text
+
+
+def test_decode_of_what_is_encrypted_says_so(kwire: Any) -> None:
+    assert "43 TLS connections that only keys can open" in kwire("decode", CAPTURE, "--frame", "20").err
+
+
+def test_a_key_log_to_write_needs_tls_and_is_kept_without_force(kwire: Any, tmp_path: Path) -> None:
+    target = tmp_path / "keys.log"
+    assert "--keylog belongs to --tls" in kwire("call", "127.0.0.1:1", "Metadata", "--keylog", str(target)).err
+    target.write_text("precious")
+    refused = kwire("call", "127.0.0.1:1", "Metadata", "--tls", "--keylog", str(target))
+    assert "--force overwrites it" in refused.err
+    assert target.read_text() == "precious"
+
+
+def test_the_broker_and_the_client_write_the_same_secrets(tmp_path: Path) -> None:
+    import ssl
+
+    from kwire.cli.keylogs import written
+    from kwire.client.security import Security
+    from kwire.outputs import Output
+
+    target = tmp_path / "keys.log"
+    with written(Output(target, private=True, force=False), True) as log:
+        assert log == target
+        assert target.stat().st_mode & 0o777 == 0o600
+        context = Security(True, insecure=True, keylog=log).context()
+        assert isinstance(context, ssl.SSLContext)
+        assert context.keylog_filename == str(target)
+    assert target.exists()

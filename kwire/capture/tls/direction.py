@@ -36,6 +36,7 @@ MOST_WRONG = 64  # records in a row that are not authentic
 FIRST_WRONG = 3  # the same where none was before
 LARGEST_CONTENT = 1 << 14
 MOST_UPDATES = 1 << 16  # changes of keys
+MOST_NOTED = 1_000_000  # records of which the place is remembered
 WATCHED = 64  # records that are looked at without keys
 NEVER = "the secret that the key log has for client random {} does not fit"
 
@@ -372,7 +373,7 @@ class Direction:
         of the first one, from 1."""
         assert self.protection is not None
         made = decrypted(piece, heads, parts, self.protection.lead, self.position)
-        if self.ledger is not None:
+        if self.ledger is not None and len(self.ledger) < MOST_NOTED:
             self._note(heads, parts, end, first)
         if made.data:
             self.out.append(made)
