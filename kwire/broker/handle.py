@@ -27,7 +27,8 @@ class Broker:
     """A broker on loopback, in memory, for a with block: Kafka enough for real clients, failing where it is told to.
 
     topics: name to number of partitions; others are created when they are first named. faults: rules as kwire broker
-    --fault takes them. users: name to password, with SASL PLAIN and SCRAM. tls: with a certificate of its own, see
+    --fault takes them. users: name to password, with SASL PLAIN and SCRAM. super_users: an authorizer, for whom
+    all others need ACLs. tls: with a certificate of its own, see
     certificate. capture: a file, pcapng; one that exists is overwritten. settings: what else there is, see
     kwire.broker.words.Settings. Raises KwireError for a rule that does not parse, OSError for a port that is taken.
     """
@@ -39,6 +40,7 @@ class Broker:
         topics: Mapping[str, int] | None = None,
         faults: Iterable[str] = (),
         users: Mapping[str, str] | None = None,
+        super_users: Iterable[str] | None = None,
         tls: bool = False,
         capture: str | Path | Output | None = None,
         era: tuple[int, int] | None = None,
@@ -51,6 +53,7 @@ class Broker:
             port=port,
             topics=tuple((topics or {}).items()),
             users=tuple((users or {}).items()),
+            super_users=None if super_users is None else tuple(super_users),
             tls=tls,
             era=era,
         )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kwire.broker import elements, slices
 from kwire.broker.apis import announced, api_versions, served
+from kwire.broker.authorizer import Guard
 from kwire.broker.codes import Code, Refused
 from kwire.broker.faults import Verdict, mentioned
 from kwire.broker.security import Wrong
@@ -145,7 +146,8 @@ class Service:
             self.state.tell("refused", str(request.peer), f"{request.api}: groups, offsets and settings take too much")
             return self.refusal(request, Code.POLICY_VIOLATION)
         try:
-            return self._served[request.api].handle(request, self.state)
+            handler = self._served[request.api].handle
+            return Guard(request, self.state).handle(handler) if self.state.acls.on else handler(request, self.state)
         except Refused as refused:
             return self.refusal(request, refused.code)
 

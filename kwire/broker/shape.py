@@ -14,6 +14,11 @@ from kwire.codec.plan import Slot, StructPlan
 
 PARTITION = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes", "Partitions", "PartitionId"})
 SAME = {"BrokerId": "NodeId"}
+BY_POSITION = ("Creations", "Filters")  # arrays whose elements are answered one by one, without a name
+ABSENT: Body = {  # what stands beside an error where the schema's own default says something else
+    "BaseOffset": -1, "HighWatermark": -1, "LowWatermark": -1, "CommittedOffset": -1, "LeaderEpoch": -1, "NodeId": -1,
+    "Port": -1, "Records": b"", "ProtocolName": None, "ProtocolType": None,
+}  # fmt: skip
 
 
 def fitted(plan: StructPlan, body: Body) -> Body:
@@ -37,14 +42,18 @@ def _value(slot: Slot, value: Any) -> Any:
     return fitted(slot.struct, value)
 
 
-def refusal(answer: StructPlan, asked: StructPlan, request: Body, code: int) -> Body:
-    """An answer with code in every error field. answer, asked: the plans of the response and of the request."""
+def refusal(answer: StructPlan, asked: StructPlan, request: Body, code: int, once: bool = False) -> Body:
+    """An answer with code in every error field. answer, asked: the plans of the response and of the request. once: what
+    stands below an element with an error field is left out, as Kafka does where it looks at rights."""
     out: Body = {}
+    said = once and any(slot.field.error for slot in answer.slots)
     for slot in answer.slots:
         if slot.field.error:
             out[slot.name] = code
         elif slot.struct is not None and slot.array:
-            out[slot.name] = _mirrored(slot, asked, request, code)
+            out[slot.name] = [] if said else _mirrored(slot, asked, request, code, once)
+        elif slot.name in ABSENT and (slot.nullable or ABSENT[slot.name] is not None):
+            out[slot.name] = ABSENT[slot.name]
         else:
             for same in asked.slots:
                 if _meaning(same) == _meaning(slot) and (same.type, same.array) == (slot.type, slot.array):
@@ -54,7 +63,7 @@ def refusal(answer: StructPlan, asked: StructPlan, request: Body, code: int) -> 
     return out
 
 
-def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int) -> list[Body]:
+def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int, once: bool) -> list[Body]:
     """The elements of an answer's array: one for each element of the request's array that names the same things."""
     assert slot.struct is not None
     wanted = {_meaning(inner) for inner in slot.struct.slots} - {None}
@@ -67,11 +76,13 @@ def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int) -> list[B
         if len(wanted & names) > shared:
             best, shared = candidate, len(wanted & names)
     if best is None:
+        best = next((each for each in asked.slots if each.name in BY_POSITION), None)
+    if best is None:
         return []
     given = request.get(best.name) or []
     if best.struct is not None:
         inner = best.struct
-        return [refusal(slot.struct, inner, item, code) for item in given]
+        return [refusal(slot.struct, inner, item, code, once) for item in given]
     name = next(s.name for s in slot.struct.slots if _meaning(s) == _meaning(best))
     return [{**refusal(slot.struct, asked, {}, code), name: item} for item in given]
 

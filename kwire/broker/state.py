@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Refused
 from kwire.broker.faults import Faults
@@ -33,6 +34,7 @@ class State:
         self.cluster.advertised = faults.advertised
         faults.settle(settings.nodes)
         self.users = Users(dict(settings.users))
+        self.acls = Acls(settings.super_users)
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)
         self.watching: list[Callable[[Happening], None]] = []

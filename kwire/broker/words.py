@@ -55,7 +55,8 @@ class Settings:
 
     partitions: of a topic that is created when it is first named. era: the release whose API versions are announced,
     as (4, 3); None announces the newest release's and all older versions too. users: (name, password), with whom
-    logging in becomes necessary.
+    logging in becomes necessary. super_users: names of those who may do everything, whereas others need ACLs; None: no
+    authorizer, everybody may.
     """
 
     host: str = "127.0.0.1"
@@ -66,6 +67,7 @@ class Settings:
     create_topics: bool = True
     era: tuple[int, int] | None = None
     users: tuple[tuple[str, str], ...] = ()
+    super_users: tuple[str, ...] | None = None
     tls: bool = False
     groups: GroupSettings = field(
         default_factory=lambda: GroupSettings(group_initial_rebalance_delay_ms=0, group_max_size=10_000)

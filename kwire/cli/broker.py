@@ -113,6 +113,10 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
     help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable. @FILE, and KWIRE_SASL in the "
     "environment, hold such lines.",
 )  # fmt: skip
+@click.option(
+    "--super-user", "supers", multiple=True, metavar="NAME",
+    help="Who may do everything, while others need ACLs; repeatable. ANONYMOUS is who has not logged in.",
+)  # fmt: skip
 @click.option("--tls", is_flag=True, help="TLS with a certificate made on the spot.")
 @output_option(
     "--certificate", name="certificate",
@@ -139,9 +143,9 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
     host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
-    users: tuple[tuple[tuple[str, str], ...], ...], tls: bool, certificate: Output | None, keylog: Output | None,
-    capture: Output | None, era: tuple[int, int] | None, rebalance_delay: int, capture_limit: int, log_limit: int,
-    quiet: bool,
+    users: tuple[tuple[tuple[str, str], ...], ...], supers: tuple[str, ...], tls: bool, certificate: Output | None,
+    keylog: Output | None, capture: Output | None, era: tuple[int, int] | None, rebalance_delay: int,
+    capture_limit: int, log_limit: int, quiet: bool,
 ) -> int:  # fmt: skip
     """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
 
@@ -176,6 +180,7 @@ def command(
     settings = Settings(
         host=host, port=port, nodes=nodes, topics=topics, partitions=partitions, era=era,
         users=tuple(user for found in users for user in found), tls=tls,
+        super_users=supers or None,
         groups=groups, limits=Limits(log=log_limit * MiB, capture=capture_limit * MiB),
     )  # fmt: skip
     with written(keylog, tls) as log:

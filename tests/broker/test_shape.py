@@ -33,17 +33,20 @@ PRODUCE: Body = {
         ("Heartbeat", 4, {"GroupId": "g"}, {"ErrorCode": 6}),
         ("Produce", 9, PRODUCE, {"Responses": [
             {"Name": "a", "PartitionResponses": [
-                {"Index": 0, "ErrorCode": 6, "RecordErrors": []}, {"Index": 3, "ErrorCode": 6, "RecordErrors": []}]},
+                {"Index": 0, "ErrorCode": 6, "BaseOffset": -1, "RecordErrors": []},
+                {"Index": 3, "ErrorCode": 6, "BaseOffset": -1, "RecordErrors": []}]},
             {"Name": "b", "PartitionResponses": []}]}),
         ("Fetch", 4, {"Topics": [{"Topic": "a", "Partitions": [{"Partition": 2, "FetchOffset": 9}]}]},
          {"Responses": [{"Topic": "a", "Partitions": [
-             {"PartitionIndex": 2, "ErrorCode": 6, "AbortedTransactions": []}]}]}),
+             {"PartitionIndex": 2, "ErrorCode": 6, "HighWatermark": -1, "AbortedTransactions": [], "Records": b""}]}]}),
         ("OffsetFetch", 5, {"GroupId": "g", "Topics": [{"Name": "a", "PartitionIndexes": [1, 2]}]},
          {"Topics": [{"Name": "a", "Partitions": [
-             {"PartitionIndex": 1, "ErrorCode": 6}, {"PartitionIndex": 2, "ErrorCode": 6}]}], "ErrorCode": 6}),
+             {"PartitionIndex": 1, "CommittedOffset": -1, "ErrorCode": 6},
+             {"PartitionIndex": 2, "CommittedOffset": -1, "ErrorCode": 6}]}], "ErrorCode": 6}),
         ("DeleteTopics", 5, {"TopicNames": ["a", "b"]},
          {"Responses": [{"ErrorCode": 6, "Name": "a"}, {"ErrorCode": 6, "Name": "b"}]}),
-        ("FindCoordinator", 4, {"CoordinatorKeys": ["g"]}, {"Coordinators": [{"ErrorCode": 6, "Key": "g"}]}),
+        ("FindCoordinator", 4, {"CoordinatorKeys": ["g"]}, {"Coordinators": [
+            {"ErrorCode": 6, "Key": "g", "NodeId": -1, "Port": -1}]}),
         ("DescribeGroups", 5, {"Groups": ["g"]}, {"Groups": [{"ErrorCode": 6, "GroupId": "g", "Members": []}]}),
         ("Metadata", 12, {"Topics": [{"Name": "a"}]},
          {"Brokers": [], "Topics": [{"ErrorCode": 6, "Name": "a", "Partitions": []}]}),

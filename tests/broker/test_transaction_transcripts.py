@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.acls import ALL, DENY, GROUP, PREFIXED, TOPIC, TRANSACTIONAL_ID, Acl, Acls
 from kwire.broker.words import MS, Settings
 from kwire.codec.library import builtin_library
 from kwire.coordinator.words import TransactionSettings
@@ -52,6 +53,11 @@ class Replay:
         self.desk.clock.time = AFTER
         for topic, partitions in self.head["topics"].items():
             self.desk.state.create(topic, partitions)
+        if self.head.get("denied"):
+            self.desk.state.acls = Acls([], open=True)
+            for kind in (TOPIC, GROUP, TRANSACTIONAL_ID):
+                name = self.head["denied"]
+                self.desk.state.acls.add(Acl(kind, name, PREFIXED, "User:ANONYMOUS", "*", ALL, DENY))
         start = self.desk.clock.now()
         found = []
         for number, step in enumerate(self.steps):

@@ -4,7 +4,8 @@
 
 A script is an async function of a module in transaction_scripts/; its docstring says what it shows. Scripts that the
 broker cannot play (an API or a version that it lacks) are named. A broker just started is expected, with
-transaction.abort.timed.out.transaction.cleanup.interval.ms=200. About two minutes, most of it for epochs that run out.
+transaction.abort.timed.out.transaction.cleanup.interval.ms=200 and, for `denied`, super.users=User:admin. About two
+minutes, most of it for epochs that run out.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ async def play(name: str, script: Any, given: argparse.Namespace, address: tuple
     head = {"script": name, "what": " ".join((script.__doc__ or "").split()), "broker": given.version}
     path = OUT / f"{name}.{given.version}.jsonl.gz"
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as out:
-        for row in [head | {"topics": {lab.topic: 3}}, *lab.steps]:
+        topics = {lab.topic: 3} | ({lab.denied: 3} if lab.denied else {})
+        for row in [head | {"topics": topics, "denied": lab.denied}, *lab.steps]:
             out.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     print(f"{path.name}: {len(lab.steps)} steps in {lab.now_ms() / 1000:.1f} s", flush=True)
     return ""

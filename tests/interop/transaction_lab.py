@@ -46,6 +46,7 @@ class TxnLab:
     admin: Client
     steps: list[dict[str, Any]] = field(default_factory=list)
     clients: dict[str, Client] = field(default_factory=dict)
+    denied: str | None = None
     begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -91,6 +92,19 @@ class TxnLab:
         """What the transcript's reader has to do by itself: the epoch was raised by many requests that are not kept."""
         self.steps.append({"at_ms": self.now_ms(), "epochs": {producer.id: epoch}})
         producer.epoch = epoch
+
+    async def deny(self, name: str, kinds: tuple[int, ...]) -> None:
+        """Nobody may do anything with what has this prefix; a topic of that name is made before."""
+        topic = {"Name": name, "NumPartitions": 3, "ReplicationFactor": 1}
+        await self.admin.ask("CreateTopics", 7, {"Topics": [topic], "TimeoutMs": 5000})
+        await asyncio.sleep(0.5)
+        rule = {"ResourceName": name, "ResourcePatternType": 4, "Principal": "User:ANONYMOUS", "Host": "*"}
+        rules = [rule | {"ResourceType": kind, "Operation": 2, "PermissionType": 2} for kind in kinds]
+        made = await self.admin.ask("CreateAcls", 3, {"Creations": rules})
+        assert all(row["ErrorCode"] == 0 for row in made["Results"]), made
+        self.denied = name
+        await asyncio.sleep(0.5)
+        self.begun = time.monotonic()
 
     async def settled(self, *ids: str) -> None:
         """Waits until no transaction of the script is being ended."""

@@ -1,5 +1,5 @@
 """What admin tools ask in passing, and what has one true answer in a broker without disks, ACLs and followers:
-DescribeAcls (29), DescribeLogDirs (35), ElectLeaders (43), ListPartitionReassignments (46), DescribeProducers (61)."""
+DescribeLogDirs (35), ElectLeaders (43), ListPartitionReassignments (46), DescribeProducers (61)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from kwire.schema.model import Versions
 
 LOG_DIR = "/memory"
 MANY = 500  # topics and partitions that are told of in one go
-
-
-def describe_acls(request: Request, state: State) -> Body:  # noqa: ARG001
-    return {
-        "ErrorCode": Code.SECURITY_DISABLED,
-        "ErrorMessage": "No Authorizer is configured on the broker",
-        "Resources": [],
-    }
 
 
 def describe_log_dirs(request: Request, state: State) -> Outcome:
@@ -114,7 +106,6 @@ def describe_producers(request: Request, state: State) -> Body:
 
 
 APIS = (
-    Api("DescribeAcls", Versions(0, 3), describe_acls),
     Api("DescribeLogDirs", Versions(0, 5), describe_log_dirs),
     Api("ElectLeaders", Versions(0, 2), elect_leaders),
     Api("ListPartitionReassignments", Versions(0, 0), list_reassignments),
