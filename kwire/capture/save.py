@@ -9,6 +9,7 @@ from kwire.errors import CaptureError
 
 SNAPLEN = 262144
 ETHERNET = 1
+TLS_KEY_LOG = 0x544C534B
 
 
 class Writer(Protocol):
@@ -69,6 +70,11 @@ class PcapngWriter:
         head = pack("<IIIII", interface, time >> 32 & 0xFFFFFFFF, time & 0xFFFFFFFF, len(data), length)
         options = _option(1, comment.encode()) + _option(0, b"") if comment else b""
         self._block(6, head + data + bytes(-len(data) % 4) + options)
+
+    def secrets(self, lines: list[str]) -> None:
+        """Lines of a key log, with which who reads the file decrypts TLS: best before the packets."""
+        text = "".join(f"{line}\n" for line in lines).encode()
+        self._block(10, pack("<II", TLS_KEY_LOG, len(text)) + text + bytes(-len(text) % 4))
 
     def close(self) -> None:
         """All was written as it came."""

@@ -170,14 +170,17 @@ class Captures(NamedTuple):
         return Filter(self.selection(), self.wanted)
 
     def reading(
-        self, ended: Callable[[Conversation], None], progress: Progress, tracking: bool, follow: bool = False
-    ) -> Reading:
-        """A pass over the captures, not yet begun."""
+        self, ended: Callable[[Conversation], None], progress: Progress, tracking: bool, follow: bool = False,
+        ledger: bool = False,
+    ) -> Reading:  # fmt: skip
+        """A pass over the captures, not yet begun. ledger: where the records of TLS lie is remembered."""
+        from dataclasses import replace
+
         from kwire.session.reading import Reading
 
         fewer_collections()
         return Reading(
-            open_captures(self.paths), self.bounds.settings(growing=follow),
+            open_captures(self.paths), replace(self.bounds.settings(growing=follow), ledger=ledger),
             tracking=tracking, follow=follow, ended=ended, progress=progress,
         )  # fmt: skip
 

@@ -28,6 +28,10 @@ keylog_output = output_option(
     "--keylog", name="keylog", private=True, keeps=True,
     purpose="With --tls, write the sessions' secrets here (NSS key log): who has them reads what is said.",
 )  # fmt: skip
+with_secrets = click.option(
+    "--with-secrets", "secrets", is_flag=True,
+    help="With -w as pcapng, also the secrets of the saved TLS connections, so that whoever has it can read them.",
+)  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import click
 
 from kwire.cli.captures import Captures, Progress, capture_options, conclude
 from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
+from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.shown import Shown, shown_options
 from kwire.counted import counted
@@ -39,12 +40,13 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
     help="With -w, without the exchanges that give the wanted ones their meaning: "
     "who the clients are, which versions there are, what topics are called.",
 )
+@with_secrets
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while the file grows; Ctrl-C ends it.")
 @capture_options
 def command(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, fields: tuple[str, ...] | None,
-    target: Output | None, bare: bool, utc: bool, follow: bool,
+    target: Output | None, bare: bool, secrets: bool, utc: bool, follow: bool,
 ) -> int:  # fmt: skip
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
@@ -60,17 +62,20 @@ def command(
         output = form_of(target.path, PACKETS, output if output in PACKETS.values() else None, "pcapng")
     if output in PACKETS.values() and (target is None or follow):
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that are whole")
+    if secrets and output != "pcapng":
+        raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
     if target is None:
         return _read(captures, not_kafka, shown, output, target, bare, utc, follow, fields)
     from kwire.cli.streams import readable_twice
 
     with readable_twice(captures.paths) as paths:
-        return _read(captures._replace(paths=paths), not_kafka, shown, output, target, bare, utc, follow)
+        whole = captures._replace(paths=paths)
+        return _read(whole, not_kafka, shown, output, target, bare, utc, follow, secrets=secrets)
 
 
 def _read(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, bare: bool, utc: bool,
-    follow: bool, fields: tuple[str, ...] | None = None,
+    follow: bool, fields: tuple[str, ...] | None = None, secrets: bool = False,
 ) -> int:  # fmt: skip
     from kwire.cli.saving import save
     from kwire.render.bodies import Bodies
@@ -82,7 +87,7 @@ def _read(
     chosen = wanted.selection
     over = Over()
     progress = Progress(output != "text" or not sys.stdout.isatty())
-    reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow)
+    reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow, target is not None)
     tally, interrupted = Tally(), False
     try:
         if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
@@ -105,7 +110,7 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif target is not None:
-            save(reading, exchanges, kept, output, target)
+            save(reading, exchanges, kept, output, target, secrets)
         else:
             _text(reading, exchanges, utc, shown, follow)
     except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from kwire.session.slicing import Slice
 
 
-def save(reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: str, target: Output) -> None:
-    """Writes the packets of the exchanges and what goes with them. kept: what gets those that are not wanted."""
+def save(
+    reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: str, target: Output, secrets: bool
+) -> None:
+    """Writes the packets of the exchanges and what goes with them. kept: what gets those that are not wanted; secrets:
+    pcapng gets what decrypts them too."""
     from kwire.capture.files import open_capture
     from kwire.capture.save import PcapngWriter, writer_of
 
@@ -26,6 +29,9 @@ def save(reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: s
     total = said = 0
     with target as file:
         writer = writer_of(file, output)
+        lines = kept.secrets if secrets else []
+        if lines and isinstance(writer, PcapngWriter):
+            writer.secrets(lines)
         for chain, reader in zip(reading.chains, reading.readers, strict=True):
             before = 0
             numbers, cuts = kept.packets(reader.places)
@@ -47,5 +53,7 @@ def save(reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: s
         writer.close()
     along = f", {counted(kept.context, 'exchange')} for context (--bare leaves them out)" if kept.context else ""
     print(f"kwire: {counted(total, 'packet')} to {target}{along}", file=sys.stderr)
+    if lines:
+        print(f"kwire: with {counted(len(lines), 'TLS secret')}: who has {target} can read it all", file=sys.stderr)
     if said:
         print("kwire: pcap cannot say what was left out, which reads as lost; pcapng can", file=sys.stderr)

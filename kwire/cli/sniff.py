@@ -13,6 +13,7 @@ import click
 
 from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
 from kwire.cli.filters import Filter
+from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.quantities import Duration
 from kwire.cli.shown import Shown, shown_options
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     purpose="Also write the packets, as pcapng or, x.pcap, as pcap; readable while it grows. - is stdout, which "
     "then shows nothing else.",
 )  # fmt: skip
+@with_secrets
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 @connection_options
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
-    target: Output | None, stats: bool, shown: Shown, output: str,
+    target: Output | None, secrets: bool, stats: bool, shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
@@ -69,6 +71,8 @@ def command(
     limits = bounds.settings(growing=True)
     form = form_of(target.path, PACKETS, None, "pcapng") if target else ""
     live = Live(names, expression(bounds.ports, bounds.hosts))
+    if secrets and form != "pcapng":
+        raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
     saved = Saved(target, form, live) if target else None  # before the right to is gone
     live.drop_privileges()
     reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", limits, tracking=True, ordered=False)
@@ -78,6 +82,7 @@ def command(
     fewer_collections()
     tally = [0, 0]
     try:
+        reader.tls.noting = secrets
         exchanges = _exchanges(live, reader, chosen, duration, count, saved, tally)
         if target is not None and target.is_stdout:
             for _ in exchanges:
@@ -122,7 +127,12 @@ class Saved:
             target.abandon()
             raise
 
-    def add(self, packets: Packets) -> None:
+    def add(self, packets: Packets, secrets: list[str]) -> None:
+        """secrets: of TLS connections among them, as lines of a key log."""
+        from kwire.capture.save import PcapngWriter
+
+        if secrets and isinstance(self._writer, PcapngWriter):
+            self._writer.secrets(secrets)
         for at in range(len(packets)):
             start, size = int(packets.start[at]), int(packets.captured[at])
             data = bytes(packets.buffer[start : start + size])
@@ -154,7 +164,7 @@ def _exchanges(
     for packets in live.blocks(until):
         found = list(only_exchanges(reader.feed(packets) if len(packets) else reader.tick(time.time_ns())))
         if saved is not None:
-            saved.add(packets)
+            saved.add(packets, reader.tls.take_secrets())
         yield from wanted(found)
         if tally[1] == count:
             return

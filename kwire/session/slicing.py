@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kwire.capture.cuts import WRAP, Cut
+from kwire.capture.tls.session import Session
 from kwire.session.topics import NONE, pairs
 
 if TYPE_CHECKING:
@@ -143,6 +144,13 @@ class Slice:
                 found = talk.teller(ident)
                 self.context += talk.keep(found) if found is not None else 0
 
+    @property
+    def secrets(self) -> list[str]:
+        """What decrypts the connections that are kept, as lines of a key log."""
+        sessions = [talk.connection.tls for talk in self._talks.values() if talk.packets]
+        lines = [line for one in sessions if isinstance(one, Session) for line in one.secrets]
+        return list(dict.fromkeys(lines))
+
     def packets(self, places: Places) -> tuple[set[int], dict[int, Cut]]:
         """The packets of captures that follow each other, and what is to be said of those where something is left
         out."""
@@ -152,6 +160,8 @@ class Slice:
             if talk.packets and talk.places is places:
                 connection = talk.connection
                 numbers |= talk.packets
+                if isinstance(connection.tls, Session):  # records have no beginning without all that is before them
+                    numbers |= connection.tls.packets
                 numbers.update(connection.opening, (number for _, number in connection.closing))
                 for side in (0, 1):
                     _mark(talk, side, cuts)
@@ -217,10 +227,8 @@ class Slice:
 
 def _mark(talk: Talk, side: int, cuts: dict[int, Cut]) -> None:
     """What to say of the packets of a stream at which something is left out."""
-    from kwire.capture.tls.layer import Plain
-
     stream = talk.connection.streams[side]
-    encrypted = talk.connection.tls is not None and not isinstance(talk.connection.tls, Plain)
+    encrypted = isinstance(talk.connection.tls, Session)
     if stream.first is None or not talk.frames or encrypted:  # places of what TLS wraps are no places in the stream
         return
     end, last = 0, 0

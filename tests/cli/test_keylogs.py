@@ -101,3 +101,21 @@ def test_the_broker_and_the_client_write_the_same_secrets(tmp_path: Path) -> Non
         assert isinstance(context, ssl.SSLContext)
         assert context.keylog_filename == str(target)
     assert target.exists()
+
+
+def test_a_capture_with_its_secrets_needs_no_key_log(kwire: Any, tmp_path: Path) -> None:
+    target = tmp_path / "part.pcapng"
+    chosen = ("--client-id", "kp-1.2")
+    wrote = kwire("read", CAPTURE, "--keylog", KEYS, *chosen, "-w", str(target), "--with-secrets")
+    assert "TLS secrets: who has" in wrote.err
+    assert target.stat().st_mode & 0o777 == 0o600
+    whole = kwire("read", CAPTURE, "--keylog", KEYS, *chosen, "--format", "json").text.splitlines()
+    part = kwire("read", str(target), *chosen, "--format", "json").text.splitlines()
+    keys = ("connection", "kind", "index", "position", "time", "api", "correlation_id", "quality")
+    assert [[json.loads(row)[key] for key in keys] for row in part] == [
+        [json.loads(row)[key] for key in keys] for row in whole
+    ]
+    other = tmp_path / "sealed.pcapng"
+    kwire("read", CAPTURE, "--keylog", KEYS, *chosen, "-w", str(other))
+    assert "only keys can open" in kwire("read", str(other)).err
+    assert kwire("read", CAPTURE, "-w", str(tmp_path / "x.pcap"), "--with-secrets").status == Exit.USAGE

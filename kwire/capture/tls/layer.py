@@ -41,6 +41,8 @@ class TlsLayer:
         self._resumable = Resumable()
         self._waiting: dict[int, tuple[int, Connection]] = {}  # since when
         self._looked = 0  # at how many secrets
+        self.noting = False  # whether secrets of what is decrypted are collected for take_secrets
+        self._secrets: dict[str, None] = {}
         self.sealed = 0  # connections that are over and were not decrypted
         self.reasons: Counter[str] = Counter()  # why, for some of them
         self._totals: Counter[str] = Counter()
@@ -53,7 +55,10 @@ class TlsLayer:
         if not isinstance(found, Session):
             return
         first, second = connection.streams
+        before = found.decrypted
         first.pieces, second.pieces = found.take((first.pieces, second.pieces))
+        if self.noting and found.decrypted and not before:
+            self._secrets.update(dict.fromkeys(found.secrets))
         if connection.finished:
             for stream, pieces in zip(connection.streams, found.finish(), strict=True):
                 stream.pieces = [*stream.pieces, *pieces]
@@ -61,6 +66,11 @@ class TlsLayer:
             self._over(found)
         elif found.lacks_key and id(connection) not in self._waiting:
             self._waiting[id(connection)] = connection.last_time, connection
+
+    def take_secrets(self) -> list[str]:
+        """What decrypts the connections that were decrypted since the last call, as lines of a key log."""
+        found, self._secrets = list(self._secrets), {}
+        return found
 
     def _over(self, session: Session) -> None:
         """A connection has ended."""
@@ -108,7 +118,10 @@ class TlsLayer:
                 continue
             if late:
                 held -= session.held
+            before = session.decrypted
             found = session.give_up_waiting() if late else session.go_on()
+            if self.noting and session.decrypted and not before:
+                self._secrets.update(dict.fromkeys(session.secrets))
             if not session.lacks_key:
                 del self._waiting[key]
             if any(found):

@@ -11,7 +11,7 @@ from kwire.capture.tls import handshake
 from kwire.capture.tls.direction import Direction
 from kwire.capture.tls.facts import TlsFacts
 from kwire.capture.tls.handshake import VERSION_NAMES
-from kwire.capture.tls.keylog import KeyLog
+from kwire.capture.tls.keylog import MASTER, KeyLog
 from kwire.capture.tls.negotiation import Negotiation, Resumable
 from kwire.capture.tls.records import APPLICATION, HANDSHAKE
 
@@ -40,6 +40,8 @@ class Session:
         self._watching = True
         self._negotiations = [Negotiation()]
         self._finished: set[bool] = set()
+        self.packets: set[int] = set()  # that carry it, where the ledger is kept
+        self._noted = ledger
         if ledger:
             for direction in self.directions:
                 direction.ledger = []
@@ -69,6 +71,16 @@ class Session:
         """What to look for in the key log."""
         return f"no key for client random {self.facts.client_random.hex()}"
 
+    @property
+    def secrets(self) -> list[str]:
+        """All that decrypts it, as lines of a key log."""
+        found = [one for one in self._negotiations if one.client is not None]
+        lines = [line for one in found if one.client is not None for line in self.log.lines_of(one.client.random)]
+        for one in found:
+            if one.client is not None and one.master is not None:
+                lines.append(f"{MASTER} {one.client.random.hex()} {one.master.hex()}")
+        return list(dict.fromkeys(lines))
+
     def seal(self, why: str) -> None:
         """It cannot be decrypted."""
         self.state, self.why = SEALED, self.why or why
@@ -78,6 +90,8 @@ class Session:
 
     def take(self, new: Both) -> Both:
         """Adds what the streams got; gives what is to be handed on of both."""
+        if self._noted:
+            self.packets.update(number for pieces in new for piece in pieces for number in piece.numbers)
         if self.state == WAITING:
             for side in (0, 1):
                 self._raw[side].extend(new[side])
