@@ -152,7 +152,7 @@ class Stream:
             bool(self.held)
             and self.held[-1][0] - self.position > AHEAD
             and self.held[0][0] == self.held[-1][0]
-            and all(len(run.numbers) == 1 for _, run in self.held)
+            and all(len(run.numbers) == 1 and run.left_out is None for _, run in self.held)
         )
 
     def give_up(self) -> int:
@@ -165,8 +165,11 @@ class Stream:
             at -= run.left_out.before
         lost = at - self.position
         if lost > AHEAD and (run.numbers[-1] < self.latest[0] or (lost > BACK and self.lone)):
-            self._release()
-            self.stray += len(run.data)
+            place = self.held[-1][0]
+            while (
+                self.held and self.held[-1][0] == place
+            ):  # all of them at once: each look at what is held goes over it
+                self.stray += len(self._release()[1].data)
             return 0
         self._leap(at, lost, run)
         self._go_on()
@@ -265,7 +268,7 @@ def _first(runs: list[Run]) -> int:
     origin = runs[0].seq
     places = sorted((signed(run.seq - origin), len(run.numbers)) for run in runs)
     others = sum(count for _, count in places[1:])
-    lone = others > 1 and places[0][1] == 1 and places[1][0] - places[0][0] > AHEAD
+    lone = others > 1 and places[0][1] == 1 and places[1][0] - places[0][0] > BACK
     return (origin + places[lone][0]) % WRAP
 
 

@@ -321,6 +321,20 @@ def holes_given_up(folder: Path, scale: float) -> list[str]:
 
 
 @attack
+def strays(folder: Path, scale: float) -> list[str]:
+    """The same packet far ahead again and again."""
+    return read(pcap(folder / "strays.pcap", chain(talk(), [tcp(0, 1 << 28, b"far")] * times(17_000, scale))))
+
+
+@attack
+def strays_everywhere(folder: Path, scale: float) -> list[str]:
+    """Packets at random sequence numbers."""
+    random = Random(1)
+    segments = (tcp(0, random.randrange(1 << 32), b"far") for _ in range(times(17_000, scale)))
+    return read(pcap(folder / "everywhere.pcap", chain(talk(), segments), step=300_000))
+
+
+@attack
 def keep_alives(folder: Path, scale: float) -> list[str]:
     end = 100 + len(BEAT)
     return read(
