@@ -92,7 +92,7 @@ def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iter
 
     chosen = Selection.of(**filters)
     reading = Reading([path], Settings(frozenset(ports)), tracking=True)
-    return chosen.of_all(reading.exchanges())
+    return (exchange for batch in reading.batches() for exchange in chosen.wanted(batch, tracking=True))
 
 
 def to_arrow(path: str | Path, table: str = "messages") -> Any:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.tls import findings_of, session_of
 from kwire.records.compression import name_of
+from kwire.session.decoded import Decoded
 
 if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.conversation import Conversation
-    from kwire.session.exchange import Exchange, Message
+    from kwire.session.exchange import Message
     from kwire.session.kinds import Kind
 
 PRODUCE = 0
@@ -165,21 +167,11 @@ class Clients:
         """What cannot be read."""
         return sorted(self._secured.values(), key=lambda found: (found.address, found.broker))
 
-    def add(self, exchange: Exchange) -> None:
-        """An exchange."""
-        request, conversation = exchange.request, exchange.conversation
-        if request is None or request.token:  # a bare token names no client; what it says is in the identity
-            return
-        identity = conversation.identity
-        key = request.client_id, identity.software, identity.software_version
-        client = self._found.get(key)
-        if client is None:
-            if len(self._found) >= MOST:
-                return
-            client = self._found[key] = Client(*key, first_time=request.time)
-        client.meet(conversation, request.api, 1, int(exchange.error is not None), request.time, request.time)
-        if request.api is not None and request.api.key == PRODUCE:
-            client.compressions.update(compressions(request))
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        from kwire.analyze.client_columns import clients_of
+
+        self.merge([client for _, client in clients_of(Decoded(batch))])
 
     def close(self, conversation: Conversation) -> None:
         """A connection that is over: of TLS all that can be told."""

@@ -1,132 +1,29 @@
-"""A capture in numbers: counts, bytes, errors and latencies by API, client, broker and topic; connections.
-
-Latencies go into a histogram whose buckets are 4% wide, so that any number of them takes the same room and percentiles
-are right to two digits.
-"""
+"""A capture in numbers: by API, client, broker and topic what measures.py measures; and its connections."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from kwire.analyze.measures import Measure, Measured, merge
 from kwire.analyze.tls import row_of, session_of
-from kwire.session.record import error_name
-from kwire.session.select import WRONG
+from kwire.session.exchange import TOKEN
+from kwire.session.quality import QUALITIES
+from kwire.session.select import WRONG_CODES
+from kwire.wire.columns import Ints
 
 if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.conversation import Conversation
-    from kwire.session.exchange import Exchange
+    from kwire.session.kinds import Kind
 
-STEP = math.log(1.04)
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
 OTHERS = "(others)"
-BUCKETS = 4096  # of the timeline; when they do not suffice, each becomes twice as long
-CUT = ("truncated", "gap")  # an answer of which a part is missing
 WAITS = {"Fetch", "ShareFetch", "JoinGroup", "SyncGroup"}  # the broker holds these until there is something to say
-
-
-class Latencies:
-    """ns; negative ones count as none at all."""
-
-    __slots__ = ("buckets", "count", "highest", "lowest")
-
-    def __init__(self) -> None:
-        self.buckets: Counter[int] = Counter()
-        self.count = 0
-        self.lowest = self.highest = 0
-
-    def add(self, latency: int) -> None:
-        if not self.count or latency < self.lowest:
-            self.lowest = latency
-        self.buckets[int(math.log(latency) / STEP) if latency > 0 else 0] += 1
-        self.count += 1
-        if latency > self.highest:
-            self.highest = latency
-
-    def percentile(self, share: float) -> int | None:
-        """The latency below which that share (0 to 1) lies, to 2%; None without any."""
-        if not self.count:
-            return None
-        wanted, seen = share * self.count, 0
-        for bucket in sorted(self.buckets):
-            seen += self.buckets[bucket]
-            if seen >= wanted:
-                return max(min(round(math.exp((bucket + 0.5) * STEP)), self.highest), self.lowest)
-        return self.highest
-
-
-class Timeline:
-    """Counts over time, in buckets of equal length, ns."""
-
-    __slots__ = ("counts", "length")
-
-    def __init__(self) -> None:
-        self.length = 100_000_000
-        self.counts: Counter[int] = Counter()
-
-    def add(self, time: int) -> None:
-        self.counts[time // self.length] += 1
-        if len(self.counts) > BUCKETS:
-            self.length *= 2
-            doubled: Counter[int] = Counter()
-            for bucket, count in self.counts.items():
-                doubled[bucket // 2] += count
-            self.counts = doubled
-
-    def over(self, start: int, end: int, parts: int) -> list[int]:
-        """The counts in so many equal parts of the time from start to end."""
-        out = [0] * parts
-        span = max(end - start, 1)
-        for bucket, count in self.counts.items():
-            at = (bucket * self.length + self.length // 2 - start) * parts // span
-            out[min(max(at, 0), parts - 1)] += count
-        return out
-
-
-@dataclass(slots=True)
-class Measure:
-    """Of some exchanges: how many, how many bytes in requests and responses (frames, size prefix included), which
-    errors how often, how many without an answer, of how many the capture cut off what it said, and how long the answers
-    took."""
-
-    count: int = 0
-    sent: int = 0
-    got: int = 0
-    unanswered: int = 0
-    unseen: int = 0
-    errors: Counter[int] = field(default_factory=Counter)
-    latencies: Latencies = field(default_factory=Latencies)
-    timeline: Timeline = field(default_factory=Timeline)
-
-    def add(self, exchange: Exchange) -> None:
-        request, response = exchange.request, exchange.response
-        self.count += 1
-        self.timeline.add(exchange.time)
-        if request is not None:
-            self.sent += request.size + 4
-        if response is None:
-            self.unanswered += not exchange.silent
-            return
-        self.got += response.size + 4
-        if response.errors:
-            self.errors[response.errors[0]] += 1
-        elif response.quality in CUT:
-            self.unseen += 1
-        if request is not None:
-            self.latencies.add(response.time - request.last_time)
-
-    def row(self) -> dict[str, Any]:
-        """As JSON shows it."""
-        times = {f"p{share}_ns": self.latencies.percentile(share / 100) for share in (50, 90, 99)}
-        errors = {error_name(code): count for code, count in self.errors.most_common()}
-        return {
-            "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered,
-            "outcome_not_captured": self.unseen,
-            "errors": errors, **times, "max_ns": self.latencies.highest if self.latencies.count else None,
-        }  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -147,7 +44,7 @@ class ConnectionRow:
 
 
 class Stats:
-    """add(exchange) and close(conversation) collect; the rest is read."""
+    """add(batch) and close(conversation) collect; the rest is read."""
 
     def __init__(self) -> None:
         self.total = Measure()
@@ -161,24 +58,37 @@ class Stats:
         self.first_time: int | None = None
         self.last_time = 0
 
-    def add(self, exchange: Exchange) -> None:
-        """An exchange."""
-        time = exchange.time
-        self.first_time = time if self.first_time is None else min(self.first_time, time)
-        self.last_time = max(self.last_time, (exchange.response or exchange.first).last_time)
-        version = exchange.api_version
-        api = exchange.api if version is None else f"{exchange.api} v{version}"
-        names = [(self.apis, api), (self.brokers, exchange.conversation.ends[1])]
-        names.append((self.clients, exchange.client_id or "(no client id)"))
-        names += [(self.topics, topic) for topic in exchange.about.topics]
-        self.total.add(exchange)
-        for group, name in names:
-            _of(group, name).add(exchange)
-        for message in (exchange.request, exchange.response):
-            if message is not None and message.quality in WRONG:
-                self.qualities.setdefault(id(exchange.conversation), Counter())[message.quality] += 1
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        if not len(batch):
+            return
+        time, last = batch.time, np.where(batch.response.there, batch.response.last_time, batch.request.last_time)
+        first = int(time.min())
+        self.first_time = first if self.first_time is None else min(self.first_time, first)
+        self.last_time = max(self.last_time, int(last.max()))
+        measured, rows = Measured(batch), np.arange(len(batch))
+        names, which = batch.client_ids()
+        apis = [_api(kind) for kind in batch.kinds]
+        brokers = [known.ends[1] for known in batch.connections]
+        groups: list[tuple[dict[str, Measure], Sequence[str], Ints, Ints]] = [
+            (self.apis, [*apis, TOKEN], np.where(batch.token, len(apis), batch.kind), rows),
+            (self.brokers, brokers, batch.connection, rows),
+            (self.clients, [name or "(no client id)" for name in names], which, rows),
+            (self.topics, *_topics(batch)),
+        ]
+        for group, texts, numbers, of in groups:
+            for name, made in measured.of(of, numbers, texts):
+                merge(_of(group, name), made)
+        for _, made in measured.of(rows, np.zeros(len(rows), np.int64), ["all"]):
+            merge(self.total, made)
+        for side, kind in ((batch.request, "request"), (batch.response, "response")):
+            for row in np.flatnonzero(side.there & WRONG_CODES[side.quality]).tolist():
+                quality = QUALITIES[side.quality[row]]
+                conversation = batch.connections[batch.connection[row]]
+                self.qualities.setdefault(id(conversation), Counter())[quality] += 1
                 if len(self.oddities) < MOST_NAMES:
-                    self.oddities[message.quality, message.name] += 1
+                    message = getattr(batch[row], kind)
+                    self.oddities[quality, message.name] += 1
 
     def close(self, conversation: Conversation) -> None:
         """A connection that is over."""
@@ -213,6 +123,22 @@ class Stats:
         yield "client", self.clients
         yield "broker", self.brokers
         yield "topic", self.topics
+
+
+def _api(kind: Kind | None) -> str:
+    return "unknown" if kind is None else f"{kind.api} v{kind.version}"
+
+
+def _topics(batch: ExchangeBatch) -> tuple[list[str], Ints, Ints]:
+    """The topics that exchanges are about, by name, and of each time one is named its number and the row."""
+    names: dict[str, int] = {}
+    which, rows = [], []
+    naming = np.array([kind is not None and kind.names_topics for kind in batch.kinds], bool)
+    for row in np.flatnonzero(naming[batch.kind] | ~batch.request.there).tolist():
+        for topic in batch[row].about.topics:
+            which.append(names.setdefault(topic, len(names)))
+            rows.append(row)
+    return list(names), np.array(which, np.int64), np.array(rows, np.int64)
 
 
 def _of(group: dict[str, Measure], name: str) -> Measure:

@@ -22,6 +22,7 @@ from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.capture.files import Capture
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange
     from kwire.session.reader import Settings
@@ -187,22 +188,28 @@ class Captures(NamedTuple):
     def each(
         self, add: Callable[[Exchange], None], ended: Callable[[Conversation], None], tracking: bool = False
     ) -> Pass:
+        """As each_batch, one exchange after the other."""
+
+        def one_by_one(batch: ExchangeBatch) -> None:
+            for exchange in batch:
+                add(exchange)
+
+        return self.each_batch(one_by_one, ended, tracking)
+
+    def each_batch(
+        self, add: Callable[[ExchangeBatch], None], ended: Callable[[Conversation], None], tracking: bool = False
+    ) -> Pass:
         """Adds the exchanges that are wanted, and the connections as they end, until all are read or Ctrl-C comes.
         tracking: add asks what exchanges are about."""
-        from kwire.session.select import remember
-
         chosen = self.filter()
         tracking = tracking or chosen.selection.needs_about
         progress = Progress(True)
         reading = self.reading(ended, progress, tracking)
         kafka = interrupted = False
         try:
-            for exchange in reading.exchanges():
-                kafka = True
-                if chosen.holds(exchange):
-                    add(exchange)
-                elif tracking:
-                    remember(exchange)
+            for batch in reading.batches():
+                kafka = kafka or len(batch) > 0
+                add(chosen.wanted(batch, tracking))
         except KeyboardInterrupt:  # what was found so far is shown
             interrupted = True
         finally:

@@ -20,7 +20,7 @@ def command(captures: Captures, output: str) -> Exit:
     from kwire.render.jsonform import dumps
 
     clients = Clients()
-    done = captures.each(clients.add, clients.close)
+    done = captures.each_batch(clients.add, clients.close)
     if output == "json":
         secured = [
             {"address": found.address, "broker": found.broker, "server_name": found.server_name,

@@ -14,7 +14,8 @@ from kwire.session.select import is_at
 if TYPE_CHECKING:
     from kwire.cli.captures import Wanted
     from kwire.cli.quantities import Instant
-    from kwire.session.exchange import Exchange
+    from kwire.session.about import About
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.select import Selection
 
 MOST_VALUES = 1000  # of a kind that are kept
@@ -65,8 +66,8 @@ def there_are(values: Iterable[str], wanted: str) -> str:
 
 
 class Filter:
-    """A selection that notes what it is asked about. holds(exchange) decides; complaints() says in the end which of
-    the options matched nothing."""
+    """A selection that notes what it is asked about. wanted(batch) decides; complaints() says in the end which of the
+    options matched nothing."""
 
     def __init__(self, selection: Selection, wanted: Wanted) -> None:
         from kwire.session.select import codes_of, fits, keys_of
@@ -81,56 +82,65 @@ class Filter:
         self._seen = self.held = 0
         self._first = self._last = self._slowest = 0
         self._options = [name for name, given in zip(OPTIONS, wanted, strict=True) if given not in ((), None, False)]
+        self._topics = Asked("topic", wanted.topics, fits)
+        self._groups = Asked("group", wanted.groups, fits)
         kinds = [
-            Kind(Asked("API", wanted.apis, is_api), self._api_of),
-            Kind(Asked("client id", wanted.client_ids, fits), lambda exchange: [exchange.first.client_id or ""]),
-            Kind(Asked("client", wanted.clients, is_at), lambda exchange: [exchange.conversation.ends[0]]),
-            Kind(Asked("broker", wanted.brokers, is_at), lambda exchange: [exchange.conversation.ends[1]]),
-            Kind(Asked("topic", wanted.topics, fits), lambda exchange: exchange.about.topics),
-            Kind(Asked("group", wanted.groups, fits), lambda exchange: exchange.about.groups),
+            Kind(Asked("API", wanted.apis, is_api), self._api_names),
+            Kind(Asked("client id", wanted.client_ids, fits),
+                 lambda batch: [name or "" for name in batch.client_ids()[0]]),
+            Kind(Asked("client", wanted.clients, is_at), lambda batch: [known.ends[0] for known in batch.connections]),
+            Kind(Asked("broker", wanted.brokers, is_at), lambda batch: [known.ends[1] for known in batch.connections]),
             Kind(Asked("error", wanted.error_names, lambda name, pattern: self._codes.get(name) in codes_of(pattern)),
                  self._errors_of),
             Kind(Asked("correlation id", map(str, wanted.ids), str.__eq__),
-                 lambda exchange: [str(exchange.first.correlation_id)]),
+                 lambda batch: map(str, batch.correlation_id.tolist())),
             Kind(Asked("connection", wanted.connections, lambda name, part: part in name),
-                 lambda exchange: [exchange.conversation.name]),
+                 lambda batch: [known.name for known in batch.connections]),
         ]  # fmt: skip
         self._kinds = [kind for kind in kinds if kind.asked.unmet]
 
-    def _errors_of(self, exchange: Exchange) -> list[str]:
+    def _errors_of(self, batch: ExchangeBatch) -> list[str]:
         from kwire.session.record import error_name
 
-        found = {
-            error_name(code) or str(code): code for code in (exchange.response.errors if exchange.response else ())
-        }
+        codes = {code for row in batch.failed for code in batch.error_codes(row)}
+        found = {error_name(code) or str(code): code for code in codes}
         self._codes |= found
         return list(found)
 
-    def _api_of(self, exchange: Exchange) -> list[str]:
-        api = exchange.first.api
-        if api is not None and len(self._apis) < MOST_VALUES:
-            self._apis[exchange.api] = api.key
-        return [exchange.api]
+    def _api_names(self, batch: ExchangeBatch) -> list[str]:
+        names = []
+        for kind in batch.kinds:
+            if kind is not None:
+                names.append(kind.api)
+                if len(self._apis) < MOST_VALUES:
+                    self._apis[kind.api] = kind.key
+        return names
 
-    def holds(self, exchange: Exchange) -> bool:
-        """Whether the exchange is wanted."""
+    def wanted(self, batch: ExchangeBatch, tracking: bool = False) -> ExchangeBatch:
+        """The exchanges that are wanted; tracking: as Selection.wanted has it."""
         if not self._options:
-            self.held += 1
-            return True
-        if not self.held:
-            self._note(exchange)
+            self.held += len(batch)
+            return batch
+        if not self.held and len(batch):
+            self._note(batch)
         for asked, values in self._kinds:
             if asked.unmet:
-                asked.see(values(exchange))
-        held = self.selection.holds(exchange)
-        self.held += held
-        return held
+                asked.see(values(batch))
+        unmet = self._topics.unmet or self._groups.unmet
+        kept = self.selection.wanted(batch, tracking, self._notice if unmet else None)
+        self.held += len(kept)
+        return kept
 
-    def _note(self, exchange: Exchange) -> None:
-        self._seen += 1
-        self._first = min(exchange.time, self._first or exchange.time)
-        self._last = max(exchange.time, self._last)
-        self._slowest = max(exchange.latency or 0, self._slowest)
+    def _notice(self, about: About) -> None:
+        self._topics.see(about.topics)
+        self._groups.see(about.groups)
+
+    def _note(self, batch: ExchangeBatch) -> None:
+        time = batch.time
+        self._seen += len(batch)
+        self._first = min(int(time.min()), self._first or int(time.min()))
+        self._last = max(int(time.max()), self._last)
+        self._slowest = max(int(batch.latency.max()), self._slowest)
 
     def say(self) -> None:
         """The complaints on stderr."""
@@ -143,7 +153,8 @@ class Filter:
 
         if not self._seen:
             return
-        found = [line for kind in self._kinds for line in kind.asked.complaints()]
+        asked = [*(kind.asked for kind in self._kinds), self._topics, self._groups]
+        found = [line for one in asked for line in one.complaints()]
         yield from found
         if self.held or found:
             return
@@ -176,7 +187,7 @@ OPTIONS = ("--api", "--client-id", "--client", "--broker", "--topic", "--group",
 
 
 class Kind(NamedTuple):
-    """Values asked for, and what an exchange has of their kind."""
+    """Values asked for, and what a batch has of their kind."""
 
     asked: Asked
-    of: Callable[[Exchange], Iterable[str]]
+    of: Callable[[ExchangeBatch], Iterable[str]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.cli.filters import Filter
     from kwire.outputs import Output
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange
     from kwire.session.reading import Reading
@@ -79,8 +81,6 @@ def _read(
 ) -> int:  # fmt: skip
     from kwire.cli.saving import save
     from kwire.render.bodies import Bodies
-    from kwire.session.record import Lines
-    from kwire.session.select import remember
     from kwire.session.slicing import Slice
 
     wanted = captures.filter()
@@ -90,29 +90,28 @@ def _read(
     reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow, target is not None)
     tally, interrupted = Tally(), False
     try:
-        if output == "json" and not not_kafka and not follow and chosen == type(chosen)():
-            sys.stdout.writelines(reading.lines(Lines(shown.bodies())))
-            return conclude(reading, reading.tally[0] > 0, reading.tally[1] > 0)
-        kept = Slice(bare, chosen == type(chosen)())
-        beside = [remember] * reading.tracking + [kept.beside] * (target is not None)
-        exchanges = tally.count(reading.exchanges(), wanted, beside)
+        batches = tally.count(reading.batches(), wanted, reading.tracking)
         if not_kafka:
-            tally.drain(exchanges)
+            tally.drain(batches)
             return _show_not_kafka(reading, over.foreign, output, utc)
         if output == "json":
-            rows = shown.rows()
-            for exchange in exchanges:
-                print(rows(exchange), end="", flush=follow)
+            lines = shown.message_lines()
+            for batch in batches:
+                sys.stdout.writelines(lines.of(batch))
+                if follow:
+                    sys.stdout.flush()
         elif output in FORMS:
             put = printer(fields or tuple(DEFAULT.split(",")), output, Bodies(shown.show_secrets, shown.inner))
-            for exchange in exchanges:
+            for exchange in chain.from_iterable(batches):
                 put(exchange)
                 if follow:
                     sys.stdout.flush()
         elif target is not None:
-            save(reading, exchanges, kept, output, target, secrets)
+            kept = Slice(bare, chosen.everything)
+            some = tally.one_by_one(reading.batches(), wanted, reading.tracking, kept.beside)
+            save(reading, some, kept, output, target, secrets)
         else:
-            _text(reading, exchanges, utc, shown, follow)
+            _text(reading, chain.from_iterable(batches), utc, shown, follow)
     except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all
         interrupted = not follow
     finally:
@@ -156,26 +155,36 @@ class Tally:
     def __init__(self) -> None:
         self.seen = self.shown = self.malformed = self.wrong = self.unanswered = 0
 
-    def count(
-        self, exchanges: Iterator[Exchange], wanted: Filter, beside: Sequence[Callable[[Exchange], None]]
-    ) -> Iterator[Exchange]:
-        """Those that are wanted. beside: what takes notice of the others."""
-        for exchange in exchanges:
-            self.seen += 1
-            request, response = exchange.request, exchange.response
-            if (request and request.quality == "malformed") or (response and response.quality == "malformed"):
-                self.malformed += 1
-            if wanted.holds(exchange):
-                self.shown += 1
-                self.wrong += exchange.error is not None
-                self.unanswered += exchange.response is None and not exchange.silent
-                yield exchange
-            else:
-                for notice in beside:
-                    notice(exchange)
+    def count(self, batches: Iterable[ExchangeBatch], wanted: Filter, tracking: bool) -> Iterator[ExchangeBatch]:
+        """What is wanted of them. tracking: what exchanges are about is asked for."""
+        for batch in batches:
+            yield self._kept(batch, wanted, tracking)
 
-    def drain(self, exchanges: Iterator[Exchange]) -> None:
-        for _ in exchanges:
+    def one_by_one(
+        self, batches: Iterable[ExchangeBatch], wanted: Filter, tracking: bool, beside: Callable[[Exchange], None]
+    ) -> Iterator[Exchange]:
+        """The same, in their order. beside: takes notice of the others meanwhile."""
+        for batch in batches:
+            kept = self._kept(batch, wanted, tracking)
+            rows = range(len(batch)) if kept.rows is None else kept.rows
+            places = {row: place for place, row in enumerate(rows)}
+            for row in range(len(batch)):
+                if row in places:
+                    yield kept[places[row]]
+                else:
+                    beside(batch[row])
+
+    def _kept(self, batch: ExchangeBatch, wanted: Filter, tracking: bool) -> ExchangeBatch:
+        self.seen += len(batch)
+        self.malformed += batch.count_of("malformed")
+        kept = wanted.wanted(batch, tracking)
+        self.shown += len(kept)
+        self.wrong += int((kept.errors > 0).sum())
+        self.unanswered += int((~kept.response.there & ~kept.silent).sum())
+        return kept
+
+    def drain(self, batches: Iterator[ExchangeBatch]) -> None:
+        for _ in batches:
             pass
 
     def say(self, over: Over, interrupted: bool) -> None:

@@ -12,6 +12,7 @@ from kwire.cli.captures import Command, bundled, with_options
 if TYPE_CHECKING:
     from kwire.render.bodies import Bodies
     from kwire.render.lines import Line
+    from kwire.render.message_json import MessageLines
     from kwire.session.exchange import Exchange
 
 
@@ -47,17 +48,11 @@ class Shown(NamedTuple):
 
         return Bodies(self.show_secrets, self.inner) if self.body else None
 
-    def rows(self) -> Callable[[Exchange], str]:
-        """What makes the rows of an exchange: a line of JSON for each message."""
-        from kwire.session.record import Lines
+    def message_lines(self) -> MessageLines:
+        """What makes lines of JSON of batches: one for each message."""
+        from kwire.render.message_json import MessageLines
 
-        lines = Lines(self.bodies())
-
-        def rows(exchange: Exchange) -> str:
-            messages = (message for message in (exchange.request, exchange.response) if message is not None)
-            return "".join(lines.line(message, exchange, lines.body(message)) + "\n" for message in messages)
-
-        return rows
+        return MessageLines(self.bodies())
 
     def beneath(self, columns: int, bounded: bool) -> Callable[[Exchange, int | None], Iterable[Line]]:
         """What makes the lines beneath an exchange's line, from it and the time that its times count from, ns."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.capture.live import Live
     from kwire.capture.packets import Packets
     from kwire.outputs import Output
-    from kwire.session.exchange import Exchange
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.reader import Reader
 
 
@@ -83,14 +83,14 @@ def command(
     tally = [0, 0]
     try:
         reader.tls.noting = secrets
-        exchanges = _exchanges(live, reader, chosen, duration, count, saved, tally)
+        batches = _batches(live, reader, chosen, duration, count, saved, tally)
         if target is not None and target.is_stdout:
-            for _ in exchanges:
+            for _ in batches:
                 pass
         elif stats:
-            _stats(exchanges, reader)
+            _stats(batches, reader)
         else:
-            _show(exchanges, output, shown)
+            _show(batches, output, shown)
     except KeyboardInterrupt:
         pass
     finally:
@@ -144,25 +144,24 @@ class Saved:
         self._target.close()
 
 
-def _exchanges(
+def _batches(
     live: Live, reader: Reader, chosen: Filter, duration: int | None, count: int | None, saved: Saved | None,
     tally: list[int],
-) -> Iterator[Exchange | None]:  # fmt: skip
-    """Those that are wanted, as they become complete; None when a moment passed without any."""
-    from kwire.session.reading import only_exchanges
-    from kwire.session.select import remember
+) -> Iterator[ExchangeBatch | None]:  # fmt: skip
+    """Exchanges that are wanted, as they become complete; None when a moment passed without any."""
 
-    def wanted(found: list[Exchange]) -> Iterator[Exchange]:
-        for exchange in found:
-            tally[0] += 1
-            remember(exchange)
-            if tally[1] != count and chosen.holds(exchange):
-                tally[1] += 1
-                yield exchange
+    def wanted(found: list[ExchangeBatch]) -> Iterator[ExchangeBatch]:
+        for batch in found:
+            tally[0] += len(batch)
+            kept = chosen.wanted(batch, tracking=True)
+            if count is not None and tally[1] + len(kept) > count:
+                kept = kept.first(count - tally[1])
+            tally[1] += len(kept)
+            yield kept
 
     until = None if duration is None else time.monotonic() + duration / 1e9
     for packets in live.blocks(until):
-        found = list(only_exchanges(reader.feed(packets) if len(packets) else reader.tick(time.time_ns())))
+        found = reader.feed(packets) if len(packets) else reader.tick(time.time_ns())
         if saved is not None:
             saved.add(packets, reader.tls.take_secrets())
         yield from wanted(found)
@@ -170,29 +169,30 @@ def _exchanges(
             return
         if not found:
             yield None
-    yield from wanted(list(only_exchanges(reader.finish())))
+    yield from wanted(reader.finish())
 
 
-def _show(exchanges: Iterator[Exchange | None], output: str, shown: Shown) -> None:
+def _show(batches: Iterator[ExchangeBatch | None], output: str, shown: Shown) -> None:
     from kwire.cli.output import PIPE_WIDE, show, width
     from kwire.render.exchanges import ExchangeLines
 
     columns = width(PIPE_WIDE)
     lines = ExchangeLines(columns, None, sys.stdout.isatty() or "COLUMNS" in os.environ)
-    rows, beneath = shown.rows(), shown.beneath(columns, lines.bounded)
+    rows, beneath = shown.message_lines(), shown.beneath(columns, lines.bounded)
     if output == "text":
         show([lines.head()])
-    for exchange in exchanges:
-        if exchange is None:
+    for batch in batches:
+        if batch is None:
             sys.stdout.flush()
         elif output == "json":
-            print(rows(exchange), end="")
+            sys.stdout.writelines(rows.of(batch))
         else:
-            show(lines.lines(exchange))
-            show(beneath(exchange, None))
+            for exchange in batch:
+                show(lines.lines(exchange))
+                show(beneath(exchange, None))
 
 
-def _stats(exchanges: Iterator[Exchange | None], reader: Reader) -> None:
+def _stats(batches: Iterator[ExchangeBatch | None], reader: Reader) -> None:
     """The tables of kwire stats: refreshed on a terminal, once at the end in a pipe."""
     from kwire.analyze.stats import Stats
     from kwire.cli.output import show, text_of, width
@@ -200,18 +200,18 @@ def _stats(exchanges: Iterator[Exchange | None], reader: Reader) -> None:
 
     stats = Stats()
     if not sys.stdout.isatty():
-        for exchange in exchanges:
-            if exchange is not None:
-                stats.add(exchange)
+        for batch in batches:
+            if batch is not None:
+                stats.add(batch)
         show(stats_lines(stats, width()))
         return
     from rich.live import Live as Screen
 
     drawn = 0.0
     with Screen(auto_refresh=False, vertical_overflow="crop") as screen, contextlib.suppress(KeyboardInterrupt):
-        for exchange in exchanges:
-            if exchange is not None:
-                stats.add(exchange)
+        for batch in batches:
+            if batch is not None:
+                stats.add(batch)
             if time.monotonic() - drawn > 0.5:
                 drawn = time.monotonic()
                 stats.connections_of(reader.conversations)

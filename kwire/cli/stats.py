@@ -13,7 +13,7 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.analyze.failures import Failures
     from kwire.analyze.stats import Stats
-    from kwire.session.exchange import Exchange
+    from kwire.session.batch import ExchangeBatch
 
 
 @click.command()
@@ -35,7 +35,7 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
 
     stats = Stats()
     failures = Failures() if captures.wanted.errors else None
-    done = captures.each(adding(stats, failures), stats.close, tracking=True)
+    done = captures.each_batch(adding(stats, failures), stats.close, tracking=True)
     if output == "json":
         print(dumps(document(stats) | ({} if failures is None else {"failures": failures.rows()})))
     else:
@@ -46,13 +46,14 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     return done.conclude(any(quality == "malformed" for quality, _ in stats.oddities))
 
 
-def adding(stats: Stats, failures: Failures | None) -> Callable[[Exchange], None]:
-    """What takes each exchange: the counts alone, or the failures too."""
+def adding(stats: Stats, failures: Failures | None) -> Callable[[ExchangeBatch], None]:
+    """What takes the exchanges: the counts alone, or the failures too."""
     if failures is None:
         return stats.add
 
-    def add(exchange: Exchange) -> None:
-        stats.add(exchange)
-        failures.add(exchange)
+    def add(batch: ExchangeBatch) -> None:
+        stats.add(batch)
+        for row in batch.failed:
+            failures.add(batch[row])
 
     return add

@@ -24,7 +24,7 @@ from kwire.errors import Exit, OutputError
 
 if TYPE_CHECKING:
     from kwire.session.reader import Settings
-    from kwire.session.record import BodyTexts
+    from kwire.tables.build import BodyTexts
 
 
 @click.command()

@@ -27,7 +27,7 @@ from kwire.pipeline.options import OptionError, Options, in_short
 from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.splits import plan
 from kwire.pipeline.workers import surveyor
-from kwire.session.record import BodyTexts
+from kwire.tables.build import BodyTexts
 
 Planned = Callable[[Plan], Sequence[InputPartition]]
 Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]

@@ -23,8 +23,7 @@ from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Survey
 from kwire.session.reader import Settings
 from kwire.session.reading import JOIN, Reading
-from kwire.session.record import BodyTexts
-from kwire.tables.build import Builder
+from kwire.tables.build import BodyTexts, Builder
 
 LATENESS = 60_000_000_000  # ns of the captures' own time
 SEEN = 1000  # messages of a point among which one that is sent again is known

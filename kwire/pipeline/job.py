@@ -25,7 +25,7 @@ from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import Survey
 from kwire.pipeline.workers import few_collections
 from kwire.session.reader import Settings
-from kwire.session.record import BodyTexts
+from kwire.tables.build import BodyTexts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

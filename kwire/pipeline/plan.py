@@ -22,8 +22,7 @@ from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Fix, Survey, Wanted
 from kwire.session.reader import Reader, Settings
 from kwire.session.reading import Reading, chained
-from kwire.session.record import BodyTexts
-from kwire.tables.build import Builder, Emit
+from kwire.tables.build import BodyTexts, Builder, Emit
 
 SUMS = frozenset({"clients", "connections", "quality"})  # tables that the stitch makes alone
 NAMED = frozenset({"partitions", "batches"})  # that need topics' names

@@ -19,6 +19,7 @@ from kwire.tables.schemas import SCHEMAS
 from kwire.wire import uuids
 
 MARK = "\0"  # no topic's name holds it
+PACKETS = frozenset({"packet", "last_packet", "request_packet", "response_packet"})
 PLACED = {"messages": ("index", "position"), "bodies": ("index",)}
 
 
@@ -55,6 +56,9 @@ def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: dict[
     elif table == "exchanges":
         columns["request_index"] = _plus(columns["request_index"], indexes[which, 0])
         columns["response_index"] = _plus(columns["response_index"], indexes[which, 1])
+    packets = np.array([fix.packets for fix in known], np.int64)
+    for name in PACKETS.intersection(columns):
+        columns[name] = _plus(columns[name], packets[which])
     if "topic" in columns:
         columns["topic"] = _named(columns["topic"], names)
     out = pa.RecordBatch.from_arrays([columns[name] for name in batch.schema.names], schema=SCHEMAS[table])

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
+from kwire.analyze.client_columns import clients_of
 from kwire.analyze.clients import Clients
 from kwire.capture.connections import Connection, Connections
 from kwire.capture.ip import Network
@@ -29,17 +30,17 @@ from kwire.pipeline.provisional import Later, provisional_name
 from kwire.pipeline.residue import Residue, chosen, pair, weigh
 from kwire.pipeline.splits import Cut, Split
 from kwire.pipeline.survey import Block, Fix, Survey, Wanted
-from kwire.session.bulk import Batch, Bulk
+from kwire.session.batch import ExchangeBatch, of_exchanges
 from kwire.session.conversation import Conversation
+from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange
 from kwire.session.kinds import Kinds
 from kwire.session.reader import Settings
 from kwire.session.sides import Brokers
-from kwire.session.told import told
+from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
+from kwire.session.vectorized import Vectorized
 from kwire.tables.build import Builder
-from kwire.tables.decoded import Decoded
-from kwire.tables.speakers import clients_of
 
 QUIET = 14 * 60 * 1_000_000_000  # ns; a connection that was silent for longer may have been taken for over
 LONGEST = 400 * 1_000_000_000  # ns that a request may wait in a part
@@ -85,7 +86,6 @@ class _Track:
     closed: bool = False
     last_time: int = 0
     clients: Clients | None = None
-    done: list[Exchange] = field(default_factory=list)
     kinds: dict[tuple[int, int], int] = field(default_factory=dict)
     names: dict[UUID, str] = field(default_factory=dict)
 
@@ -118,7 +118,9 @@ class _Reading:
         self._survey = Survey(split)
         self._kept: list[tuple[int, bool, Segments, int | None]] = []
         scans = (builder is not None and builder.scans) or (wanted is not None and wanted.clients)
-        self._bulk = Bulk(self._kinds, lambda _: True, scans) if builder is None or builder.fast else None
+        self._vectorized = Vectorized(self._kinds, settings.max_size, scans)
+        self._singles: list[Exchange] = []
+        self._before = next(iter(fixes.values())).packets if fixes else 0
 
     def survey(self) -> Survey:
         """All but the rows."""
@@ -194,15 +196,13 @@ class _Reading:
             self._go_on(track)
         for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of what is not known
             self._spoiled.add(key)
-        batch = self._bulk.run() if self._bulk is not None else None
-        if batch is not None:
-            self._batch(batch, at)
+        batch = self._vectorized.run()
+        for found in (batch, of_exchanges(self._singles) if self._singles else None):
+            if found is not None:
+                self._batch(found, at)
+        self._singles = []
         for track in self._of.values():
             self._look(track)
-            if track.clients is not None:
-                for exchange in track.done:  # with all that the block says of the connection's client
-                    track.clients.add(exchange)
-            track.done.clear()
         self._of.clear()
 
     def _first(self, track: _Track) -> None:
@@ -248,7 +248,7 @@ class _Reading:
             self._halfway(track)
         elif track.conversation is not None and (streams[0].pieces or streams[1].pieces):
             self._of[id(track.conversation)] = track
-            track.conversation.pump(self._bulk)
+            track.conversation.pump(self._vectorized)
             if track.conversation.verdict is not None:
                 self._spoil(track)
 
@@ -286,7 +286,7 @@ class _Reading:
         for turn in (0, 1):
             connection.streams[client ^ turn].pieces = [left[turn]]
         self._of[id(conversation)] = track
-        conversation.pump(self._bulk)
+        conversation.pump(self._vectorized)
 
     def _conversation(self, track: _Track) -> Conversation:
         made = Conversation(
@@ -312,27 +312,27 @@ class _Reading:
             track.kinds.setdefault((kind.key, kind.version), len(self._survey.blocks) - 1)
         if any(message and message.correlation_id is None and not message.token for message in (request, response)):
             self._spoiled.add(pair(track.connection.key))
-        if self._builder is not None:
-            self._builder.add(exchange)
-        if track.clients is not None:
-            track.done.append(exchange)
-        if self._wanted is not None and self._wanted.names and kind is not None and kind.tells_names:
-            learned = Topics()
-            learned.learn(exchange)
-            track.names |= learned.names
+        self._singles.append(exchange)
 
-    def _batch(self, batch: Batch, at: int) -> None:
+    def _batch(self, batch: ExchangeBatch, at: int) -> None:
+        if self._before:
+            for side in (batch.request, batch.response):
+                side.packet, side.last_packet = side.packet + self._before, side.last_packet + self._before
         decoded = Decoded(batch)
         if self._builder is not None:
             self._builder.decoded(decoded)
         if self._wanted is None:
             return
         count = len(batch.kinds)
-        for both in np.flatnonzero(np.bincount(batch.conversation * count + batch.kind)).tolist():
-            kind, track = batch.kinds[both % count], self._of[id(batch.conversations[both // count])]
+        for both in np.flatnonzero(np.bincount(batch.connection * count + batch.kind)).tolist():
+            kind, track = batch.kinds[both % count], self._of[id(batch.connections[both // count])]
+            if kind is None:
+                continue
             track.kinds.setdefault((kind.key, kind.version), at)
-        for owner, ident, name in told(batch) if self._wanted.names else ():
-            self._of[id(batch.conversations[owner])].names[ident] = name
+            if track.part is not None and kind.key in IDENTIFYING:
+                self._spoiled.add(pair(track.connection.key))
+        for owner, ident, name in names_of(batch) if self._wanted.names else ():
+            self._of[id(batch.connections[owner])].names[ident] = name
         for conversation, client in clients_of(decoded) if self._wanted.clients else ():
             met = self._of[id(conversation)].clients
             if met is not None:

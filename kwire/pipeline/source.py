@@ -25,8 +25,7 @@ from kwire.pipeline.plan import SUMS, Plan, Task, read_task, stitch, survey_all,
 from kwire.pipeline.pushdown import Test, test_of
 from kwire.pipeline.splits import Split, plan
 from kwire.pipeline.workers import LEAST, few_collections, surveyor
-from kwire.session.record import BodyTexts
-from kwire.tables.build import Builder, Emit, read_into
+from kwire.tables.build import BodyTexts, Builder, Emit, read_into
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

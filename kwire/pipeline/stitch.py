@@ -25,7 +25,6 @@ from kwire.pipeline.parts import Edge, Part, edge_behind, edge_of, follows, join
 from kwire.pipeline.residue import Residue, pair, together
 from kwire.pipeline.survey import Fix, Survey
 from kwire.session.conversation import Conversation
-from kwire.session.exchange import Exchange
 from kwire.session.kinds import Kinds
 from kwire.session.reader import Join, Reader, Settings
 from kwire.session.topics import Topics
@@ -113,9 +112,8 @@ class Stitch:
 
     def finish(self) -> None:
         """Nothing more will come."""
-        for exchange in self.reader.finish():
-            assert isinstance(exchange, Exchange)
-            self._builder.add(exchange)
+        for batch in self.reader.finish():
+            self._builder.add(batch)
 
     def go_on(self, builder: Builder, again: Again) -> None:
         """After it was kept for a while: rows go to this builder from now on."""
@@ -219,9 +217,8 @@ class Stitch:
             yield from connections.sweep()
 
         reader.take(turns())
-        for exchange in reader.release():
-            assert isinstance(exchange, Exchange)
-            self._builder.add(exchange)
+        for batch in reader.release():
+            self._builder.add(batch)
 
     def _fit(self, parts: list[tuple[int, Part]]) -> bool:
         """Whether all parts follow each other, from where the connection stands."""
@@ -264,7 +261,7 @@ class Stitch:
             said = conversation.identity
             identity = said.software, said.software_version, said.mechanism, said.principal
             fixes[fixed] = Fix(
-                conversation.capture, conversation.name, conversation.connection.epoch, bases, indexes, identity
+                conversation.capture, conversation.name, conversation.connection.epoch, bases, indexes, identity, before
             )
             for kind, block in part.kinds.items():
                 if (at, block) in there:

@@ -13,7 +13,7 @@ from kwire.pipeline.splits import Split
 
 class Fix(NamedTuple):
     """What a split must know of a part to name its rows: positions and indexes of the client's and of the broker's
-    stream as parts.join gives them."""
+    stream as parts.join gives them; packets: how many there are before the split."""
 
     capture: str
     connection: str
@@ -21,6 +21,7 @@ class Fix(NamedTuple):
     bases: tuple[int, int]
     indexes: tuple[int, int]
     identity: tuple[str | None, ...]
+    packets: int = 0
 
 
 @dataclass(slots=True)

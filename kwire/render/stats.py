@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from kwire.analyze.stats import WAITS, Measure, Stats
+from kwire.analyze.measures import Measure
+from kwire.analyze.stats import WAITS, Stats
 from kwire.counted import counted
 from kwire.render.exchanges import USUAL, took
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, flowing, paragraph

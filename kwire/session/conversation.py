@@ -1,7 +1,7 @@
 """One connection as a conversation: from its streams to requests and responses, and what the client says of itself.
 
-What is regular is left to bulk.py, all else is read frame by frame and goes to pairing.py. After SaslHandshake v0 bare
-tokens travel in both directions, which only the conversation can know.
+What is regular is left to vectorized.py, all else is read frame by frame and goes to pairing.py. After SaslHandshake v0
+bare tokens travel in both directions, which only the conversation can know.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from kwire.session.sasl import IDENTIFYING, SASL_HANDSHAKE, UNREAD, Identity, Lo
 from kwire.session.topics import Topics
 
 if TYPE_CHECKING:
-    from kwire.session.bulk import Bulk
+    from kwire.session.vectorized import Vectorized
 
-FIRST = 4  # requests of a connection in which the client says who it is
-BULK_LEAST = 400  # bytes in each direction from which bulk is worth it
+NOTHING = Piece(0, b"", [], [], [])
 
 id_at = Struct(">i").unpack_from
 
@@ -117,8 +116,8 @@ class Conversation:
         self.client = client
         self.name = name or f"{'>'.join(self.ends)}#{self.connection.epoch}"
 
-    def pump(self, bulk: Bulk | None = None) -> None:
-        """Reads what is new in both streams; the regular part only when bulk is run, if there is one."""
+    def pump(self, vectorized: Vectorized | None = None) -> None:
+        """Reads what is new in both streams; the regular part only when vectorized is run, if there is one."""
         streams = self.connection.streams
         new = streams[0].pieces, streams[1].pieces
         if not new[0] and not new[1] and not (self.connection.finished and any(self._pieces)):
@@ -142,9 +141,8 @@ class Conversation:
         if not self.name:
             self.name = f"{'>'.join(self.ends)}#{self.connection.epoch}"
         requests, responses = new[self.client], new[1 - self.client]
-        if bulk is not None and requests and responses and self._offer(bulk, requests, responses):
-            return
-        self._read(requests, responses)
+        if vectorized is None or not requests or not self._offer(vectorized, requests, responses):
+            self._read(requests, responses)
 
     def _read(self, requests: list[Piece], responses: list[Piece], *, more: bool = False) -> None:
         """Frame by frame. more: of what came at once there is more to read, which may answer what is open."""
@@ -158,36 +156,37 @@ class Conversation:
         if not more and not self.pairing.idle:
             self.pairing.limit(self.connection.last_time)
 
-    def _offer(self, bulk: Bulk, requests: list[Piece], responses: list[Piece]) -> bool:
-        """Leaves to bulk what is regular in these pieces. What stands before it is read here: the rest of frames that
-        are not whole, the first requests, in which a client says who it is, and answers to what is open."""
+    def _offer(self, vectorized: Vectorized, requests: list[Piece], responses: list[Piece]) -> bool:
+        """Leaves these pieces to vectorized, from where both sides stand at the beginning of a frame with nothing open;
+        what stands before is read here: the rest of frames that are not whole, and answers to what is open."""
         if (
-            any(piece.missing or piece.left_out is not None for piece in (*requests, *responses))
-            or self.token_after is not None
-            or self.login.active
+            self.token_after is not None
             or self.pairing.early
+            or self.requests.lost  # what a search finds depends on all that it is given at once
+            or self.responses.lost
+            or any(piece.missing or piece.left_out is not None for piece in requests)
+            or any(piece.missing or piece.left_out is not None for piece in responses)
         ):
             return False
-        if self.requests.lost or self.responses.lost:  # what a search finds depends on all that it is given at once
-            return False
-        pieces = joined(requests), joined(responses)
-        if min(len(piece.data) for piece in pieces) < BULK_LEAST:
-            return False
-        first, asked = split(self.requests, pieces[0], FIRST if self.requests.frames < FIRST else 0)
-        if asked is None:
-            self._read([first], [pieces[1]])
-            return True
-        self._read([first], [], more=True)
-        before, answered = split(self.responses, pieces[1], len(self.pairing.open))
-        if answered is None or not self._answers(before):  # then it may have answers to requests that are still to come
-            self._read([asked], [pieces[1]])
-            return True
-        self._read([], [before], more=True)
-        if self.pairing.idle and self.token_after is None:
-            clean = self.requests.clean and self.responses.clean
-            if clean and bulk.offer(self, asked, answered, self._max_size):
+        asked, answered = joined(requests), joined(responses) if responses else NOTHING
+        if not self.requests.clean:
+            first, rest_asked = split(self.requests, asked, 0)
+            if rest_asked is None:
+                self._read([first], responses)
                 return True
-        self._read([asked], [answered])
+            self._read([first], [], more=True)
+            asked = rest_asked
+        if self.pairing.open or not self.responses.clean:
+            before, rest_answered = split(self.responses, answered, len(self.pairing.open))
+            if rest_answered is None or not self._answers(before):  # it may answer requests that are still to come
+                self._read([asked], [answered] if responses else [])
+                return True
+            self._read([], [before], more=True)
+            answered = rest_answered
+        if self.pairing.idle and self.token_after is None and self.requests.clean and self.responses.clean:
+            vectorized.offer(self, asked, answered)
+        else:
+            self._read([asked], [answered] if answered.data else [])
         return True
 
     def _answers(self, piece: Piece) -> bool:
@@ -199,17 +198,20 @@ class Conversation:
             pos += 4 + id_at(piece.data, pos)[0]
         return True
 
-    def after_bulk(self, pieces: tuple[Piece, Piece], pairs: int, ends: tuple[int, int]) -> None:
-        """Goes on behind what bulk took: up to these offsets, so many pairs; offsets of 0 say that it took nothing."""
-        if any(ends):
-            self.exchanges += pairs
-            self.login.passed()
-            for framer, turn in ((self.requests, 0), (self.responses, 1)):
-                framer.frames += pairs
-                framer.position = pieces[turn].position + ends[turn]
-                self.indexes[turn] += pairs
-        left = [rest(*piece[:5], end) for piece, end in zip(pieces, ends, strict=True)]
-        self._read(*([piece] if piece.data else [] for piece in left))
+    def resume(self, pieces: tuple[Piece, Piece], taken: tuple[int, int], ends: tuple[int, int]) -> None:
+        """Reads on behind what vectorized took of the requests and the responses: so many frames, up to these
+        offsets."""
+        self.exchanges += taken[0]
+        left: list[list[Piece]] = []
+        for turn, (framer, piece) in enumerate(zip((self.requests, self.responses), pieces, strict=True)):
+            if taken[turn]:
+                framer.frames += taken[turn]
+                framer.position = piece.position + ends[turn]
+                self.indexes[turn] += taken[turn]
+            whole = ends[turn] >= len(piece.data)
+            left.append([] if whole else [rest(*piece[:5], ends[turn]) if ends[turn] else piece])
+        if left[0] or left[1]:
+            self._read(left[0], left[1])
 
     def _exchange(self, requests: list[Raw], responses: list[Raw]) -> None:
         """Pairs frames that came together. Where each request's answer is the next response, which is the rule, nothing

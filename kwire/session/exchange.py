@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from kwire.codec.frames import Frame, decode_frame, decode_response
@@ -17,7 +19,13 @@ if TYPE_CHECKING:
 
 TOKEN = "SaslToken"  # what bare SASL tokens go by
 REFUSED = 35  # UNSUPPORTED_VERSION
+REFUSED_VERSION = 0  # in whose form such an ApiVersions is answered
 API_VERSIONS = 18
+
+
+def refusal_note(version: int) -> str:
+    """Of an ApiVersions response with error 35."""
+    return f"the broker does not know ApiVersions v{version}: it answers in the form of v{REFUSED_VERSION}"
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +102,18 @@ class Message:
             return None
         return kind.library.codec(definition.name, kind.version if version is None else version)
 
+    def scanned_errors(self) -> tuple[int, ...]:
+        """The error codes in a response that are not zero, in the order of the fields, as far as it can be read."""
+        found: list[int] = []
+        kind, pos = self.api, self.body_at
+        if kind is not None and self.body_version is not None:
+            kind = self.conversation.kinds.of(kind.key, self.body_version)
+        if kind is None or pos is None or not kind.supported:
+            return ()
+        with suppress(IndexError, ValueError, StructError):
+            kind.scan_response(self.data, pos, found)
+        return tuple(found)
+
     def frame(self) -> Frame:
         """The frame with its span tree: every byte. What is missing or wrong is an undecoded span."""
         kind = self.api
@@ -128,7 +148,7 @@ class Message:
 class Exchange:
     """A request with its response; either may be missing. ending says why, when the response is.
 
-    about is filled in by about.py when it is asked for.
+    about is filled in by about.py when it is asked for, once: remembered says where it is kept, and by which number.
     """
 
     conversation: Conversation
@@ -136,6 +156,7 @@ class Exchange:
     response: Message | None = None
     ending: str | None = None
     silent: bool = False  # a Produce with acks=0 wants no answer
+    remembered: tuple[dict[int, About], int] | None = None
 
     @property
     def first(self) -> Message:
@@ -186,7 +207,12 @@ class Exchange:
         """What it is about: topics, group, transactional id."""
         from kwire.session.about import about
 
-        return about(self)
+        if self.remembered is None:
+            return about(self)
+        known, row = self.remembered
+        if row not in known:
+            known[row] = about(self)
+        return known[row]
 
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from kwire.codec.annotate import decode_error
 from kwire.codec.scan_code import Scan
 from kwire.counted import counted
 from kwire.errors import DecodeError
-from kwire.session.exchange import API_VERSIONS, REFUSED, Message
+from kwire.session.exchange import API_VERSIONS, REFUSED, REFUSED_VERSION, Message, refusal_note
 from kwire.session.kinds import Kind, Kinds
 from kwire.wire.varint import read_uvarint
 
@@ -76,10 +76,10 @@ def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
         return
     message.body_at = pos
     if kind.key == API_VERSIONS and kind.version > 0 and data[8:10] == REFUSAL and _is_refusal(message, kinds):
-        message.body_version = 0
+        message.body_version = REFUSED_VERSION
         _scan(message, kinds.of(API_VERSIONS, 0).scan_response, 0)
         if message.quality == "ok":
-            message.note = f"the broker does not know ApiVersions v{kind.version}: it answers in the form of v0"
+            message.note = refusal_note(kind.version)
     elif kind.supported:
         _scan(message, kind.scan_response)
     else:

@@ -1,15 +1,15 @@
-"""A whole capture: from packets to exchanges, in the order of time.
+"""A whole capture: from packets to batches of exchanges, in the order of time.
 
-Exchanges become complete in another order than they began, so those that began later wait for the ones that are still
-open; only so many, after which they come when they come. Several captures are read side by side.
+A block of packets gives a batch: what is regular as columns (vectorized.py), what is not as rows, which the
+conversations read frame by frame. Exchanges become complete in another order than they began, so those that began later
+wait for the ones that are still open (order.py).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
 from kwire.capture.packets import Packets
@@ -21,34 +21,19 @@ from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.library import Library
-from kwire.session.bulk import Batch, Bulk
+from kwire.session.batch import ExchangeBatch, concatenated, of_exchanges
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
-from kwire.session.kinds import Kind, Kinds
+from kwire.session.kinds import Kinds
+from kwire.session.order import Order
 from kwire.session.orphans import name_orphan
 from kwire.session.sides import Brokers
-from kwire.session.told import learn
+from kwire.session.topic_columns import learn
 from kwire.session.topics import Topics
+from kwire.session.vectorized import Vectorized
 
-Item = Exchange | str
 Join = Callable[[], Conversation]
-
-
-class Sink(Protocol):
-    """What the fast path leads to: batch gives text with its time and packet; accepts says which kinds it can take;
-    scans, whether errors are wanted, and only what is well-formed."""
-
-    @property
-    def scans(self) -> bool: ...
-
-    def batch(self, batch: Batch) -> Iterable[tuple[int, int, str]]: ...
-
-    def accepts(self, kind: Kind) -> bool: ...
-
-
-WAITING = 50_000  # exchanges that wait for an older one
-WAITING_BYTES = 64 << 20
 MOST_SKIPPED = 10_000
 
 
@@ -56,7 +41,8 @@ MOST_SKIPPED = 10_000
 class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
-    their frame, a quarter of it behind holes. keys: of TLS sessions; ledger: where TLS records lie is remembered."""
+    their frame, a quarter of it behind holes. keys: of TLS sessions; ledger: where TLS records lie is remembered.
+    careful: everything is read frame by frame."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -66,18 +52,20 @@ class Settings:
     memory: int = 1 << 30
     keys: KeyLog = field(default_factory=KeyLog)
     ledger: bool = False
+    careful: bool = False
 
 
 class Reader:
-    """feed(packets) and finish() give exchanges; name is the capture's.
+    """feed(packets) and finish() give batches of exchanges; name is the capture's.
 
     tracking: topic names are collected, as about needs them. ordered: in the order of time, else as they are complete.
-    ended(conversation) is called for every connection that is over. notes: what was given up or not read.
+    scans: bodies are walked over, for errors and damage; without, only what is not regular is. ended(conversation) is
+    called for every connection that is over. notes: what was given up or not read.
     """
 
     def __init__(
         self, name: str, settings: Settings | None = None, *, tracking: bool = False, ordered: bool = True,
-        topics: Topics | None = None, ended: Callable[[Conversation], None] | None = None, sink: Sink | None = None,
+        topics: Topics | None = None, ended: Callable[[Conversation], None] | None = None, scans: bool = True,
     ) -> None:  # fmt: skip
         self.settings = settings or Settings()
         self.name = name
@@ -87,18 +75,17 @@ class Reader:
         self.first_time: int | None = None
         self.last_time = 0
         self.kinds = Kinds(self.settings.library)
-        self._tracking, self._ordered, self._ended = tracking, ordered, ended
+        self._tracking, self._ended = tracking, ended
         self._segmenter = Segmenter(Chosen(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
         self.tls = TlsLayer(self.settings.keys, self.settings.ledger)
         self.connections = Connections(self.settings.held, self.settings.memory // 4, tls=self.tls)
         self._conversations: dict[int, Conversation] = {}
-        self._sink = sink
-        self._bulk = Bulk(self.kinds, sink.accepts, sink.scans) if sink is not None else None
+        self._vectorized = None if self.settings.careful else Vectorized(self.kinds, self.settings.max_size, scans)
+        self._order = Order() if ordered else None
+        self._columns: list[ExchangeBatch] = []
+        self._singles: list[Exchange] = []
         self._orphans: list[Exchange] = []
-        self._ready: list[tuple[int, int, int, Item]] = []
-        self._bytes = 0
-        self._count = 0
         self._open: dict[int, Conversation] = {}
         self._given_up = 0
         self.skipped: list[tuple[Conversation, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
@@ -129,11 +116,11 @@ class Reader:
         """The connection's conversation, when anything was read of it."""
         return self._conversations.get(id(connection))
 
-    def feed(self, packets: Packets) -> Iterator[Item]:
-        """Adds packets; gives what is complete: exchanges, or where there is a sink also what it made."""
+    def feed(self, packets: Packets) -> list[ExchangeBatch]:
+        """Adds packets; gives what is complete: no batch or one."""
         return self.add(self._segmenter.read(packets))
 
-    def add(self, block: Block) -> Iterator[Item]:
+    def add(self, block: Block) -> list[ExchangeBatch]:
         """As feed, of what a segmenter made of the packets."""
         self.packets += block.packets
         for secrets in block.secrets:
@@ -146,12 +133,12 @@ class Reader:
             self._bound()
         return self.release()
 
-    def tick(self, now: int) -> Iterator[Item]:
+    def tick(self, now: int) -> list[ExchangeBatch]:
         """Time goes on, ns since the epoch, though no packet came."""
         self.take(self.connections.tick(now))
         return self.release()
 
-    def finish(self, why: str = "the capture ended") -> Iterator[Item]:
+    def finish(self, why: str = "the capture ended") -> list[ExchangeBatch]:
         """Gives what is left."""
         for connection in self.connections.finish():
             self.end(connection, why)
@@ -162,35 +149,31 @@ class Reader:
     def take(self, touched: Iterable[Connection | Join]) -> None:
         """Reads on in connections that got something new, and ends those that are over. A join gives a conversation
         that got on by other means."""
-        conversations = []
+        conversations, over = [], []
         for connection in touched:
             if not isinstance(connection, Connection):
                 conversations.append(connection())
             elif connection.finished:
-                self._run_bulk()
-                self.end(connection, "the connection fell silent")
+                self.conversation(connection).pump(self._vectorized)
+                over.append(connection)
             elif connection.streams[0].pieces or connection.streams[1].pieces:
                 conversation = self.conversation(connection)
-                conversation.pump(self._bulk)
+                conversation.pump(self._vectorized)
                 conversations.append(conversation)
-        self._run_bulk()
+        self._run_vectorized()
+        for connection in over:
+            self.end(connection, "the connection fell silent")
         self._name_orphans()
         for conversation in conversations:
             self._skips(conversation)
             if conversation.oldest is not None:
                 self._open[id(conversation.connection)] = conversation
 
-    def _run_bulk(self) -> None:
-        """Reads what conversations left to the fast path."""
-        batch = self._bulk.run() if self._bulk is not None else None
-        if batch is None or self._sink is None:
-            return
-        if self._tracking:
-            learn(self.topics, batch)
-        for time, packet, text in self._sink.batch(batch):
-            self._count += 1
-            self._bytes += len(text)
-            self._ready.append((time, packet, self._count, text))
+    def _run_vectorized(self) -> None:
+        """Reads what conversations left to be read as columns."""
+        batch = self._vectorized.run() if self._vectorized is not None else None
+        if batch is not None:
+            self._columns.append(batch)
 
     def conversation(self, connection: Connection, keep: bool = True) -> Conversation:
         """The conversation of a connection. keep: it goes on."""
@@ -238,49 +221,29 @@ class Reader:
             conversation.give_up()
 
     def _done(self, exchange: Exchange) -> None:
-        if self._tracking:
-            self.topics.learn(exchange)
         if exchange.request is None and exchange.first.correlation_id is not None:
             self._orphans.append(exchange)
         else:
-            self._put(exchange)
+            self._singles.append(exchange)
 
     def _name_orphans(self) -> None:
         """Says what they could be when all that the block asks is known, whichever way it was read."""
         orphans, self._orphans = self._orphans, []
         for exchange in orphans:
             name_orphan(exchange.first)
-            self._put(exchange)
+            self._singles.append(exchange)
 
-    def _put(self, exchange: Exchange) -> None:
-        self._count += 1
-        self._bytes += _size(exchange)
-        first = exchange.first
-        self._ready.append((first.time, first.packet, self._count, exchange))
-
-    def release(self) -> Iterator[Item]:
-        """What is complete and has not been given yet."""
-        ready = self._ready
-        if not self._ordered:
-            self._ready = []
-            return iter([exchange for _, _, _, exchange in ready])
-        ready.sort()
+    def release(self) -> list[ExchangeBatch]:
+        """What is complete and has not been given yet: no batch or one."""
+        parts, self._columns = self._columns, []
+        if self._singles:
+            parts.append(of_exchanges(self._singles))
+            self._singles = []
+        batch = concatenated(parts) if parts else None
+        if self._tracking and batch is not None:
+            learn(self.topics, batch)
+        if self._order is None:
+            return [batch] if batch is not None else []
         self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
         oldest = min((time for known in self._open.values() if (time := known.oldest) is not None), default=None)
-        end = len(ready) if oldest is None else bisect_left(ready, (oldest,))
-        if len(ready) - end > WAITING or self._bytes > WAITING_BYTES:
-            end = max(end, len(ready) // 2, 1)
-        self._ready = ready[end:]
-        released = [exchange for _, _, _, exchange in ready[:end]]
-        if self._ready:
-            self._bytes -= sum(_size(item) for item in released)
-        else:
-            self._bytes = 0
-        return iter(released)
-
-
-def _size(item: Item) -> int:
-    """The bytes that it keeps in memory, headers aside."""
-    if isinstance(item, str):
-        return len(item)
-    return sum(len(message.data) for message in (item.request, item.response) if message is not None)
+        return self._order.release(batch, oldest)

@@ -6,19 +6,19 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
 from kwire.capture.files import Capture, note_kind, open_capture
 from kwire.capture.packets import Packets
 from kwire.capture.places import labels
+from kwire.session.batch import ExchangeBatch
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
-from kwire.session.reader import Item, Reader, Settings, Sink
-from kwire.session.record import Lines
-from kwire.session.told import Ahead
+from kwire.session.order import merged
+from kwire.session.reader import Reader, Settings
 from kwire.session.topics import Topics
 
 T = TypeVar("T")
@@ -49,13 +49,6 @@ def chained(spans: Iterable[tuple[int, int, T]]) -> list[list[T]]:
     return [chain for _, chain in chains]
 
 
-def only_exchanges(items: Iterator[Item]) -> Iterator[Exchange]:
-    """The items of a reader without a sink."""
-    for item in items:
-        assert not isinstance(item, str)
-        yield item
-
-
 @dataclass(eq=False)
 class Reading:
     """Captures that are being read: exchanges() gives what they hold, the rest tells how it went."""
@@ -70,40 +63,19 @@ class Reading:
     readers: list[Reader] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)  # notes of readers elsewhere, with the capture's name
     sealed: int = 0  # TLS connections that readers elsewhere could not decrypt
-    tally: list[int] = field(default_factory=lambda: [0, 0])
     skips: list[tuple[int, int, Conversation, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
 
+    def batches(self, ordered: bool = True, scans: bool = True) -> Iterator[ExchangeBatch]:
+        """In the order of time, over all captures, else as they are complete. scans: as Reader has it. Raises OSError
+        and CaptureError."""
+        topics = self.topics()
+        streams = [self._batches(paths, topics, ordered, scans) for paths in self.chains]
+        return merged(streams) if ordered and len(streams) > 1 else chain.from_iterable(streams)
+
     def exchanges(self) -> Iterator[Exchange]:
-        """In the order of time, over all captures. Raises OSError and CaptureError."""
-        topics = self.topics()
-        streams = [self._one(chain, topics) for chain in self.chains]
-        if len(streams) == 1:
-            return streams[0]
-        return heapq.merge(*streams, key=lambda exchange: exchange.time)
-
-    def lines(self, lines: Lines) -> Iterator[str]:
-        """The message records as lines of JSON, in the same order, two for an exchange; of a single capture several
-        times as fast. tally gets how many exchanges there were, and how many frames were malformed."""
-        single = len(self.chains) == 1  # several are merged by their exchanges' times
-        items: Iterator[Item] = self._items(self.chains[0], Topics(), lines) if single else iter(self.exchanges())
-        for item in items:
-            self.tally[0] += 1
-            if isinstance(item, str):
-                yield item
-                continue
-            for message in (item.request, item.response):
-                if message is not None:
-                    self.tally[1] += message.quality == "malformed"
-                    yield lines.line(message, item, lines.body(message)) + "\n"
-
-    def through(self, sink: Sink) -> Iterator[Exchange]:
-        """Exchanges that the fast path did not read, in no order; the others went to the sink."""
-        topics = self.topics()
-        for chain in self.chains:
-            for item in self._items(chain, topics, sink, ordered=False):
-                if not isinstance(item, str):
-                    yield item
+        """As batches, one by one."""
+        return chain.from_iterable(self.batches())
 
     def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
         """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
@@ -167,14 +139,11 @@ class Reading:
             return [[path] for path in self.paths]
         return chained(sorted((*span_of(path), path) for path in self.paths))
 
-    def _one(self, chain: Sequence[str | Path], topics: Topics) -> Iterator[Exchange]:
-        return only_exchanges(self._items(chain, topics, None))
-
-    def _items(
-        self, chain: Sequence[str | Path], topics: Topics, sink: Sink | None, ordered: bool = True
-    ) -> Iterator[Item]:
-        reader = self.reader(topics, sink, ordered)
-        for capture, packets in self.blocks(chain):
+    def _batches(
+        self, paths: Sequence[str | Path], topics: Topics, ordered: bool, scans: bool
+    ) -> Iterator[ExchangeBatch]:
+        reader = self.reader(topics, ordered, scans)
+        for capture, packets in self.blocks(paths):
             reader.name = capture.name
             if len(packets):
                 before = int(packets.number[0]) - 1 - (capture.packets - len(packets))
@@ -182,11 +151,11 @@ class Reading:
             yield from reader.feed(packets)
         yield from reader.finish()
 
-    def reader(self, topics: Topics, sink: Sink | None = None, ordered: bool = True) -> Reader:
+    def reader(self, topics: Topics, ordered: bool = True, scans: bool = True) -> Reader:
         """A reader for captures that follow each other."""
         reader = Reader(
             "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
-            ended=self.ended, sink=sink,
+            ended=self.ended, scans=scans,
         )  # fmt: skip
         reader.places.several = len(self.paths) > 1
         self.readers.append(reader)
@@ -209,7 +178,7 @@ class Reading:
         ahead = Topics()
         for path in self.paths:
             capture = open_capture(path)
-            reader = Reader(capture.name, self.settings, tracking=True, ordered=False, topics=ahead, sink=Ahead())
+            reader = Reader(capture.name, self.settings, tracking=True, ordered=False, topics=ahead, scans=False)
             for packets in capture.blocks():
                 reader.feed(packets)
             reader.finish()

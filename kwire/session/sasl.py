@@ -75,15 +75,13 @@ class Login:
 
     def reads(self, message: Message) -> bool:
         """Whether a request may be taken for what it says, from which follows where the login stands."""
-        key = None if message.api is None else message.api.key
+        key = -1 if message.api is None else message.api.key
         length = int.from_bytes(message.data[12:14], "big", signed=True)
         named = message.data[12 : 14 + max(length, 0)]
-        if key in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
-            self.active = self.guarded = True
-        if message.quality == "ok" and message.body_at is not None:
-            self._client = named
-            if key not in IDENTIFYING:
-                self.passed()
+        whole = message.quality == "ok" and message.body_at is not None
+        self.follow(key, whole)
+        if whole:
+            self.names(named)
             return True
         cut = message.quality in ("truncated", "gap")
         if cut and self._client is None:
@@ -91,6 +89,19 @@ class Login:
         if self.active:
             return named == self._client and (cut or message.quality == "unsupported")
         return not self.fresh or self._client in (None, named)
+
+    def follow(self, key: int, whole: bool = True) -> bool:
+        """A request of this API, -1 of one that nobody knows; whole: nothing of it is missing or wrong. Whether what
+        cannot be read may be a password now."""
+        if key in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
+            self.active = self.guarded = True
+        elif whole and key not in IDENTIFYING:
+            self.passed()
+        return self.guarded
+
+    def names(self, client: bytes) -> None:
+        """A whole request names this client, as it is in the header, with its length."""
+        self._client = client
 
     def passed(self) -> None:
         """There was a request that is none of a login's."""

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
+from kwire.session.quality import QUALITIES
 
 if TYPE_CHECKING:
+    from kwire.session.about import About
+    from kwire.session.batch import ExchangeBatch, Mask
+    from kwire.session.conversation import Conversation
     from kwire.session.exchange import Exchange
 
 Names = str | int | Iterable[str | int]
 FETCH = 1
 WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
+WRONG_CODES = np.array([quality in WRONG for quality in QUALITIES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,45 +70,84 @@ class Selection:
         """Whether bodies must be read to decide."""
         return bool(self.topics or self.groups)
 
-    def of_all(self, exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
-        """The ones that are wanted."""
-        for exchange in exchanges:
-            remember(exchange)
-            if self.holds(exchange):
-                yield exchange
+    @property
+    def everything(self) -> bool:
+        """Whether all exchanges are wanted."""
+        return self == Selection()
 
-    def holds(self, exchange: Exchange) -> bool:
-        """Whether the exchange is wanted."""
-        return all(self._checks(exchange))
+    def wanted(
+        self, batch: ExchangeBatch, tracking: bool = False, notice: Callable[[About], None] | None = None
+    ) -> ExchangeBatch:
+        """The exchanges that are wanted. tracking: of what is left will be asked what it is about, so that fetches that
+        are not wanted count too: an incremental fetch builds on all before it (KIP-227). notice: is told what every
+        exchange is about, where topics or groups decide."""
+        if self.everything:
+            return batch
+        wanted = self._mask(batch)
+        if not self.needs_about and not tracking:
+            return batch if wanted.all() else batch.part(wanted)
+        fetches = np.array([kind is not None and kind.key == FETCH for kind in batch.kinds], bool)[batch.kind]
+        asked = fetches
+        if self.needs_about:
+            asked = fetches | wanted | (notice is not None)
+        made: dict[int, Exchange] = {}
+        for row in np.flatnonzero(asked).tolist():
+            exchange = batch[row]
+            about = exchange.about
+            if notice is not None:
+                notice(about)
+            if not wanted[row]:
+                continue
+            wanted[row] = (not self.topics or _any(self.topics, about.topics)) and (
+                not self.groups or _any(self.groups, about.groups)
+            )
+            if wanted[row]:
+                made[row] = exchange
+        kept = batch.part(wanted)
+        place = np.cumsum(wanted) - 1
+        kept.made = {int(place[row]): exchange for row, exchange in made.items()}
+        return kept
 
-    def _checks(self, exchange: Exchange) -> Iterator[bool]:
-        first = exchange.first
+    def _mask(self, batch: ExchangeBatch) -> Mask:
+        """Which rows hold all that can be told without a look at their bodies."""
+        mask = np.ones(len(batch), bool)
         if self.apis:
-            yield first.api is not None and first.api.key in self.apis
+            mask &= np.array([kind is not None and kind.key in self.apis for kind in batch.kinds], bool)[batch.kind]
         if self.ids:
-            yield first.correlation_id in self.ids
+            mask &= batch.identified & np.isin(batch.correlation_id, list(self.ids))
         if self.start is not None:
-            yield exchange.time >= self.start
+            mask &= batch.time >= self.start
         if self.end is not None:
-            yield exchange.time <= self.end
-        if self.client_ids:
-            yield _any(self.client_ids, [first.client_id or ""])
+            mask &= batch.time <= self.end
         if self.errors:
-            yield went_wrong(exchange)
+            mask &= went_wrong(batch)
         if self.codes:
-            yield exchange.response is not None and not self.codes.isdisjoint(exchange.response.errors)
+            for row in np.flatnonzero(mask).tolist():
+                mask[row] = not self.codes.isdisjoint(batch.error_codes(row))
         if self.slower is not None:
-            latency = exchange.latency
-            yield latency is not None and latency >= self.slower
+            mask &= batch.request.there & batch.response.there & (batch.latency >= self.slower)
         if self.clients or self.brokers or self.connections:
-            client, broker = exchange.conversation.ends
-            yield not self.clients or any(is_at(client, wanted) for wanted in self.clients)
-            yield not self.brokers or any(is_at(broker, wanted) for wanted in self.brokers)
-            yield not self.connections or any(wanted in exchange.conversation.name for wanted in self.connections)
-        if self.topics:
-            yield _any(self.topics, exchange.about.topics)
-        if self.groups:
-            yield _any(self.groups, exchange.about.groups)
+            mask &= np.array([self._connects(known) for known in batch.connections], bool)[batch.connection]
+        if self.client_ids:
+            for row in np.flatnonzero(mask).tolist():
+                mask[row] = _any(self.client_ids, [batch.client_id(row) or ""])
+        return mask
+
+    def _connects(self, connection: Conversation) -> bool:
+        client, broker = connection.ends
+        return (
+            (not self.clients or any(is_at(client, wanted) for wanted in self.clients))
+            and (not self.brokers or any(is_at(broker, wanted) for wanted in self.brokers))
+            and (not self.connections or any(wanted in connection.name for wanted in self.connections))
+        )
+
+
+def went_wrong(batch: ExchangeBatch) -> Mask:
+    """An error in the answer, no answer, or a frame that is not as it should be."""
+    wrong: Mask = batch.errors > 0
+    for side in (batch.request, batch.response):
+        wrong = wrong | (side.there & WRONG_CODES[side.quality])
+    return wrong
 
 
 def _each(values: Names) -> Iterable[str | int]:
@@ -110,13 +156,6 @@ def _each(values: Names) -> Iterable[str | int]:
 
 def _texts(values: Names) -> tuple[str, ...]:
     return tuple(str(value) for value in _each(values))
-
-
-def remember(exchange: Exchange) -> None:
-    """Takes notice of an exchange that may not be wanted: an incremental fetch builds on all before it."""
-    first = exchange.first
-    if first.api is not None and first.api.key == FETCH:
-        _ = exchange.about
 
 
 def keys_of(name: str) -> frozenset[int]:
@@ -149,12 +188,6 @@ def _key(name: str) -> int:
     if found is None:
         raise UnknownName("API", name)
     return found
-
-
-def went_wrong(exchange: Exchange) -> bool:
-    """An error in the answer, no answer, or a frame that is not as it should be."""
-    messages = [message for message in (exchange.request, exchange.response) if message is not None]
-    return exchange.error is not None or any(message.quality in WRONG for message in messages)
 
 
 def _any(patterns: tuple[str, ...], names: object) -> bool:

@@ -40,15 +40,6 @@ class Topics:
             return "__cluster_metadata" if ident.int == 1 else uuids.to_text(ident)
         return known
 
-    def learn(self, exchange: Exchange) -> None:
-        """Takes the names out of a response that has them."""
-        message = exchange.response
-        if message is None or message.api is None or message.body_at is None or not message.api.tells_names:
-            return
-        body = message.body()
-        for name, ident in pairs(body):
-            self.names[ident] = name
-
     def fetched(self, exchange: Exchange, body: dict[str, Any], listed: Partitions) -> Partitions | None:
         """Keeps the fetch session of a Fetch request; all the partitions that it asks for, None outside of a session.
 
@@ -81,7 +72,7 @@ class Topics:
 
 
 def pairs(value: object) -> Iterator[tuple[str, UUID]]:
-    """The topics' names and ids that stand side by side in a body."""
+    """The names and ids of topics that stand side by side in a body."""
     if isinstance(value, list):
         for element in value:
             yield from pairs(element)

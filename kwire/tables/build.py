@@ -4,37 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
+from kwire.analyze.client_columns import clients_of
 from kwire.analyze.clients import Clients
 from kwire.analyze.stats import Stats
 from kwire.capture.files import Capture
 from kwire.errors import UnknownName
-from kwire.session.bulk import Batch
+from kwire.session.batch import ExchangeBatch, of_exchanges
 from kwire.session.conversation import Conversation
-from kwire.session.exchange import Exchange
-from kwire.session.kinds import Kind
+from kwire.session.decoded import Decoded
+from kwire.session.exchange import Exchange, Message
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
-from kwire.session.record import BodyTexts, records
-from kwire.session.single import exchange_at
-from kwire.tables import fast, groups, partitions, rows
+from kwire.session.record import records
+from kwire.tables import exchange_columns, groups, partitions, rows
 from kwire.tables.arrow import mended
-from kwire.tables.columns import DEFAULT, EXCHANGE
-from kwire.tables.decoded import Decoded
+from kwire.tables.columns import EXCHANGE
 from kwire.tables.facts import PARTITIONED, Facts
 from kwire.tables.schemas import COLUMNS, SCHEMAS, schema_of
-from kwire.tables.speakers import clients_of
 
-FAST = set(DEFAULT)  # what can be made of columns
 BODIED = {"partitions", "batches", "group_events", "clients"}  # what rests on bodies
 NAMED = {"partitions", "batches"}  # that need topics' names
 HEAD = {name for name, _, _ in EXCHANGE} | {"latency_ns", "error_code", "error"}  # with which rows of both begin
 ROWS = 20_000  # that are made into Arrow at a time
 
 Emit = Callable[[str, pa.RecordBatch], None]
+
+
+class BodyTexts(Protocol):
+    """Makes bodies JSON."""
+
+    def json(self, message: Message) -> str: ...
 
 
 def tables_of(
@@ -65,9 +68,8 @@ def read_into(
 ) -> Reading:  # fmt: skip
     """Reads captures into a builder."""
     reading = into(builder, paths, settings, progress)
-    exchanges = reading.through(builder) if builder.fast else reading.exchanges()
-    for exchange in exchanges:
-        builder.add(exchange)
+    for batch in reading.batches(scans=builder.scans):
+        builder.add(batch)
     return reading
 
 
@@ -80,8 +82,7 @@ def into(
 
 
 class Builder:
-    """Takes batches, exchanges and connections, and emits rows. fast: whether it takes batches; tracking: whether it
-    needs topics' names.
+    """Takes batches and connections, and emits rows. tracking: whether it needs topics' names.
 
     bodies: as JSON, for the table of that name, which is empty without. whole: whether it tells what concerns captures
     as a whole. columns: only these are made of each table, None: all. scans: whether what bodies say is needed of
@@ -94,67 +95,55 @@ class Builder:
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
             raise UnknownName("table", name, tuple(COLUMNS))
-        self.fast, self.tracking = self.names <= FAST, bool(self.names & NAMED)
-        self.scans = bool(self.names & BODIED) or columns is None or not fast.JUDGED.isdisjoint(columns)
+        self.tracking = bool(self.names & NAMED)
+        self.scans = bool(self.names & BODIED) or columns is None or not exchange_columns.JUDGED.isdisjoint(columns)
         self._columns = columns
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
         self._whole, self.exchanges = whole, 0
         self._facts, self.clients, self._stats = Facts(self.names), Clients(), Stats()
 
-    def accepts(self, _: Kind) -> bool:
-        """Whether the fast path may read a kind."""
-        return True
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        if len(batch):
+            self.decoded(Decoded(batch))
 
-    def batch(self, batch: Batch) -> tuple[()]:
-        """What the fast path read."""
-        self.decoded(Decoded(batch))
-        return ()
+    def add_singles(self, exchanges: Sequence[Exchange]) -> None:
+        """The same, of exchanges that are not in a batch yet."""
+        if exchanges:
+            self.add(of_exchanges(exchanges))
 
     def decoded(self, decoded: Decoded) -> None:
-        """The same, whose bodies others need too."""
+        """A batch whose bodies others need too."""
         batch = decoded.batch
         self.exchanges += len(batch)
-        common = fast.shared(batch)
+        common = exchange_columns.shared(batch)
         if "messages" in self.names:
-            for made in fast.message_batches(batch, self._columns, common):
-                self._emit("messages", made)
+            self._emit("messages", exchange_columns.message_batch(batch, self._columns, common))
         if "exchanges" in self.names:
-            self._emit("exchanges", fast.exchange_batch(batch, self._columns, common))
+            self._emit("exchanges", exchange_columns.exchange_batch(batch, self._columns, common))
         if self.names & BODIED:
             self._put_bodied(decoded, common)
+        if self._bodies is not None:
+            for exchange in batch:
+                self._put_bodies(exchange)
 
-    def _put_bodied(self, decoded: Decoded, common: fast.Makes) -> None:
+    def _put_bodied(self, decoded: Decoded, common: exchange_columns.Makes) -> None:
         """What the bodies of a batch say."""
         batch, columns = decoded.batch, self._columns
-        head = fast.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns), common)
+        head = exchange_columns.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns), common)
         for number, kind in enumerate(batch.kinds):
-            if not self._facts.asks(kind.key):
+            if kind is None or not self._facts.asks(kind.key):
                 continue
             rows_of = partitions.rows_of if kind.key in PARTITIONED else groups.rows_of
             made, left = rows_of(decoded, number, head, self.names, columns)
             for name, found in made:
                 self._emit(name, found)
             for row in left:
-                for name, said in self._facts.rows(exchange_at(batch, row)):
+                for name, said in self._facts.rows(batch[row]):
                     self._put(name, said)
         if "clients" in self.names:
             self.clients.merge([client for _, client in clients_of(decoded)])
-
-    def add(self, exchange: Exchange) -> None:
-        """An exchange."""
-        self.exchanges += 1
-        if "messages" in self.names:
-            for row in rows.message_rows(exchange):
-                self._put("messages", row)
-        if "exchanges" in self.names:
-            self._put("exchanges", rows.exchange_row(exchange))
-        if "clients" in self.names:
-            self.clients.add(exchange)
-        if self._bodies is not None:
-            self._put_bodies(exchange)
-        for name, row in self._facts.rows(exchange):
-            self._put(name, row)
 
     def close(self, conversation: Conversation) -> None:
         """A connection that is over."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
+from kwire.session.decoded import Decoded
 from kwire.tables.arrow import slices
-from kwire.tables.decoded import Decoded
 from kwire.tables.facts import GROUP_TYPES
 from kwire.tables.schemas import schema_of
 
@@ -25,9 +25,11 @@ def rows_of(
     decoded: Decoded, at: int, head: pa.RecordBatch, _: Collection[str], wanted: Collection[str] | None
 ) -> tuple[list[tuple[str, pa.RecordBatch]], list[int]]:
     """As partitions.rows_of."""
-    batch, key = decoded.batch, decoded.batch.kinds[at].key
+    batch, kind = decoded.batch, decoded.batch.kinds[at]
+    assert kind is not None
+    key = kind.key
     if key == LEAVE_GROUP:
-        return [], np.flatnonzero(batch.kind == at).tolist()
+        return [], np.flatnonzero((batch.kind == at) & batch.request.there).tolist()
     bodies = decoded.of(at)
     if not len(bodies.rows):
         return [], bodies.left.tolist()

@@ -23,8 +23,7 @@ from kwire.capture.tcp import Chosen
 from kwire.errors import KwireError
 from kwire.session.reader import Settings
 from kwire.session.reading import Progress, Reading
-from kwire.session.record import BodyTexts
-from kwire.tables.build import Builder, Emit, into, read_into
+from kwire.tables.build import BodyTexts, Builder, Emit, into, read_into
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.shares import leave, take
 from kwire.tables.slots import Place, Slot
@@ -204,20 +203,19 @@ class _Worker:
 
     def _obey(self, builder: Builder, reading: Reading) -> None:
         """The orders, up to the last."""
-        sink, topics = builder if builder.fast else None, reading.topics()
-        reader = reading.reader(topics, sink, sink is None)
+        topics = reading.topics()
+        reader = reading.reader(topics, ordered=False, scans=builder.scans)
         while (order := self.orders.recv())[0] != LAST:
             if order[0] == CHAIN:
-                reader = reading.reader(topics, sink, sink is None)
+                reader = reading.reader(topics, ordered=False, scans=builder.scans)
                 continue
             if order[0] == BLOCK:
                 _, reader.name, at, left = order
-                items = reader.add(take(self.blocks[at], left, self.number, self.of))
+                batches = reader.add(take(self.blocks[at], left, self.number, self.of))
             else:
-                items = reader.finish()
-            for item in items:
-                if not isinstance(item, str):
-                    builder.add(item)
+                batches = reader.finish()
+            for batch in batches:
+                builder.add(batch)
             if order[0] == BLOCK:
                 self.results.send((ROWS, at, self._leave(at)))
 

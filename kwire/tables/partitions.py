@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Slices
+from kwire.session.decoded import Bodies, Decoded
 from kwire.session.record import error_name
 from kwire.tables.arrow import slices
 from kwire.tables.columns import EXCHANGE
-from kwire.tables.decoded import Bodies, Decoded
 from kwire.tables.facts import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.tables.headers import COMPRESSIONS, Headers, columns, headers
 from kwire.tables.joined import Joined, join
@@ -76,7 +76,9 @@ def rows_of(
 def _read(decoded: Decoded, number: int) -> tuple[_Found, Ints]:
     """With the rows that are odd. Raises Strange."""
     batch, bodies = decoded.batch, decoded.of(number)
-    key, names = batch.kinds[number].key, Names(batch.buffer, batch.conversations[0].topics)
+    kind = batch.kinds[number]
+    assert kind is not None
+    key, names = kind.key, Names(batch.buffer, batch.connections[0].topics)
     joined, turn = join((names.of(bodies.asked), names.of(bodies.answered))), int(key != PRODUCE)
     if OLD_OFFSETS in joined.sides[1].fields:
         raise Strange

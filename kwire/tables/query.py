@@ -24,7 +24,7 @@ from kwire.capture.files import Capture
 from kwire.errors import KwireError, QueryError, UnknownName
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
-from kwire.session.record import BodyTexts
+from kwire.tables.build import BodyTexts
 from kwire.tables.columns import COLUMNS
 from kwire.tables.jobs import build_with_jobs
 from kwire.tables.schemas import SCHEMAS

@@ -1,4 +1,4 @@
-"""Rows of single exchanges: what the fast path does not read, and all that bodies say."""
+"""Rows that are made one by one: of clients and connections, and the head of what bodies say."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ from kwire.analyze.clients import Clients
 from kwire.analyze.stats import ConnectionRow
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
-from kwire.session.record import error_name, records
 
 Row = dict[str, Any]
-
-
-def message_rows(exchange: Exchange) -> Iterator[Row]:
-    """Of the table messages."""
-    for _, row in records(exchange):
-        yield row
 
 
 def head_row(exchange: Exchange) -> Row:
@@ -33,34 +26,6 @@ def head_row(exchange: Exchange) -> Row:
         "correlation_id": first.correlation_id,
         "client_id": exchange.client_id,
     }
-
-
-def exchange_row(exchange: Exchange) -> Row:
-    """Of the table exchanges."""
-    request, response, code = exchange.request, exchange.response, exchange.error
-    notes = [message.note for message in (request, response) if message is not None and message.note]
-    return head_row(exchange) | {
-        "request_index": request.index if request else None,
-        "request_size": request.size if request else None,
-        "response_index": response.index if response else None,
-        "response_size": response.size if response else None,
-        "response_time": response.time if response else None,
-        "latency_ns": exchange.latency,
-        "error_code": code,
-        "error": error_name(code),
-        "errors": len(response.errors) if response else 0,
-        "outcome": outcome(exchange),
-        "note": "; ".join(notes) or None,
-    }
-
-
-def outcome(exchange: Exchange) -> str:
-    """ok, error, no answer, no answer wanted, orphan."""
-    if exchange.response is None:
-        return "no answer wanted" if exchange.silent else "no answer"
-    if exchange.request is None:
-        return "orphan"
-    return "ok" if exchange.error is None else "error"
 
 
 def client_rows(clients: Clients) -> Iterator[Row]:

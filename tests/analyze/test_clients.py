@@ -15,8 +15,8 @@ CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 
 def collected(*names: str) -> Clients:
     clients = Clients()
-    for exchange in Reading([CAPTURES / name for name in names], ended=clients.close).exchanges():
-        clients.add(exchange)
+    for batch in Reading([CAPTURES / name for name in names], ended=clients.close).batches():
+        clients.add(batch)
     return clients
 
 

@@ -6,10 +6,13 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kwire.analyze import measures
 from kwire.analyze import stats as module
-from kwire.analyze.stats import OTHERS, Latencies, Stats, Timeline
+from kwire.analyze.measures import FINEST, Latencies, Timeline, buckets_of
+from kwire.analyze.stats import OTHERS, Stats
 from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -18,9 +21,13 @@ MS = 1_000_000
 
 def collected(*names: str) -> Stats:
     stats = Stats()
-    for exchange in Reading([CAPTURES / name for name in names], tracking=True, ended=stats.close).exchanges():
-        stats.add(exchange)
+    for batch in Reading([CAPTURES / name for name in names], tracking=True, ended=stats.close).batches():
+        stats.add(batch)
     return stats
+
+
+def add(latencies: Latencies, value: int) -> None:
+    latencies.add({int(buckets_of(np.array([value]))[0]): 1}, value, value)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.9, 0.99, 1.0])
@@ -29,7 +36,7 @@ def test_percentiles_are_right_to_two_percent(share: float) -> None:
     values = sorted(round(rng.lognormvariate(15, 2)) for _ in range(5000))
     latencies = Latencies()
     for value in values:
-        latencies.add(value)
+        add(latencies, value)
     exact = values[max(round(share * len(values)) - 1, 0)]
     found = latencies.percentile(share)
     assert found is not None
@@ -41,7 +48,7 @@ def test_a_percentile_lies_within_what_was_measured() -> None:
     latencies = Latencies()
     assert latencies.percentile(0.5) is None
     for value in (1_000_000, 1_000_001):
-        latencies.add(value)
+        add(latencies, value)
     assert latencies.percentile(0.01) is not None
     assert latencies.percentile(1.0) in (1_000_000, 1_000_001)
 
@@ -49,7 +56,7 @@ def test_a_percentile_lies_within_what_was_measured() -> None:
 @pytest.mark.parametrize("value", [0, -5, 1])
 def test_no_time_at_all_and_less_than_that(value: int) -> None:
     latencies = Latencies()
-    latencies.add(value)
+    add(latencies, value)
     assert latencies.count == 1
     found = latencies.percentile(0.5)
     assert found is not None
@@ -59,8 +66,8 @@ def test_no_time_at_all_and_less_than_that(value: int) -> None:
 def test_counts_over_time_stay_few_and_none_is_lost() -> None:
     timeline = Timeline()
     for second in range(100_000):
-        timeline.add(second * 1_000_000_000)
-    assert len(timeline.counts) <= module.BUCKETS
+        timeline.add({second * 1_000_000_000 // FINEST: 1})
+    assert len(timeline.counts) <= measures.BUCKETS
     assert sum(timeline.counts.values()) == 100_000
     parts = timeline.over(0, 99_999 * 1_000_000_000, 10)
     assert sum(parts) == 100_000
@@ -71,13 +78,13 @@ def test_counts_over_time_stay_few_and_none_is_lost() -> None:
 def test_counts_in_equal_parts(moments: list[int], parts: list[int]) -> None:
     timeline = Timeline()
     for moment in moments:
-        timeline.add(moment * 1_000_000_000)
+        timeline.add({moment * 1_000_000_000 // FINEST: 1})
     assert timeline.over(0, 10_000_000_000, 2) == parts
 
 
 def test_a_single_moment_has_no_length() -> None:
     timeline = Timeline()
-    timeline.add(7)
+    timeline.add({7 // FINEST: 1})
     assert sum(timeline.over(7, 7, 5)) == 1
 
 
@@ -121,8 +128,8 @@ def test_a_row_of_json() -> None:
 def test_connections_that_are_not_over_may_stand_for_all() -> None:
     stats = Stats()
     seen = []
-    for exchange in Reading([CAPTURES / "share.pcap"]).exchanges():
-        stats.add(exchange)
-        seen.append(exchange.conversation)
+    for batch in Reading([CAPTURES / "share.pcap"]).batches():
+        stats.add(batch)
+        seen += batch.connections
     stats.connections_of(dict.fromkeys(seen))
     assert sum(row.exchanges for row in stats.connections) == stats.total.count

@@ -29,13 +29,13 @@ def read(
 ) -> list[tuple[History, list[Finding]]]:
     reading = Reading([next(CAPTURES.glob(f"{name}.pcap*"))], tracking=True)
     groups = Groups()
-    exchanges = list(reading.exchanges())
+    batches = list(reading.batches())
     first = min(reader.first_time or 0 for reader in reading.readers)
     chosen = Selection.of(
         start=first + round(start * 1e9), end=None if end is None else first + round(end * 1e9), client_id=client or ()
     )
-    for exchange in exchanges:
-        if chosen.holds(exchange):
+    for batch in batches:
+        for exchange in chosen.wanted(batch):
             groups.add(exchange)
     groups.finish()
     return [(history, found) for history, _, found in judge(groups, Clock(first)).groups]

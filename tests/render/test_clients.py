@@ -19,8 +19,8 @@ NASTY = "\x1b[31m\u202e\n" * 20
 
 def collected(name: str) -> Clients:
     clients = Clients()
-    for exchange in Reading([CAPTURES / name], ended=clients.close).exchanges():
-        clients.add(exchange)
+    for batch in Reading([CAPTURES / name], ended=clients.close).batches():
+        clients.add(batch)
     return clients
 
 

@@ -17,8 +17,8 @@ CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 
 def collected(*names: str) -> Stats:
     stats = Stats()
-    for exchange in Reading([CAPTURES / name for name in names], tracking=True, ended=stats.close).exchanges():
-        stats.add(exchange)
+    for batch in Reading([CAPTURES / name for name in names], tracking=True, ended=stats.close).batches():
+        stats.add(batch)
     return stats
 
 

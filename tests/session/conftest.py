@@ -169,8 +169,10 @@ class Traffic:
         packets = self.packets if packets is None else packets
         exchanges: list[Exchange] = []
         for at in range(0, len(packets), feed or len(packets) or 1):
-            exchanges += reader.feed(block(packets[at : at + (feed or len(packets))], at + 1))
-        exchanges += reader.finish()
+            for batch in reader.feed(block(packets[at : at + (feed or len(packets))], at + 1)):
+                exchanges += batch
+        for batch in reader.finish():
+            exchanges += batch
         return Outcome(exchanges, over, reader.skipped)
 
     def save(self, path: Path, packets: Iterable[Packet] | None = None) -> Path:

@@ -16,9 +16,10 @@ from vectors import jsonl
 
 from kwire.capture.files import open_capture
 from kwire.render.bodies import Bodies
+from kwire.render.message_json import MessageLines
 from kwire.session.exchange import Exchange
 from kwire.session.reading import Reading
-from kwire.session.record import Lines, records
+from kwire.session.record import records
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 NAMES = sorted(path.name.removesuffix(".truth.jsonl.gz") for path in CAPTURES.glob("*.truth.jsonl.gz"))
@@ -27,7 +28,7 @@ COLUMNS = {
     "api_version": "apiVersion", "correlation_id": "correlationId", "client_id": "clientId",
 }  # fmt: skip
 DEFAULTS: tuple[Any, ...] = (None, False, 0, -1, 2**63 - 1, "", "A" * 22, [])
-TIMES = ("capture", "time", "last_time", "latency_ns")
+TIMES = ("capture", "time", "last_time", "packet", "last_packet", "latency_ns")
 Row = dict[str, Any]
 Key = tuple[str, str, int]
 
@@ -88,20 +89,20 @@ def test_there_are_captures() -> None:
 
 @each
 def test_every_frame_is_as_the_official_classes_read_it(name: str) -> None:
-    lines, bodies, ours = Lines(), Bodies(show_secrets=True), {}
+    bodies, ours = Bodies(show_secrets=True), {}
     rows = jsonl(f"captures/{name}.truth")
     known = {row["connection"].partition("#")[0] for row in rows}
     messages = [
-        (message, exchange)
+        (message, exchange, row)
         for exchange in exchanges(name)
-        for message, _ in records(exchange)
+        for message, row in records(exchange)
         if message.conversation.name.partition("#")[0] in known
     ]
-    renamed = epochs([message.conversation.name for message, _ in messages])
-    for message, exchange in messages:
+    renamed = epochs([message.conversation.name for message, _, _ in messages])
+    for message, exchange, row in messages:
         key = renamed[message.conversation.name], message.kind, message.index
         assert key not in ours
-        ours[key] = message, exchange, json.loads(lines.line(message, exchange, bodies.json(message)))
+        ours[key] = message, exchange, row | {"body": json.loads(bodies.json(message))}
     official = epochs([row["connection"] for row in rows])
     refused = {  # there no token follows
         official[row["connection"]] for row in rows
@@ -135,8 +136,7 @@ def test_every_frame_is_as_the_official_classes_read_it(name: str) -> None:
 
 @each
 def test_lines_without_bodies_say_the_same(name: str, kwire: Any) -> None:
-    lines = Lines()
-    expected = [json.loads(lines.line(message, each)) for each in exchanges(name) for message, _ in records(each)]
+    expected = [row for each in exchanges(name) for _, row in records(each)]
     ran = kwire("read", "--format", "json", str(capture_of(name)))
     found = [json.loads(line) for line in ran.text.splitlines()]
     order = lambda row: (row["connection"], row["kind"], row["index"])  # noqa: E731
@@ -151,10 +151,9 @@ def test_exchanges_come_in_the_order_of_time(name: str) -> None:
 
 @each
 def test_every_line_is_the_row_as_json_dumps_writes_it(name: str) -> None:
-    lines = Lines()
-    for exchange in exchanges(name):
-        for message, row in records(exchange):
-            assert lines.line(message, exchange) == json.dumps(row)
+    for batch in Reading([capture_of(name)]).batches():
+        lines = "".join(MessageLines().of(batch)).splitlines()
+        assert lines == [json.dumps(row) for exchange in batch for _, row in records(exchange)]
 
 
 # ---------------------------------------------------------------- out of order, repeated, lost, cut

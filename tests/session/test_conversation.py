@@ -13,7 +13,7 @@ from kwire.session.conversation import endpoint
 from kwire.session.pairing import OPEN_MOST
 
 SECOND = 1_000_000_000
-TIMES = ("time", "last_time", "latency_ns")
+TIMES = ("time", "last_time", "latency_ns", "packet", "last_packet")
 
 
 def beats(traffic: Any, *idents: int) -> bytes:

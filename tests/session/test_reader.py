@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kwire.session import reader
+from kwire.render.message_json import MessageLines
+from kwire.session import order
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
-from kwire.session.record import Lines, records
+from kwire.session.record import records
 
 STEP = 1_000_000
 
@@ -48,7 +49,7 @@ def test_unordered_they_come_as_they_are_complete(traffic: Any) -> None:
 def test_only_so_many_wait_for_an_older_one(
     traffic: Any, monkeypatch: pytest.MonkeyPatch, name: str, bound: int
 ) -> None:
-    monkeypatch.setattr(reader, name, bound)
+    monkeypatch.setattr(order, name, bound)
     long_poll(traffic, 40)
     apis = [each.api for each in traffic.read(feed=1).exchanges]
     assert apis.index("Fetch") > 20
@@ -121,7 +122,7 @@ def test_frames_that_are_never_whole_are_given_up_to_bound_memory(traffic: Any) 
     for n in range(4):
         tcp = traffic.connection(f"10.0.1.{n}:5000")
         tcp.send(traffic.request("SaslAuthenticate", 0, {"AuthBytes": bytes(9000)})[:400])
-    outcome = traffic.read(feed=1, settings=reader.Settings(memory=1600))
+    outcome = traffic.read(feed=1, settings=Settings(memory=1600))
     assert {skipped.reason for _, _, skipped in outcome.skipped} == {"given up to bound memory"}
     assert sum(skipped.length for _, _, skipped in outcome.skipped) == 800
     assert {message.quality for message in outcome.messages} == {"truncated"}
@@ -191,9 +192,9 @@ def test_lines_are_those_of_the_rows(traffic: Any, tmp_path: Path, seed: int) ->
             tcp.answer(traffic.response("Heartbeat", 3, ident=-ident))
         else:
             beat(traffic, tcp, ident, rng.choice((0, 0, 27)))
-    path, lines = traffic.save(tmp_path / "a.pcap"), Lines()
+    path, lines = traffic.save(tmp_path / "a.pcap"), MessageLines()
     expected = [json.dumps(row) for each in Reading([path]).exchanges() for _, row in records(each)]
-    found = "".join(Reading([path]).lines(lines)).splitlines()
+    found = [line for batch in Reading([path]).batches() for line in "".join(lines.of(batch)).splitlines()]
     assert sorted(found) == sorted(expected)
     times = [json.loads(line)["time"] for line in found if json.loads(line)["kind"] == "request"]
     assert times == sorted(times)

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from kwire.session.record import Lines, error_name, records
+from kwire.render.bodies import Bodies
+from kwire.render.message_json import MessageLines
+from kwire.session.batch import of_exchanges
+from kwire.session.record import error_name, records
 
 COLUMNS = [
-    "capture", "connection", "kind", "index", "position", "time", "last_time", "size", "api_key", "api", "api_version",
-    "header_version", "correlation_id", "client_id", "error_code", "error", "errors", "latency_ns", "quality", "note",
+    "capture", "connection", "kind", "index", "position", "time", "last_time", "packet", "last_packet", "size",
+    "api_key", "api", "api_version", "header_version", "correlation_id", "client_id", "error_code", "error", "errors",
+    "latency_ns", "quality", "note",
 ]  # fmt: skip
 
 
@@ -44,12 +48,12 @@ def test_the_columns_and_their_order(everything: Any) -> None:
 
 
 def test_a_line_is_the_row_as_json_dumps_writes_it(everything: Any) -> None:
-    lines = Lines()
-    for exchange in everything.exchanges:
-        for message, row in records(exchange):
-            assert lines.line(message, exchange) == json.dumps(row)
-            with_body = lines.line(message, exchange, '{"a": [1, null]}')
-            assert with_body == json.dumps(row | {"body": {"a": [1, None]}})
+    batch, bodies = of_exchanges(everything.exchanges), Bodies()
+    plain = "".join(MessageLines().of(batch)).splitlines()
+    assert plain == [json.dumps(row) for exchange in batch for _, row in records(exchange)]
+    bodied = [json.loads(line) for line in "".join(MessageLines(bodies).of(batch)).splitlines()]
+    rows = [(message, row) for exchange in batch for message, row in records(exchange)]
+    assert bodied == [row | {"body": json.loads(bodies.json(message))} for message, row in rows]
 
 
 def test_one_exchange_in_full(traffic: Any) -> None:
@@ -58,11 +62,11 @@ def test_one_exchange_in_full(traffic: Any) -> None:
     start, step, where = 1_700_000_000_000_000_000, 1_000_000, "10.0.0.7:51522>10.0.0.2:9092#1"
     request, response = traffic.read().rows
     assert request == dict(zip(COLUMNS, [
-        "made.pcap", where, "request", 0, 0, start + 2 * step, start + 4 * step, 22, 12, "Heartbeat", 4, 2, 7, "app",
-        None, None, 0, None, "ok", None], strict=True))  # fmt: skip
+        "made.pcap", where, "request", 0, 0, start + 2 * step, start + 4 * step, 3, 5, 22, 12, "Heartbeat", 4, 2, 7,
+        "app", None, None, 0, None, "ok", None], strict=True))  # fmt: skip
     assert response == dict(zip(COLUMNS, [
-        "made.pcap", where, "response", 0, 0, start + 5 * step, start + 6 * step, 12, 12, "Heartbeat", 4, 1, 7, "app",
-        25, "UNKNOWN_MEMBER_ID", 1, step, "ok", None], strict=True))  # fmt: skip
+        "made.pcap", where, "response", 0, 0, start + 5 * step, start + 6 * step, 6, 7, 12, 12, "Heartbeat", 4, 1,
+        7, "app", 25, "UNKNOWN_MEMBER_ID", 1, step, "ok", None], strict=True))  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "name"), [

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kwire.session.batch import of_exchanges
 from kwire.session.select import Selection
 
 START = 1_700_000_000_000_000_000
@@ -63,7 +64,9 @@ CASES: list[tuple[dict[str, Any], list[int]]] = [
 @pytest.mark.parametrize(("given", "held"), CASES)
 def test_what_is_held(given: dict[str, Any], held: list[int], talk: list[Any]) -> None:
     chosen = Selection(**given)
-    assert [n for n, exchange in enumerate(talk) if chosen.holds(exchange)] == held
+    kept = chosen.wanted(of_exchanges(talk))
+    assert [talk[n].first.packet for n in held] == kept.packet.tolist()
+    assert [exchange.about.topics for exchange in kept] == [talk[n].about.topics for n in held]
 
 
 @pytest.mark.parametrize(("given", "needs"), [({}, False), ({"topics": ("a",)}, True), ({"groups": ("a",)}, True)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -15,11 +15,15 @@ from kwire.codec import scan_columns
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.schema.registry import builtin
-from kwire.session import bulk, conversation, told
+from kwire.session import decoded, topic_columns
+from kwire.session.batch import ExchangeBatch
 from kwire.session.exchange import Exchange
-from kwire.tables import build, decoded, headers
+from kwire.session.reader import Settings
+from kwire.session.vectorized import Vectorized
+from kwire.tables import headers
 from kwire.tables.build import tables_of
 from kwire.tables.columns import DEFAULT
+from kwire.tables.facts import Facts
 
 START, STEP = 1_700_000_000_000_000_000, 1_000_000  # ns
 RAW = 101  # LINKTYPE_RAW: a packet begins with its IPv4 header
@@ -103,17 +107,18 @@ def traffic(tmp_path: Path) -> Traffic:
 
 
 class Ways:
-    """both(path) makes tables in both ways, which must give the same rows. taken: exchanges that the fast path took;
-    left: those of them whose bodies were read one by one after all."""
+    """both(path) makes tables from columns and one by one, which must give the same rows. taken: exchanges of which
+    columns were made; left: those of them whose bodies were read one by one after all."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch, self.taken, self.left = patch, 0, 0
 
     def both(self, path: Path, names: Iterable[str] = DEFAULT) -> dict[str, list[dict[str, Any]]]:
         with self._patch.context() as patch:
-            patch.setattr(build, "FAST", frozenset())
-            exact = tables_of([path], names)
+            patch.setattr(decoded, "FEW", 1 << 30)
+            exact = tables_of([path], names, Settings(careful=True))
         assert self.taken == 0
+        self.left = 0
         quick = tables_of([path], names)
         for name, table in quick.items():
             table.validate(full=True)
@@ -123,22 +128,22 @@ class Ways:
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
-    """The fast path runs on all that it can, however little there is."""
-    counted, batch, single = Ways(monkeypatch), build.Builder.batch, build.exchange_at
+    """Columns are made of all that they can be made of, however little there is."""
+    counted, run, rows = Ways(monkeypatch), Vectorized.run, Facts.rows
 
-    def taking(builder: build.Builder, found: bulk.Batch) -> tuple[()]:
-        counted.taken += len(found)
-        return batch(builder, found)
+    def taking(self: Vectorized) -> ExchangeBatch | None:
+        found = run(self)
+        counted.taken += len(found or ())
+        return found
 
-    def leaving(found: bulk.Batch, row: int) -> Exchange:
+    def leaving(self: Facts, exchange: Exchange) -> Iterator[tuple[str, Any]]:
         counted.left += 1
-        return single(found, row)
+        return rows(self, exchange)
 
-    monkeypatch.setattr(build.Builder, "batch", taking)
-    monkeypatch.setattr(build, "exchange_at", leaving)
+    monkeypatch.setattr(Vectorized, "run", taking)
+    monkeypatch.setattr(Facts, "rows", leaving)
     for module, name, value in (
-        (bulk, "LEAST", 1), (conversation, "BULK_LEAST", 20), (scan_columns, "FEW", 1), (decoded, "FEW", 0),
-        (told, "FEW", 1), (headers, "FEW", 0),
+        (scan_columns, "FEW", 1), (decoded, "FEW", 0), (topic_columns, "FEW", 1), (headers, "FEW", 0),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     return counted

@@ -19,10 +19,11 @@ import pytest
 import kwire as api
 from kwire.errors import CaptureError, UnknownName
 from kwire.render.bodies import Bodies
+from kwire.session import decoded
+from kwire.session.record import records
 from kwire.tables import build
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS, DEFAULT
-from kwire.tables.rows import message_rows
 from kwire.tables.schemas import SCHEMAS
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -177,7 +178,7 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "ROWS", size)
-    monkeypatch.setattr(build, "FAST", frozenset())
+    monkeypatch.setattr(decoded, "FEW", 1 << 30)  # one by one
     path, sizes = CAPTURES / "classic.pcap.gz", []
     found = tables_of([path], ["messages", "partitions"])
     build.build([path], ["partitions"], lambda _, batch: sizes.append(batch.num_rows))
@@ -187,16 +188,15 @@ def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_all_tables_but_bodies_take_the_fast_path(name: str) -> None:
+def test_only_some_tables_need_topics_names(name: str) -> None:
     builder = build.Builder(["messages", name], lambda *_: None)
-    assert builder.fast == (name in DEFAULT)
     assert builder.tracking == (name in ("partitions", "batches"))
 
 
 # ---------------------------------------------------------------- hostile
 
 
-@pytest.mark.parametrize("names", [list(DEFAULT), list(COLUMNS)], ids=["fast", "exchange by exchange"])
+@pytest.mark.parametrize("names", [list(DEFAULT), list(COLUMNS)], ids=["without bodies", "with bodies"])
 def test_text_that_is_no_utf8_is_mended(traffic: Any, names: list[str]) -> None:
     tcp = traffic.connection()
     tcp.send(traffic.request("Heartbeat", 4, {}, 0)).answer(traffic.response("Heartbeat", 4, {}, 0))
@@ -233,7 +233,7 @@ def test_changed_bytes_still_make_tables(name: str, tmp_path: Path) -> None:
         found = tables_of([tmp_path / "made.pcap"], COLUMNS, bodies=Bodies())
         for table in found.values():
             table.validate(full=True)
-        exact = [row for exchange in api.read(tmp_path / "made.pcap") for row in message_rows(exchange)]
+        exact = [row for exchange in api.read(tmp_path / "made.pcap") for _, row in records(exchange)]
         ours = found["messages"].to_pylist()
         assert len(ours) == len(exact)
         assert Counter(row["quality"] for row in ours) == Counter(row["quality"] for row in exact)

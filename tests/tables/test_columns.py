@@ -14,12 +14,12 @@ EXCHANGE = (
 )
 FIXED = {
     "messages": "capture string, connection string, kind string, index int64, position int64, time int64, "
-                "last_time int64, size int32, api_key int16, api string, api_version int16, header_version int8, "
-                "correlation_id int32, client_id string, error_code int16, error string, errors int32, "
-                "latency_ns int64, quality string, note string",
-    "exchanges": f"{EXCHANGE}, request_index int64, request_size int32, response_index int64, response_size int32, "
-                 "response_time int64, latency_ns int64, error_code int16, error string, errors int32, outcome string, "
-                 "note string",
+                "last_time int64, packet int64, last_packet int64, size int32, api_key int16, api string, "
+                "api_version int16, header_version int8, correlation_id int32, client_id string, error_code int16, "
+                "error string, errors int32, latency_ns int64, quality string, note string",
+    "exchanges": f"{EXCHANGE}, request_index int64, request_size int32, request_packet int64, response_index int64, "
+                 "response_size int32, response_packet int64, response_time int64, latency_ns int64, "
+                 "error_code int16, error string, errors int32, outcome string, note string",
     "partitions": f"{EXCHANGE}, group string, topic string, topic_id string, partition int32, offset int64, "
                   "timestamp int64, high_watermark int64, bytes int64, batches int32, records int64, "
                   "compression string, error_code int16, error string",

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from kwire.session.reading import Reading
 from kwire.tables.build import tables_of
-from kwire.tables.rows import exchange_row, message_rows, outcome
 from kwire.tables.schemas import SCHEMAS
 
 
-def exchanges(traffic: Any) -> list[Any]:
-    return list(Reading([traffic.save(traffic.folder / "made.pcap")]).exchanges())
+def rows(traffic: Any, table: str = "exchanges") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tables_of([traffic.save(traffic.folder / "made.pcap")], [table])[table].to_pylist()
+    return found
 
 
 def heartbeat(traffic: Any, code: int = 0) -> tuple[bytes, bytes]:
@@ -26,12 +25,12 @@ def test_an_exchange_is_ok_an_error_or_without_an_answer(traffic: Any) -> None:
         asked, answer = heartbeat(traffic, code)
         tcp.send(asked).answer(answer)
     tcp.send(traffic.request("Produce", 9, {"Acks": 0}, 2)).send(traffic.request("Heartbeat", 4, {}, 3)).close()
-    found = exchanges(traffic)
-    assert [outcome(each) for each in found] == ["ok", "error", "no answer wanted", "no answer"]
-    row = exchange_row(found[-1])
+    found = rows(traffic)
+    assert [each["outcome"] for each in found] == ["ok", "error", "no answer wanted", "no answer"]
+    row = found[-1]
     assert row["note"] == "no answer: the connection closed"
     assert [name for name, value in row.items() if value is None] == [
-        "response_index", "response_size", "response_time", "latency_ns", "error_code", "error",
+        "response_index", "response_size", "response_packet", "response_time", "latency_ns", "error_code", "error",
     ]  # fmt: skip
 
 
@@ -40,7 +39,7 @@ def test_an_orphan_has_no_request(traffic: Any) -> None:
     for ident in (1, 2):
         tcp.send(traffic.request("Heartbeat", 4, {}, ident)).answer(traffic.response("Heartbeat", 4, {}, ident))
     tcp.answer(traffic.response("Heartbeat", 4, {}, 77)).close()
-    row = next(exchange_row(each) for each in exchanges(traffic) if each.request is None)
+    row = next(each for each in rows(traffic) if each["request_index"] is None)
     assert row["outcome"] == "orphan"
     assert (row["request_index"], row["request_size"], row["latency_ns"]) == (None, None, None)
     assert (row["response_index"], row["correlation_id"], row["api"]) == (2, 77, None)
@@ -52,10 +51,9 @@ def test_an_orphan_has_no_request(traffic: Any) -> None:
 def test_an_error_has_code_and_name(code: int, name: str, traffic: Any) -> None:
     asked, answer = heartbeat(traffic, code)
     traffic.connection().send(asked).answer(answer).close()
-    (found,) = exchanges(traffic)
-    row = exchange_row(found)
+    (row,) = rows(traffic)
     assert (row["error_code"], row["error"], row["errors"], row["outcome"]) == (code, name, 1, "error")
-    assert [(each["kind"], each["error_code"], each["errors"]) for each in message_rows(found)] == [
+    assert [(each["kind"], each["error_code"], each["errors"]) for each in rows(traffic, "messages")] == [
         ("request", None, 0), ("response", code, 1),
     ]  # fmt: skip
 
@@ -63,19 +61,17 @@ def test_an_error_has_code_and_name(code: int, name: str, traffic: Any) -> None:
 def test_latency_is_from_the_last_byte_asked_to_the_first_answered(traffic: Any) -> None:
     asked, answer = heartbeat(traffic)
     traffic.connection().send(asked[:9]).send(asked[9:]).answer(answer[:5]).answer(answer[5:]).close()
-    (found,) = exchanges(traffic)
-    request, response = message_rows(found)
+    request, response = rows(traffic, "messages")
     assert request["last_time"] - request["time"] == response["last_time"] - response["time"] == 1_000_000
-    assert exchange_row(found)["latency_ns"] == response["latency_ns"] == 1_000_000
+    assert rows(traffic)[0]["latency_ns"] == response["latency_ns"] == 1_000_000
     assert request["latency_ns"] is None
 
 
 def test_rows_have_the_columns_of_their_tables(traffic: Any) -> None:
     asked, answer = heartbeat(traffic)
     traffic.connection().send(asked).answer(answer).close()
-    (found,) = exchanges(traffic)
-    assert set(exchange_row(found)) == set(SCHEMAS["exchanges"].names)
-    assert [list(row) for row in message_rows(found)] == [SCHEMAS["messages"].names] * 2
+    assert [list(row) for row in rows(traffic)] == [SCHEMAS["exchanges"].names]
+    assert [list(row) for row in rows(traffic, "messages")] == [SCHEMAS["messages"].names] * 2
 
 
 @pytest.mark.parametrize("names", [["connections"], ["connections", "clients"]])

@@ -1,4 +1,4 @@
-"""Bodies of what the fast path read, a kind at a time, as columns; each kind is decoded once, when it is asked for.
+"""Bodies of a batch, a kind at a time, as columns; each kind is decoded once, when it is asked for.
 
 Exchanges of which the columnar codec leaves a body alone, and kinds of which there are few, are named instead: they are
 read one by one.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Structs, decode_columns
-from kwire.session.bulk import Batch, Side
+from kwire.session.batch import ExchangeBatch, Side
 from kwire.wire.columns import Columns
 
 Ints = NDArray[np.int64]
@@ -32,7 +32,7 @@ class Bodies(NamedTuple):
 class Decoded:
     """of(kind) gives the bodies of a kind, by its number in the batch; data: the buffer's numbers."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: ExchangeBatch) -> None:
         self.batch, self.data = batch, Columns(batch.buffer)
         self._known: dict[int, Bodies] = {}
 
@@ -44,20 +44,20 @@ class Decoded:
 
     def _decode(self, number: int) -> Bodies:
         batch = self.batch
-        every = np.flatnonzero(batch.kind == number)
-        fine = np.ones(len(every), bool)
-        for _ in range(ROUNDS if len(every) > FEW else 0):
+        every = np.flatnonzero((batch.kind == number) & batch.request.there)
+        fine = batch.whole[every]
+        for _ in range(ROUNDS if np.count_nonzero(fine) > FEW else 0):
             rows = every[fine]
-            answered, good = self._side(number, rows, batch.answered, batch.response)
+            answered, good = self._side(number, rows, batch.response)
             fine[fine] = good
-            asked, also = self._side(number, rows[good], batch.asked, batch.request)
+            asked, also = self._side(number, rows[good], batch.request)
             fine[fine] = also
             if also.all():
                 return Bodies(every[fine], asked, answered, every[~fine])
         return Bodies(every[:0], Structs({}, 0), Structs({}, 0), every)
 
-    def _side(self, number: int, rows: Ints, starts: Ints, side: Side) -> tuple[Structs, NDArray[np.bool_]]:
+    def _side(self, number: int, rows: Ints, side: Side) -> tuple[Structs, NDArray[np.bool_]]:
         kind = self.batch.kinds[number]
+        assert kind is not None
         plan = kind.plan("response" if side is self.batch.response else "request")
-        ends = side.start[rows] + side.size[rows] + 4
-        return decode_columns(plan, self.batch.buffer, starts[rows], ends)
+        return decode_columns(plan, self.batch.buffer, side.body[rows], side.end[rows])

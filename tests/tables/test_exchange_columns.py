@@ -1,4 +1,4 @@
-"""Rows of what the fast path read are those that exchanges give, row by row, over real captures and made ones."""
+"""Rows of messages and exchanges from columns are those of single frames, over real captures and made ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.session.reader import Settings
-from kwire.tables import fast
+from kwire.tables import exchange_columns
 from kwire.tables.build import Builder, read_into, tables_of
 from kwire.tables.columns import COLUMNS
 
@@ -22,7 +22,7 @@ TABLES = ("messages", "exchanges", "connections", "quality")
 
 
 def same(path: Path, ways: Any) -> int:
-    """Both ways give the same rows; how many exchanges the fast path took."""
+    """Both ways give the same rows; of how many exchanges columns were made."""
     ways.both(path, TABLES)
     return int(ways.taken)
 
@@ -149,7 +149,7 @@ def test_only_the_columns_that_are_asked_for_are_made(
 @each
 @pytest.mark.usefixtures("ways")
 def test_the_columns_of_a_capture_are_those_of_the_whole_table(path: Path) -> None:
-    unjudged = {name for name, _, _ in COLUMNS["messages"]} - fast.JUDGED
+    unjudged = {name for name, _, _ in COLUMNS["messages"]} - exchange_columns.JUDGED
     found, walked = narrow(path, "messages", unjudged)
     assert not walked
     assert lines(found) == lines(tables_of([path], ["messages"])["messages"].select(found.schema.names))

@@ -1,4 +1,5 @@
-"""The fast path: over real captures, whole and damaged ones, in blocks of any size, it says what the slow path says."""
+"""What is read as columns, over real captures, whole and damaged ones, in blocks of any size, says what is read frame
+by frame."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from struct import pack, unpack_from
 from typing import Any
 
 import pytest
-from sinks import Kept
 
 from kwire.capture import source
 from kwire.codec import scan_columns
 from kwire.render.bodies import Bodies
-from kwire.session import bulk, conversation
+from kwire.render.message_json import MessageLines
+from kwire.session.batch import ExchangeBatch
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
-from kwire.session.record import Lines
+from kwire.session.vectorized import Vectorized
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 FILES = sorted(CAPTURES.glob("*.pcap*"))
@@ -34,7 +35,7 @@ with_bodies = pytest.mark.parametrize("bodies", [False, True], ids=["rows", "bod
 
 
 class Taken:
-    """How many exchanges the fast path took."""
+    """How many exchanges were read as columns."""
 
     def __init__(self) -> None:
         self.pairs = self.batches = 0
@@ -42,42 +43,36 @@ class Taken:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
-    """The fast path runs on all that it can, however little there is."""
-    counted, run = Taken(), bulk.Bulk.run
+    """Columns are made of all that they can be made of, however little there is."""
+    counted, run = Taken(), Vectorized.run
 
-    def counting(self: bulk.Bulk) -> bulk.Batch | None:
+    def counting(self: Vectorized) -> ExchangeBatch | None:
         batch = run(self)
         if batch is not None:
             counted.pairs += len(batch)
             counted.batches += 1
         return batch
 
-    monkeypatch.setattr(bulk.Bulk, "run", counting)
-    monkeypatch.setattr(bulk, "LEAST", 1)
-    monkeypatch.setattr(conversation, "BULK_LEAST", 20)
+    monkeypatch.setattr(Vectorized, "run", counting)
     monkeypatch.setattr(scan_columns, "FEW", 1)
     return counted
 
 
-def _lines(bodies: bool) -> Lines:
-    return Lines(Bodies() if bodies else None)
+def lines_of(paths: list[Path], bodies: bool = False, **settings: Any) -> tuple[list[str], int]:
+    """The lines of JSON, and how many exchanges are malformed."""
+    lines, out, malformed = MessageLines(Bodies() if bodies else None), [], 0
+    for batch in Reading(paths, Settings(**settings)).batches():
+        malformed += batch.count_of("malformed")
+        out += "".join(lines.of(batch)).splitlines()
+    return out, malformed
 
 
-def fast(path: Path, bodies: bool = False) -> tuple[list[str], list[int]]:
-    reading = Reading([path])
-    text = "".join(reading.lines(_lines(bodies)))
-    return text.splitlines(), reading.tally
+def fast(path: Path, bodies: bool = False) -> tuple[list[str], int]:
+    return lines_of([path], bodies)
 
 
-def slow(path: Path, bodies: bool = False) -> tuple[list[str], list[int]]:
-    lines, out, tally = _lines(bodies), [], [0, 0]
-    for exchange in Reading([path]).exchanges():
-        tally[0] += 1
-        for message in (exchange.request, exchange.response):
-            if message is not None:
-                tally[1] += message.quality == "malformed"
-                out.append(lines.line(message, exchange, lines.body(message)))
-    return out, tally
+def slow(path: Path, bodies: bool = False) -> tuple[list[str], int]:
+    return lines_of([path], bodies, careful=True)
 
 
 def _packets(path: Path) -> tuple[bytes, list[bytes]]:
@@ -134,9 +129,8 @@ def test_its_lines_are_those_of_the_slow_path(path: Path, bodies: bool, taken: T
 
 
 def test_it_takes_most_of_what_is_regular(taken: Taken) -> None:
-    rows, tally = fast(CAPTURES / "consumer848.pcap")
-    assert len(rows) == 204
-    assert tally == [102, 0]
+    rows, malformed = fast(CAPTURES / "consumer848.pcap")
+    assert (len(rows), malformed) == (204, 0)
     assert taken.pairs > 60
 
 
@@ -147,8 +141,7 @@ def test_frames_and_pairs_may_lie_across_blocks(
 ) -> None:
     whole = sorted(slow(path)[0])
     monkeypatch.setattr(source.Source.__init__, "__kwdefaults__", {"follow": False, "window": window})
-    rows, tally = fast(path, True)
-    assert (rows, tally) == slow(path, True)
+    assert fast(path, True) == slow(path, True)
     assert sorted(fast(path)[0]) == whole
     assert taken.batches > 1 or path not in KAFKA or path.name in FEW
 
@@ -174,14 +167,8 @@ def test_with_the_usual_thresholds_both_ways_say_the_same() -> None:
 def test_several_captures_are_merged_in_the_order_of_time(bodies: bool, tmp_path: Path) -> None:
     paths = [CAPTURES / "pyclients.pcap", CAPTURES / "consumer848.pcap", tmp_path / "again.pcap"]
     paths[2].write_bytes(paths[1].read_bytes())
-    lines = _lines(bodies)
-    merged = [
-        lines.line(message, exchange, lines.body(message))
-        for exchange in Reading(paths).exchanges()
-        for message in (exchange.request, exchange.response)
-        if message is not None
-    ]
-    assert "".join(Reading(paths).lines(_lines(bodies))).splitlines() == merged
+    merged, _ = lines_of(paths, bodies)
+    assert merged == lines_of(paths, bodies, careful=True)[0]
     captures = [json.loads(line)["capture"] for line in merged]
     assert sum(one != other for one, other in pairwise(captures)) > 2, "they are not one behind the other"
 
@@ -272,34 +259,23 @@ def test_what_is_irregular_in_a_connection(what: str, traffic: Any, taken: Taken
     assert taken.pairs or what != "regular"
 
 
-@pytest.mark.parametrize("api", ["SaslHandshake", "ApiVersions", "SaslAuthenticate"])
-def test_what_says_who_the_client_is_goes_to_the_conversation(
-    api: str, traffic: Any, taken: Taken, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("api", "taken_"), [("SaslHandshake", 20), ("ApiVersions", 20), ("SaslAuthenticate", 20)])
+def test_what_says_who_the_client_is(api: str, taken_: int, traffic: Any, taken: Taken, tmp_path: Path) -> None:
     asked = [traffic.request(api, 1, {}, ident=at) for at in range(20)]
     answers = [traffic.response(api, 1, {}, ident=at) for at in range(20)]
     quick, exact = both(asked, answers, traffic, tmp_path / "made.pcap")
     assert quick == exact
-    assert taken.pairs == 0
+    assert taken.pairs == taken_
 
 
-def test_a_size_beyond_the_bound_is_left_to_the_slow_path(traffic: Any, taken: Taken, tmp_path: Path) -> None:
+def test_a_size_beyond_the_bound_is_read_frame_by_frame(traffic: Any, taken: Taken, tmp_path: Path) -> None:
     asked, answers = _heartbeats(traffic, 20)
     path = tmp_path / "made.pcap"
     tcp = traffic.connection()
     for pair in zip(asked, answers, strict=True):
         tcp.send(pair[0]).answer(pair[1])
     traffic.save(path)
-    settings = Settings(max_size=12)
-    quick = "".join(Reading([path], settings).lines(Lines())).splitlines()
-    lines = Lines()
-    exact = [
-        lines.line(message, exchange)
-        for exchange in Reading([path], settings).exchanges()
-        for message in (exchange.request, exchange.response)
-        if message is not None
-    ]
-    assert quick == exact
+    assert lines_of([path], max_size=12) == lines_of([path], max_size=12, careful=True)
     assert taken.pairs == 0
 
 
@@ -308,6 +284,32 @@ def test_a_client_that_says_its_name_late(traffic: Any, taken: Taken) -> None:
     for ident in range(30):
         tcp.send(traffic.request("Heartbeat", 4, {}, ident, client=None if ident < 10 else f"late-{ident}"))
         tcp.answer(traffic.response("Heartbeat", 4, ident=ident))
-    (over,) = traffic.read(sink=Kept()).over
+    (over,) = traffic.read().over
     assert (over.client_id, over.exchanges) == ("late-10", 30)
-    assert taken.pairs == 26
+    assert taken.pairs == 30
+
+
+def test_a_login_in_columns_tells_software_and_principal(traffic: Any, taken: Taken) -> None:
+    tcp = traffic.connection()
+    said = [
+        ("ApiVersions", 3, {"ClientSoftwareName": "c", "ClientSoftwareVersion": "7"}),
+        ("SaslHandshake", 1, {"Mechanism": "PLAIN"}),
+        ("SaslAuthenticate", 2, {"AuthBytes": b"\0alice\0secret"}),
+    ]
+    for ident, (api, version, body) in enumerate(said):
+        tcp.send(traffic.request(api, version, body, ident))
+        tcp.answer(traffic.response(api, version, {}, ident))
+    (over,) = traffic.read().over
+    identity = over.identity
+    assert (identity.software, identity.software_version) == ("c", "7")
+    assert (identity.mechanism, identity.principal) == ("PLAIN", "alice")
+    assert taken.pairs == 3
+
+
+def test_requests_that_want_no_answer_are_columns_too(traffic: Any, taken: Taken, tmp_path: Path) -> None:
+    asked, answers = _heartbeats(traffic, 10)
+    silent = [traffic.request("Produce", 9, {"Acks": 0}, ident=100 + at) for at in range(10)]
+    mixed = [frame for both_ in zip(asked, silent, strict=True) for frame in both_]
+    quick, exact = both(mixed, answers, traffic, tmp_path / "made.pcap")
+    assert quick == exact
+    assert taken.pairs == 20

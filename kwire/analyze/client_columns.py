@@ -1,4 +1,4 @@
-"""Clients by what the fast path read: counted by connection, client id and kind, with no object for an exchange."""
+"""Clients of a batch: counted by connection, client id and kind, with no object for an exchange."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 from kwire.analyze.clients import MAGIC_AT, PRODUCE, Client, compressions
 from kwire.codec.columnar import Lists, Slices, Structs
 from kwire.records.compression import name_of
-from kwire.session.bulk import Batch
 from kwire.session.conversation import Conversation
-from kwire.session.single import exchange_at
-from kwire.tables.decoded import Decoded
-from kwire.tables.distinct import distinct
+from kwire.session.decoded import Decoded
 from kwire.wire.columns import Ints
 
 ENOUGH = MAGIC_AT + 6  # a batch's attributes, of which the second byte counts, lie behind its checksum
 
 
 def clients_of(decoded: Decoded) -> Iterator[tuple[Conversation, Client]]:
-    """The clients of each conversation, as analyze.clients counts them."""
+    """The clients of each connection, as analyze.clients counts them. A bare token names no client: what it says is in
+    the identity."""
     batch = decoded.batch
-    names, name = _names(batch)
-    whose, kinds = batch.conversation * len(names) + name, len(batch.kinds)
-    groups, which = np.unique(whose * kinds + batch.kind, return_inverse=True)
-    counts, errors = np.bincount(which), np.bincount(which, batch.errors > 0).astype(np.int64)
-    times = batch.request.time[np.lexsort((batch.request.time, which))]
+    names, name = batch.client_ids()
+    whose, kinds = batch.connection * len(names) + name, len(batch.kinds)
+    speaks = np.flatnonzero(batch.request.there & ~batch.token)
+    groups, which = np.unique((whose * kinds + batch.kind)[speaks], return_inverse=True)
+    counts, errors = np.bincount(which), np.bincount(which, batch.errors[speaks] > 0).astype(np.int64)
+    sent = batch.request.time[speaks]
+    times = sent[np.lexsort((sent, which))]
     behind = np.cumsum(counts)
     found: dict[int, tuple[Conversation, Client]] = {}
     columns = (groups, counts, errors, times[behind - counts], times[behind - 1])
     for group, count, wrong, first, last in zip(*(column.tolist() for column in columns), strict=True):
         who, kind = divmod(group, kinds)
         if who not in found:
-            conversation = batch.conversations[who // len(names)]
+            conversation = batch.connections[who // len(names)]
             said = conversation.identity
             client = Client(names[who % len(names)], said.software, said.software_version, first_time=first)
             found[who] = conversation, client
@@ -44,18 +44,11 @@ def clients_of(decoded: Decoded) -> Iterator[tuple[Conversation, Client]]:
     return iter(found.values())
 
 
-def _names(batch: Batch) -> tuple[list[str | None], Ints]:
-    """The client ids that there are, at last none, and which each exchange has."""
-    length = batch.client_length
-    found, which = distinct(batch.buffer, batch.client_start, np.maximum(length, 0), length >= 0)
-    return [*(name.decode("utf-8", "surrogateescape") for name in found), None], which % (len(found) + 1)
-
-
 def _codecs(decoded: Decoded, whose: Ints) -> Iterator[tuple[int, str, int]]:
     """Whose first batches of partitions are compressed how, and how often."""
     batch = decoded.batch
     for number, kind in enumerate(batch.kinds):
-        if kind.key != PRODUCE:
+        if kind is None or kind.key != PRODUCE:
             continue
         bodies = decoded.of(number)
         left = bodies.left
@@ -72,7 +65,7 @@ def _codecs(decoded: Decoded, whose: Ints) -> Iterator[tuple[int, str, int]]:
             for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
                 yield code >> 3, name_of(code & 7), count
         for row in left.tolist():
-            request = exchange_at(batch, row).request
+            request = batch[row].request
             for codec_name in compressions(request) if request else ():
                 yield int(whose[row]), codec_name, 1
 

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sinks import Kept
 
-from kwire.session.bulk import Batch
+from kwire.session import decoded
+from kwire.session.batch import ExchangeBatch
+from kwire.session.decoded import Decoded
 from kwire.session.reading import Reading
-from kwire.tables import decoded
-from kwire.tables.decoded import Decoded
 
 TAGGED = {"Responses": [{"Name": "t", "PartitionResponses": [{"Index": 0, "CurrentLeader": {"LeaderId": 3}}]}]}
 PLAIN = {"Responses": [{"Name": "t", "PartitionResponses": [{"Index": 0, "BaseOffset": 5}]}]}
 
 
-def batch_of(traffic: Any, answers: list[Any], count: int = 60) -> Batch:
+def batch_of(traffic: Any, folder: Path, answers: list[Any], count: int = 60) -> ExchangeBatch:
     tcp = traffic.connection()
     asked = {"Acks": 1, "TopicData": [{"Name": "t", "PartitionData": [{"Index": 0, "Records": b""}]}]}
     for ident in range(count):
         tcp.send(traffic.request("Produce", 10, asked, ident))
         tcp.answer(traffic.response("Produce", 10, answers[ident % len(answers)], ident))
-    sink = Kept()
-    list(Reading([traffic.save(traffic.folder / "made.pcap")]).through(sink))
-    (batch,) = sink.batches
+    (batch,) = Reading([traffic.save(folder / "made.pcap")]).batches()
     return batch
 
 
-def test_bodies_stand_row_by_row_beside_their_exchanges(traffic: Any) -> None:
-    batch = batch_of(traffic, [PLAIN])
+def test_bodies_stand_row_by_row_beside_their_exchanges(traffic: Any, tmp_path: Path) -> None:
+    batch = batch_of(traffic, tmp_path, [PLAIN])
     bodies = Decoded(batch).of(0)
     assert bodies.rows.tolist() == list(range(len(batch)))
     assert len(bodies.asked) == len(bodies.answered) == len(batch) > 40
@@ -37,8 +35,8 @@ def test_bodies_stand_row_by_row_beside_their_exchanges(traffic: Any) -> None:
     assert bodies.left.tolist() == []
 
 
-def test_tagged_fields_are_left(traffic: Any) -> None:
-    batch = batch_of(traffic, [PLAIN, TAGGED, PLAIN])
+def test_tagged_fields_are_left(traffic: Any, tmp_path: Path) -> None:
+    batch = batch_of(traffic, tmp_path, [PLAIN, TAGGED, PLAIN])
     bodies = Decoded(batch).of(0)
     tagged = [row for row, ident in enumerate(batch.correlation_id.tolist()) if ident % 3 == 1]
     assert bodies.left.tolist() == tagged
@@ -46,14 +44,14 @@ def test_tagged_fields_are_left(traffic: Any) -> None:
     assert len(bodies.asked) == len(bodies.answered) == len(bodies.rows)
 
 
-def test_each_kind_is_decoded_once(traffic: Any) -> None:
-    found = Decoded(batch_of(traffic, [PLAIN]))
+def test_each_kind_is_decoded_once(traffic: Any, tmp_path: Path) -> None:
+    found = Decoded(batch_of(traffic, tmp_path, [PLAIN]))
     assert found.of(0) is found.of(0)
 
 
-def test_few_are_left(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_are_left(traffic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoded, "FEW", 100)
-    batch = batch_of(traffic, [PLAIN])
+    batch = batch_of(traffic, tmp_path, [PLAIN])
     bodies = Decoded(batch).of(0)
     assert (len(bodies.rows), len(bodies.asked)) == (0, 0)
     assert bodies.left.tolist() == list(range(len(batch)))

@@ -1,4 +1,4 @@
-"""Topic names out of responses that the fast path read: those of thousands of responses at once.
+"""Topic names out of responses, those of thousands of responses at once.
 
 Ids and names stand side by side in structs; of each connection's ids only the last name is made a text.
 """
@@ -11,10 +11,8 @@ from uuid import UUID
 import numpy as np
 
 from kwire.codec.columnar import Column, Lists, Slices, Structs, decode_columns
-from kwire.session.bulk import Batch
-from kwire.session.kinds import Kind
-from kwire.session.single import exchange_at
-from kwire.session.topics import Topics
+from kwire.session.batch import ExchangeBatch
+from kwire.session.topics import Topics, pairs
 from kwire.wire import uuids
 from kwire.wire.columns import Columns, Ints
 
@@ -22,40 +20,27 @@ FEW = 8  # responses that are not worth columns
 NAMES = ("Name", "TopicName", "Topic")
 
 
-class Ahead:
-    """A sink that looks for names alone: nothing comes of what the fast path reads, the reader learns from it."""
-
-    scans = False
-
-    def batch(self, _: Batch) -> tuple[()]:
-        return ()
-
-    def accepts(self, _: Kind) -> bool:
-        return True
-
-
-def learn(topics: Topics, batch: Batch) -> None:
-    """As Topics.learn of each exchange."""
-    for _, ident, name in told(batch):
+def learn(topics: Topics, batch: ExchangeBatch) -> None:
+    """Takes the names that responses tell."""
+    for _, ident, name in names_of(batch):
         topics.names[ident] = name
 
 
-def told(batch: Batch) -> Iterator[tuple[int, UUID, str]]:
-    """The names that responses tell: which of the batch's conversations, the id, the name; the last ones last."""
+def names_of(batch: ExchangeBatch) -> Iterator[tuple[int, UUID, str]]:
+    """The names that responses tell: which of the batch's connections, the id, the name; the last ones last."""
+    response = batch.response
     for number, kind in enumerate(batch.kinds):
-        rows = np.flatnonzero(batch.kind == number) if kind.tells_names else ()
-        if not len(rows):
+        if kind is None or not kind.tells_names:
             continue
+        rows = np.flatnonzero((batch.kind == number) & response.there & (response.body >= 0))
         fine = np.zeros(len(rows), bool)
         if len(rows) >= FEW:
-            ends = batch.response.start[rows] + batch.response.size[rows] + 4
-            columns, fine = decode_columns(kind.plan("response"), batch.buffer, batch.answered[rows], ends)
-            yield from _pairs(columns, batch.conversation[rows[fine]], batch.buffer)
+            columns, fine = decode_columns(kind.plan("response"), batch.buffer, response.body[rows], response.end[rows])
+            yield from _pairs(columns, batch.connection[rows[fine]], batch.buffer)
         for row in rows[~fine].tolist():
-            learned = Topics()
-            learned.learn(exchange_at(batch, row))
-            for ident, name in learned.names.items():
-                yield int(batch.conversation[row]), ident, name
+            message = batch[row].response
+            for name, ident in pairs(message.body() if message is not None else None):
+                yield int(batch.connection[row]), ident, name
 
 
 def _pairs(column: Column, owner: Ints, buffer: bytes) -> Iterator[tuple[int, UUID, str]]:

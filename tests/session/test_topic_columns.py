@@ -1,4 +1,4 @@
-"""Names of topics out of what the fast path read: those that each exchange tells by itself."""
+"""Names of topics out of batches: those that each exchange tells by itself."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from kwire.session import bulk, conversation
-from kwire.session import told as module
-from kwire.session.bulk import Batch
+from kwire.session import topic_columns as module
+from kwire.session.batch import ExchangeBatch
 from kwire.session.reading import Reading
-from kwire.session.single import exchange_at
-from kwire.session.told import learn, told
-from kwire.session.topics import Topics
+from kwire.session.topic_columns import learn, names_of
+from kwire.session.topics import Topics, pairs
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 FIRST, SECOND = UUID(int=7 << 64 | 5), UUID(int=8 << 64 | 5)
@@ -22,35 +20,30 @@ few = pytest.mark.parametrize("few", [1, 1000], ids=["columns", "one by one"])
 
 
 class Names:
-    """A sink that collects what each batch tells, and beside it what its exchanges tell one by one."""
-
-    scans = False
+    """What each batch tells, and beside it what its exchanges tell one by one."""
 
     def __init__(self) -> None:
         self.names: dict[tuple[str, UUID], str] = {}
         self.expected: dict[tuple[str, UUID], str] = {}
         self.topics = Topics()
 
-    def accepts(self, _: object) -> bool:
-        return True
-
-    def batch(self, batch: Batch) -> tuple[()]:
+    def add(self, batch: ExchangeBatch) -> None:
         learn(self.topics, batch)
-        for owner, ident, name in told(batch):
-            self.names[batch.conversations[owner].name, ident] = name
-        for row in range(len(batch)):
-            one, exchange = Topics(), exchange_at(batch, row)
-            one.learn(exchange)
-            self.expected |= {(exchange.conversation.name, ident): name for ident, name in one.names.items()}
-        return ()
+        for owner, ident, name in names_of(batch):
+            self.names[batch.connections[owner].name, ident] = name
+        for exchange in batch:
+            response = exchange.response
+            if response is not None and response.api is not None and response.api.tells_names:
+                for name, ident in pairs(response.body()):
+                    self.expected[exchange.conversation.name, ident] = name
 
 
 def collected(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> Names:
-    for where, name, value in ((bulk, "LEAST", 1), (conversation, "BULK_LEAST", 20), (module, "FEW", few)):
-        monkeypatch.setattr(where, name, value)
-    sink = Names()
-    list(Reading([path]).through(sink))
-    return sink
+    monkeypatch.setattr(module, "FEW", few)
+    found = Names()
+    for batch in Reading([path]).batches(scans=False):
+        found.add(batch)
+    return found
 
 
 @few

@@ -1,0 +1,155 @@
+"""The message record as lines of JSON: those of a batch from its columns, as json.dumps would write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.session.record import error_name, records
+
+if TYPE_CHECKING:
+    from kwire.codec.values import Codec
+    from kwire.render.bodies import Bodies
+    from kwire.schema.model import Message as Definition
+    from kwire.session.batch import ExchangeBatch, Side
+    from kwire.session.kinds import Kind
+
+UTF8 = ("utf-8", "surrogateescape")
+REMEMBERED = 10_000  # texts whose JSON is kept
+NO_ERROR = '"error_code": null, "error": null, "errors": 0, '
+FINE = '"quality": "ok", "note": null'
+
+
+class _Api(NamedTuple):
+    """What is the same for all exchanges of a kind: the columns of its requests and responses up to the correlation id;
+    codecs: those of the bodies, with their definitions, where nothing in them is withheld but records may be."""
+
+    request: str
+    response: str
+    codecs: tuple[tuple[Definition, Codec], tuple[Definition, Codec]] | None
+
+
+class MessageLines:
+    """of(batch) gives for each exchange the lines of its messages; with bodies, if they are given."""
+
+    def __init__(self, bodies: Bodies | None = None) -> None:
+        self._bodies = bodies
+        self._texts: dict[str | None, str] = {None: "null"}
+        self._apis: dict[Kind | None, _Api] = {}
+
+    def of(self, batch: ExchangeBatch) -> Iterator[str]:
+        """A text for each exchange, of one line or two."""
+        request, response = batch.request, batch.response
+        plain = batch.identified & request.there & (request.quality + request.note == 0)
+        plain &= (response.quality == 0) & (response.note == 0) & ~batch.token
+        buffer = batch.buffer
+        heads = [
+            f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, ' for at in batch.connections
+        ]
+        apis = [self._api(kind) for kind in batch.kinds]
+        unknown = {at for at, kind in enumerate(batch.kinds) if kind is None}
+        clients: dict[bytes, str] = {}
+        errors: dict[tuple[int, int], str] = {(0, 0): NO_ERROR}
+        columns = (
+            plain, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
+            batch.first_error, batch.errors, *_columns(request), *_columns(response),
+        )  # fmt: skip
+        for row, (
+            fine, owner, kind, ident, start, length, first, count,
+            _, a1, i1, p1, t1, l1, n1, m1, s1, a2, b2, i2, p2, t2, l2, n2, m2, s2,
+        ) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):  # fmt: skip
+            if not fine or kind in unknown:
+                yield self._odd(batch, row)
+                continue
+            client = "null"
+            if length >= 0:
+                name = buffer[start : start + length]
+                client = clients.get(name) or clients.setdefault(
+                    name, json.dumps(name.decode("utf-8", "surrogateescape"))
+                )
+            head, api, who = heads[owner], apis[kind], f'{ident}, "client_id": {client}, '
+            ends = "}\n", "}\n"
+            if self._bodies is not None:
+                ends = self._ends(batch, row, api, a1, b2)
+            line = (
+                f'{head}"kind": "request", "index": {i1}, "position": {p1}, "time": {t1}, "last_time": {l1}, '
+                f'"packet": {n1}, "last_packet": {m1}, "size": {s1}, {api.request}{who}{NO_ERROR}"latency_ns": null, '
+                f"{FINE}{ends[0]}"
+            )
+            if a2 < 0:
+                yield line
+                continue
+            error = errors.get((first, count)) or errors.setdefault((first, count), self._error(first, count))
+            yield (
+                f'{line}{head}"kind": "response", "index": {i2}, "position": {p2}, "time": {t2}, "last_time": {l2}, '
+                f'"packet": {n2}, "last_packet": {m2}, "size": {s2}, {api.response}{who}{error}'
+                f'"latency_ns": {t2 - l1}, {FINE}{ends[1]}'
+            )
+
+    def _ends(self, batch: ExchangeBatch, row: int, api: _Api, asked: int, answered: int) -> tuple[str, str]:
+        """The ends of both lines: their bodies."""
+        assert self._bodies is not None
+        texts = []
+        for turn, start in enumerate((asked, answered)):
+            text = "null" if start < 0 else None
+            if text is None and api.codecs is not None:
+                definition, codec = api.codecs[turn]
+                text, end = codec.json_at(batch.buffer, start)
+                if not self._bodies.bare(definition, batch.buffer, start, end):
+                    text = None
+            if text is None:
+                exchange = batch[row]
+                message = exchange.response if turn else exchange.request
+                text = "null" if message is None else self._bodies.json(message)
+            texts.append(f', "body": {text}}}\n')
+        return texts[0], texts[1]
+
+    def _odd(self, batch: ExchangeBatch, row: int) -> str:
+        """What is rare, by way of the record."""
+        lines = []
+        for message, record in records(batch[row]):
+            text = json.dumps(record)
+            body = None if self._bodies is None else self._bodies.json(message)
+            lines.append(f"{text}\n" if body is None else f'{text[:-1]}, "body": {body}}}\n')
+        return "".join(lines)
+
+    def _text(self, value: str | None) -> str:
+        known = self._texts.get(value)
+        if known is None:
+            known = json.dumps(value)
+            if len(self._texts) < REMEMBERED:
+                self._texts[value] = known
+        return known
+
+    def _api(self, kind: Kind | None) -> _Api:
+        known = self._apis.get(kind)
+        if known is None:
+            known = self._apis[kind] = _Api("", "", None) if kind is None else self._of_kind(kind)
+        return known
+
+    def _of_kind(self, kind: Kind) -> _Api:
+        start = f'"api_key": {kind.key}, "api": {json.dumps(kind.api)}, "api_version": {kind.version}, '
+        sides = (kind.request, kind.response)
+        plain = self._bodies is not None and all(side and self._bodies.plain(side) for side in sides)
+        return _Api(
+            f'{start}"header_version": {kind.request_header}, "correlation_id": ',
+            f'{start}"header_version": {kind.response_header}, "correlation_id": ',
+            _codecs(kind) if plain and kind.supported else None,
+        )
+
+    def _error(self, first: int, count: int) -> str:
+        return f'"error_code": {first}, "error": {self._text(error_name(first))}, "errors": {count}, '
+
+
+def _codecs(kind: Kind) -> tuple[tuple[Definition, Codec], tuple[Definition, Codec]]:
+    assert kind.request is not None
+    assert kind.response is not None
+    return (kind.request, kind.codecs[0]), (kind.response, kind.codecs[1])
+
+
+def _columns(side: Side) -> Iterable[object]:
+    return (
+        side.start, side.body, side.index, side.position, side.time, side.last_time, side.packet, side.last_packet,
+        side.size,
+    )  # fmt: skip

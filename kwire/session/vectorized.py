@@ -1,0 +1,395 @@
+"""Reads what is regular in a block of packets as columns, for thousands of connections at once.
+
+Regular is what most traffic is: the next requests of a connection, in whole frames, answered in order by its next
+responses. A connection's exchanges are taken up to the first that is not (a body that does not parse, another order, a
+login with bare tokens, an answer that is missing); from there its conversation reads frame by frame. A connection with
+an impossible size prefix is left to its conversation as a whole, since finding the next frame needs all the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from struct import Struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.capture.streams import Piece
+from kwire.codec.scan_columns import scan_columns
+from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
+from kwire.session.exchange import API_VERSIONS, REFUSED, refusal_note
+from kwire.session.kinds import Kind, Kinds
+from kwire.session.sasl import IDENTIFYING, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwire.wire.columns import Columns, Ints
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+
+Mask = NDArray[np.bool_]
+PRODUCE = 0
+FEW = 12  # connections whose frames are followed one connection after the other
+UNTOLD = -1  # acks of a Produce behind a long transactional id
+LEAST_REQUEST = 10  # bytes behind the size prefix: key, version, correlation id, length of the client id
+
+size_at = Struct(">i").unpack_from
+name_of = Struct(">hh").unpack  # key and version
+
+
+@dataclass(slots=True, eq=False)
+class _Bytes:
+    """The pieces of all connections, those of requests and responses in turn, in one buffer: where each begins, how
+    long it is, its position in its stream, and where each packet begins, with its time and number."""
+
+    buffer: bytes
+    base: Ints
+    length: Ints
+    position: Ints
+    mark_at: Ints
+    mark_time: Ints
+    mark_packet: Ints
+
+    @classmethod
+    def of(cls, pieces: list[Piece]) -> _Bytes:
+        length = np.array([len(piece.data) for piece in pieces], np.int64)
+        base = np.cumsum(length) - length
+        position = np.array([piece.position for piece in pieces], np.int64)
+        counts = np.array([len(piece.starts) for piece in pieces], np.int64)
+        total = int(counts.sum())
+
+        def column(name: str) -> Ints:
+            return np.fromiter(chain.from_iterable(getattr(piece, name) for piece in pieces), np.int64, total)
+
+        begins = np.maximum(column("starts") + np.repeat(base - position, counts), np.repeat(base, counts))
+        buffer = b"".join([piece.data for piece in pieces])
+        return cls(buffer, base, length, position, begins, column("times"), column("numbers"))
+
+
+@dataclass(slots=True, eq=False)
+class _Frames:
+    """Whole frames: of which piece each is, where it begins, and its number in the piece; ends: of each piece, where
+    the last one ends; bad: pieces with a size that cannot be."""
+
+    piece: Ints
+    start: Ints
+    number: Ints
+    ends: Ints
+    bad: Mask
+
+    def of(self, turn: int, good: Mask) -> tuple[Ints, Ints, Ints]:
+        """The connections, places and numbers of the requests (0) or the responses (1) of these connections."""
+        chosen = (self.piece % 2 == turn) & good[self.piece // 2]
+        return self.piece[chosen] // 2, self.start[chosen], self.number[chosen]
+
+
+class Vectorized:
+    """offer() collects what connections got, run() reads it. scans: whether bodies are walked over. Without, no error
+    is counted, and a body that is malformed passes; that changes nothing else, since pairing rests on sizes, headers
+    and acks alone."""
+
+    def __init__(self, kinds: Kinds, max_size: int, scans: bool = True) -> None:
+        self._kinds, self._max_size, self._scans = kinds, max_size, scans
+        self._jobs: list[tuple[Conversation, Piece, Piece]] = []
+        self._software: dict[tuple[int, bytes], tuple[str | None, str | None]] = {}
+
+    def offer(self, conversation: Conversation, requests: Piece, responses: Piece) -> None:
+        """Takes both pieces, whose first bytes are those of frames."""
+        self._jobs.append((conversation, requests, responses))
+
+    def run(self) -> ExchangeBatch | None:
+        """The exchanges that are regular. The conversations read on behind them."""
+        jobs, self._jobs = self._jobs, []
+        if not jobs:
+            return None
+        data = _Bytes.of([piece for job in jobs for piece in job[1:]])
+        columns = Columns(data.buffer)
+        frames = _frames(data, columns, self._max_size)
+        good = ~(frames.bad[0::2] | frames.bad[1::2])
+        batch, asked, answered = self._exchanges(jobs, data, columns, frames, good)
+        self._resume(jobs, data, frames, good, asked, answered)
+        return batch if len(batch) else None
+
+    def _exchanges(
+        self, jobs: list[tuple[Conversation, Piece, Piece]], data: _Bytes, columns: Columns, frames: _Frames, good: Mask
+    ) -> tuple[ExchangeBatch, Ints, Ints]:
+        """The regular ones, and how many requests and responses of each connection they take."""
+        owner, start, rank = frames.of(0, good)
+        answers, answer_start, _ = frames.of(1, good)
+        size = columns.u32(start)
+        fine = size >= LEAST_REQUEST
+        which, kind = np.unique(columns.u32(start + 4), return_inverse=True)
+        kinds: list[Kind | None] = [self._kinds.of(*name_of(value.to_bytes(4, "big"))) for value in which.tolist()]
+        client = columns.u16(start + 12)
+        client = np.where(client > 0x7FFF, client - 0x10000, client)
+        fine &= (client >= -1) & (client <= size - LEAST_REQUEST)
+        body = start + 14 + np.maximum(client, 0)
+        silent = np.zeros(len(start), bool)
+        for number, found in enumerate(kinds):
+            assert found is not None
+            rows = np.flatnonzero((kind == number) & fine)
+            found.asked |= len(rows) > 0
+            handshake = found.key == SASL_HANDSHAKE and not found.version  # bare tokens follow
+            if not found.supported or handshake or not found.request_header or found.response is None:
+                fine[rows] = False
+                continue
+            if found.request_header == 2:
+                fine[rows] &= columns.u8(body[rows]) == 0
+                body[rows] += 1
+            if found.key == PRODUCE:
+                acks = _acks(found.version, columns, body[rows])
+                fine[rows] &= acks != UNTOLD
+                silent[rows] = acks == 0
+        # a request's answer is the response that has its number among those that want one
+        wanting = np.cumsum(~silent) - ~silent
+        first = np.searchsorted(owner, np.arange(len(jobs)))
+        before = np.append(wanting, 0)[np.minimum(first, len(wanting))]
+        turn = wanting - before[owner]
+        counts = np.bincount(answers, minlength=len(jobs))
+        answered = ~silent & (turn < counts[owner])
+        fine &= answered | silent
+        offset = np.cumsum(counts) - counts
+        place = np.append(answer_start, 0)[np.where(answered, offset[owner] + turn, -1)]
+        fine &= silent | (columns.u32(start + 8) == columns.u32(place + 4))
+        kept = self._prefix(owner, rank, fine, len(jobs))
+        batch = _rows(jobs, data, columns, owner, start, rank, place, answered, turn, kept)
+        batch.kinds, batch.kind, batch.silent = kinds, kind[kept], silent[kept]
+        batch.client_start, batch.client_length = start[kept] + 14, client[kept]
+        batch.request.body = body[kept]
+        fit = self._bodies(batch, columns)
+        if not fit.all():
+            owner, rank = owner[kept], rank[kept]
+            still = self._prefix(owner, rank, fit, len(jobs))
+            batch = batch.take(still)
+        taken = np.bincount(batch.connection, minlength=len(jobs))
+        self._learn(batch)
+        return batch, taken, np.bincount(batch.connection, batch.response.there, len(jobs)).astype(np.int64)
+
+    @staticmethod
+    def _prefix(owner: Ints, rank: Ints, fine: Mask, count: int) -> Mask:
+        """The rows of each connection before its first one that is not fine."""
+        cut = np.full(count, 1 << 62)
+        bad = np.flatnonzero(~fine)
+        np.minimum.at(cut, owner[bad], rank[bad])
+        kept: Mask = rank < cut[owner]
+        return kept
+
+    def _bodies(self, batch: ExchangeBatch, columns: Columns) -> Mask:
+        """Walks over the bodies of the rows, whose errors are filled in; whether each is as it should be."""
+        fit = np.ones(len(batch), bool)
+        request, response = batch.request, batch.response
+        for number, kind in enumerate(batch.kinds):
+            assert kind is not None
+            rows = np.flatnonzero(batch.kind == number)
+            if not len(rows):
+                continue
+            there = rows[response.there[rows]]
+            response.body[there] = response.start[there] + 8 + kind.response_header
+            fit[there] &= response.size[there] >= 4 + kind.response_header
+            if kind.response_header:
+                fit[there] &= columns.u8(response.start[there] + 8) == 0
+            plain = there
+            if kind.key == API_VERSIONS and kind.version:
+                refused = columns.u16(response.body[there]) == REFUSED
+                plain = there[~refused]
+                self._refused(batch, columns, there[refused], kind, fit)
+            if not self._scans:
+                continue
+            scanned = scan_columns(
+                kind.plan("request"), kind.scan_request, batch.buffer, columns, request.body[rows], request.end[rows]
+            )
+            fit[rows] &= scanned.ok
+            if len(plain):
+                scanned = scan_columns(
+                    kind.plan("response"), kind.scan_response, batch.buffer, columns, response.body[plain],
+                    response.end[plain],
+                )  # fmt: skip
+                fit[plain] &= scanned.ok
+                batch.first_error[plain], batch.errors[plain] = scanned.first, scanned.errors
+        return fit
+
+    def _refused(self, batch: ExchangeBatch, columns: Columns, rows: Ints, kind: Kind, fit: Mask) -> None:
+        """ApiVersions answers with error 35, which come in the form of version 0 (KIP-511)."""
+        if not len(rows):
+            return
+        oldest = self._kinds.of(API_VERSIONS, 0)
+        scanned = scan_columns(
+            oldest.plan("response"), oldest.scan_response, batch.buffer, columns, batch.response.body[rows],
+            batch.response.end[rows],
+        )  # fmt: skip
+        fit[rows] &= scanned.ok
+        batch.first_error[rows], batch.errors[rows] = scanned.first, scanned.errors
+        batch.refused[rows] = True
+        batch.texts.append(refusal_note(kind.version))
+        batch.response.note[rows] = len(batch.texts) - 1
+
+    def _learn(self, batch: ExchangeBatch) -> None:
+        """Tells the conversations what their clients say of themselves: the first client id, software, login; and the
+        rows whether what cannot be read of them may be a password."""
+        named = np.flatnonzero(batch.client_length >= 0)
+        numbers, first = np.unique(batch.connection[named], return_index=True)
+        for number, row in zip(numbers.tolist(), named[first].tolist(), strict=True):
+            clients = batch.connections[number].clients
+            if not clients:
+                start = int(batch.client_start[row])
+                name = batch.buffer[start : start + int(batch.client_length[row])]
+                clients[name] = name.decode("utf-8", "surrogateescape")
+        keys = np.array([-1 if kind is None else kind.key for kind in batch.kinds], np.int64)[batch.kind]
+        for row in np.flatnonzero(np.isin(keys, IDENTIFYING)).tolist():
+            self._identify(batch, row)
+        self._guard(batch, keys)
+
+    @staticmethod
+    def _guard(batch: ExchangeBatch, keys: Ints) -> None:
+        """Follows the logins, as Login.reads does for whole requests. Most connections have none: what they say first
+        that is none of a login's decides."""
+        logins = np.isin(keys, (SASL_HANDSHAKE, SASL_AUTHENTICATE))
+        numbers, first = np.unique(batch.connection, return_index=True)
+        ends = np.append(first[1:], len(batch))[: len(first)]
+        others = np.flatnonzero(~np.isin(keys, IDENTIFYING))
+        passing = np.append(others, len(batch))[np.searchsorted(others, first)]
+        begun = np.add.reduceat(logins, first) if len(first) else first
+        columns = (numbers, first, ends, np.minimum(passing, ends), begun)
+        for number, low, high, passed, login in zip(*(column.tolist() for column in columns), strict=True):
+            state = batch.connections[number].login
+            start, size = int(batch.request.start[high - 1]), int(batch.client_length[high - 1])
+            state.names(batch.buffer[start + 12 : start + 14 + max(size, 0)])
+            if not login and not state.active:
+                batch.guarded[low:high] = state.guarded
+                if passed < high:
+                    state.passed()
+                    batch.guarded[passed:high] = state.guarded
+                continue
+            for row in range(low, high):
+                batch.guarded[row] = state.follow(int(keys[row]))
+
+    def _identify(self, batch: ExchangeBatch, row: int) -> None:
+        """A request in which a client says who it is; what thousands of clients say alike is read once."""
+        conversation, kind = batch.connections[batch.connection[row]], batch.kinds[batch.kind[row]]
+        assert kind is not None
+        identity = conversation.identity
+        if kind.key != API_VERSIONS:
+            request = batch[row].request
+            assert request is not None
+            identity.request(request)
+            return
+        body = batch.buffer[batch.request.body[row] : batch.request.start[row] + batch.request.have[row]]
+        known = self._software.get((kind.version, body))
+        if known is None:
+            request = batch[row].request
+            assert request is not None
+            identity.request(request)
+            if len(self._software) < 1000:
+                self._software[kind.version, body] = identity.software, identity.software_version
+        elif known[0] is not None:
+            identity.software, identity.software_version = known
+
+    def _resume(
+        self, jobs: list[tuple[Conversation, Piece, Piece]], data: _Bytes, frames: _Frames, good: Mask, asked: Ints,
+        answered: Ints,
+    ) -> None:  # fmt: skip
+        """Lets each conversation go on behind what was taken of it."""
+        ends = []
+        for turn, taken in ((0, asked), (1, answered)):
+            owner, start, number = frames.of(turn, good)
+            end = frames.ends[turn::2].copy()
+            end[~good] = data.base[turn::2][~good]
+            rest = number == taken[owner]  # the first frame that was not taken
+            end[owner[rest]] = start[rest]
+            ends.append((end - data.base[turn::2]).tolist())
+        whole = zip(jobs, asked.tolist(), answered.tolist(), *ends, strict=True)
+        for (conversation, requests, responses), sent, got, first, second in whole:
+            conversation.resume((requests, responses), (sent, got), (first, second))
+
+
+def _rows(
+    jobs: list[tuple[Conversation, Piece, Piece]], data: _Bytes, columns: Columns, owner: Ints, start: Ints, rank: Ints,
+    place: Ints, answered: Mask, turn: Ints, kept: Mask,
+) -> ExchangeBatch:  # fmt: skip
+    """The batch, of which the bodies are still to be looked at."""
+    owner, start, rank, place, turn = owner[kept], start[kept], rank[kept], place[kept], turn[kept]
+    answered = answered[kept]
+    count = len(owner)
+    indexes = np.array([job[0].indexes for job in jobs], np.int64).reshape(-1, 2)
+
+    def side(which: int, start: Ints, number: Ints, there: Mask) -> Side:
+        size = columns.u32(start)
+        first = np.searchsorted(data.mark_at, start, "right") - 1
+        last = np.searchsorted(data.mark_at, start + size + 3, "right") - 1
+        piece = owner * 2 + which
+        found = Side(
+            start, size + 4, size, start.copy(), number + indexes[:, which][owner],
+            start - data.base[piece] + data.position[piece], data.mark_time[first], data.mark_time[last],
+            data.mark_packet[first], data.mark_packet[last], np.zeros(count, np.int64), np.full(count, NO_TEXT),
+        )  # fmt: skip
+        if there.all():
+            return found
+        return Side(*(np.where(there, getattr(found, name), none) for name, none in zip(SIDE, MISSING, strict=True)))
+
+    ident = columns.u32(start + 8)
+    zeros, none = np.zeros(count, np.int64), np.zeros(count, bool)
+    return ExchangeBatch(
+        data.buffer, [job[0] for job in jobs], [], [None], owner, zeros,
+        np.where(ident > 0x7FFFFFFF, ident - (1 << 32), ident), ~none, zeros, zeros,
+        side(0, start, rank, ~none), side(1, place, turn, answered), zeros.copy(), zeros.copy(), none, none,
+        none.copy(), none.copy(), zeros, data.mark_at, data.mark_packet,
+    )  # fmt: skip
+
+
+def _frames(data: _Bytes, columns: Columns, max_size: int) -> _Frames:
+    """The whole frames of all pieces: the next frame of every piece at once, as long as many pieces have one."""
+    at, end = data.base.copy(), data.base + data.length
+    bad = np.zeros(len(at), bool)
+    active = np.flatnonzero(end - at >= 4)
+    places, pieces = [], []
+    while len(active) > FEW:
+        here = at[active]
+        size = columns.u32(here)
+        possible = (size > 0) & (size <= max_size)
+        behind = here + 4 + size
+        bad[active[~possible]] = True
+        whole = possible & (behind <= end[active])
+        active, here, behind = active[whole], here[whole], behind[whole]
+        places.append(here)
+        pieces.append(active)
+        at[active] = behind
+        active = active[end[active] - behind >= 4]
+    for one in active.tolist():
+        found, reached, fits = _followed(data.buffer, int(at[one]), int(end[one]), max_size)
+        places.append(np.array(found, np.int64))
+        pieces.append(np.full(len(found), one))
+        at[one] = reached
+        bad[one] |= not fits
+    piece = np.concatenate([np.zeros(0, np.int64), *pieces])
+    start = np.concatenate([np.zeros(0, np.int64), *places])
+    order = np.argsort(start)
+    piece, start = piece[order], start[order]
+    first = np.searchsorted(piece, np.arange(len(at)))
+    return _Frames(piece, start, np.arange(len(piece)) - first[piece], at, bad)
+
+
+def _followed(data: bytes, pos: int, limit: int, max_size: int) -> tuple[list[int], int, bool]:
+    """The frames from pos on, one after the other, where the last one ends, and whether all sizes can be."""
+    out: list[int] = []
+    append = out.append
+    while pos + 4 <= limit:
+        (size,) = size_at(data, pos)
+        if not 0 < size <= max_size:
+            return out, pos, False
+        if pos + 4 + size > limit:
+            break
+        append(pos)
+        pos += 4 + size
+    return out, pos, True
+
+
+def _acks(version: int, data: Columns, body: Ints) -> Ints:
+    """The acks of Produce requests; UNTOLD where it cannot be told at a glance."""
+    if version >= 9:
+        length = data.u8(body)
+        found = data.u16(body + 1 + np.maximum(length - 1, 0))
+        return np.where(length > 127, UNTOLD, found)
+    if version >= 3:
+        length = data.u16(body)
+        return data.u16(body + 2 + np.where(length > 0x7FFF, 0, length))
+    return data.u16(body)

@@ -1,0 +1,165 @@
+"""Rows of the tables messages and exchanges from a batch: no object for any of them, and no column that nobody asked
+for: each is made by a function of its own, when its name is among the wanted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kwire.session.batch import ExchangeBatch, Side
+from kwire.session.exchange import TOKEN
+from kwire.session.quality import QUALITIES
+from kwire.session.record import error_name
+from kwire.tables.arrow import mended, slices
+from kwire.tables.schemas import schema_of
+
+JUDGED = frozenset({"error_code", "error", "errors", "quality", "note", "outcome"})  # columns that rest on the bodies
+OUTCOMES = ("ok", "error", "no answer", "no answer wanted", "orphan")
+NUMBERS = ("index", "position", "time", "last_time", "packet", "last_packet", "size")
+
+Numbers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Names = Collection[str]
+Makes = dict[str, Callable[[], pa.Array]]
+
+
+def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Makes | None = None) -> pa.RecordBatch:
+    """The rows of the table messages: of each exchange the request, then the response. columns: only these, None: all;
+    common: see shared()."""
+    sides = (batch.request, batch.response)
+    chosen = np.flatnonzero(_both(*(side.there for side in sides)))
+    row, answers = chosen // 2, chosen % 2 == 1
+    paired = answers & batch.request.there[row]
+    rows = pa.array(row)
+
+    def number(name: str) -> Callable[[], pa.Array]:
+        kind = pa.int32() if name == "size" else pa.int64()
+        return lambda: pa.array(_both(*(getattr(side, name) for side in sides))[chosen], kind)
+
+    def of(make: Callable[[], pa.Array], where: Mask | None = None) -> Callable[[], pa.Array]:
+        """A column of exchanges for their messages; null but where it holds."""
+        return lambda: make().take(rows if where is None else pa.array(row, mask=~where))
+
+    makes = {name: of(make) for name, make in (common or shared(batch)).items()} | {
+        name: number(name) for name in NUMBERS
+    }
+    headers = [(kind and kind.request_header, kind and kind.response_header) for kind in batch.kinds]
+    kind = batch.kind[row] * 2 + answers
+    wrong = answers & (batch.errors[row] > 0)
+    errors = _errors(batch)
+    makes |= {
+        "kind": lambda: _taken(("request", "response"), answers, pa.string()),
+        "header_version": lambda: _taken([version for both in headers for version in both], kind, pa.int8()),
+        "error_code": of(errors["error_code"], wrong),
+        "error": of(errors["error"], wrong),
+        "errors": lambda: pa.array(np.where(answers, batch.errors[row], 0).astype(np.int32)),
+        "latency_ns": lambda: pa.array(batch.latency[row], mask=~paired),
+        "quality": lambda: _taken(QUALITIES, _both(*(side.quality for side in sides))[chosen], pa.string()),
+        "note": lambda: _taken(batch.texts, _both(*(side.note for side in sides))[chosen], pa.string()),
+    }
+    return _record_batch("messages", makes, columns)
+
+
+def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: Makes | None = None) -> pa.RecordBatch:
+    """The rows of the table exchanges. columns: only these, None: all; common: see shared()."""
+    request, response = batch.request, batch.response
+    paired = request.there & response.there
+
+    def number(side: Side, name: str) -> Callable[[], pa.Array]:
+        kind = pa.int32() if name.endswith("size") else pa.int64()
+        return lambda: pa.array(getattr(side, name), kind, mask=~side.there)
+
+    makes = (common or shared(batch)) | _errors(batch) | {
+        "time": lambda: pa.array(batch.time),
+        "request_index": number(request, "index"),
+        "request_size": number(request, "size"),
+        "request_packet": number(request, "packet"),
+        "response_index": number(response, "index"),
+        "response_size": number(response, "size"),
+        "response_packet": number(response, "packet"),
+        "response_time": number(response, "time"),
+        "latency_ns": lambda: pa.array(batch.latency, mask=~paired),
+        "outcome": lambda: _taken(OUTCOMES, outcomes(batch), pa.string()),
+        "note": lambda: _notes(batch),
+    }  # fmt: skip
+    return _record_batch("exchanges", makes, columns)
+
+
+def shared(batch: ExchangeBatch) -> Makes:
+    """Columns that the rows of both tables have in common, each made once."""
+    connections, kinds, length = batch.connections, batch.kinds, batch.client_length
+    makes: Makes = {
+        "capture": lambda: _taken([mended(known.capture) for known in connections], batch.connection, pa.string()),
+        "connection": lambda: _taken([known.name for known in connections], batch.connection, pa.string()),
+        "api_key": lambda: _taken([kind and kind.key for kind in kinds], batch.kind, pa.int16()),
+        "api": lambda: _apis(batch),
+        "api_version": lambda: _taken([kind and kind.version for kind in kinds], batch.kind, pa.int16()),
+        "correlation_id": lambda: pa.array(batch.correlation_id.astype(np.int32), mask=~batch.identified),
+        "client_id": lambda: slices(batch.buffer, batch.client_start, np.maximum(length, 0), length >= 0, pa.string()),
+    }  # fmt: skip
+    return {name: cache(make) for name, make in makes.items()}
+
+
+def outcomes(batch: ExchangeBatch) -> Numbers:
+    """How each exchange ended, its place in OUTCOMES."""
+    answered = np.where(batch.request.there, (batch.errors > 0).astype(np.int64), 4)
+    return np.where(batch.response.there, answered, np.where(batch.silent, 3, 2))
+
+
+def _apis(batch: ExchangeBatch) -> pa.Array:
+    names = [kind and kind.api for kind in batch.kinds]
+    return _taken([*names, TOKEN], np.where(batch.token, len(names), batch.kind), pa.string())
+
+
+def _errors(batch: ExchangeBatch) -> Makes:
+    """The code and the name of each first error, null where there is none, and how many there are."""
+
+    def name() -> pa.Array:
+        wrong = batch.errors > 0
+        codes, which = np.unique(batch.first_error[wrong], return_inverse=True)
+        chosen = np.zeros(len(batch), np.int64)
+        chosen[wrong] = which
+        names = [error_name(code) for code in codes.tolist()] or [None]
+        return pa.array(names, pa.string()).take(pa.array(chosen, mask=~wrong))
+
+    return {
+        "error_code": lambda: pa.array(batch.first_error.astype(np.int16), mask=batch.errors == 0),
+        "error": name,
+        "errors": lambda: pa.array(batch.errors.astype(np.int32)),
+    }
+
+
+def _notes(batch: ExchangeBatch) -> pa.Array:
+    """What there is to say of either message."""
+    first, second = (side.note for side in (batch.request, batch.response))
+    texts = list(batch.texts)
+    both: dict[tuple[int, int], int] = {}
+    which = np.where(first > 0, first, second)
+    for row in np.flatnonzero((first > 0) & (second > 0)).tolist():
+        pair = int(first[row]), int(second[row])
+        if pair not in both:
+            both[pair] = len(texts)
+            texts.append(f"{batch.texts[pair[0]]}; {batch.texts[pair[1]]}")
+        which[row] = both[pair]
+    return _taken(texts, which, pa.string())
+
+
+def _both(first: Numbers | Mask, second: Numbers | Mask) -> Any:
+    """What belongs to requests and to responses, by turns."""
+    return np.stack((first, second), axis=1).reshape(-1)
+
+
+def _taken(values: Sequence[Any], which: Numbers | Mask, kind: pa.DataType) -> pa.Array:
+    if len(values) == 1:
+        return pa.repeat(pa.scalar(values[0], kind), len(which))
+    return pa.array(values, kind).take(pa.array(which.astype(np.int64)))
+
+
+def _record_batch(table: str, makes: Makes, columns: Names | None) -> pa.RecordBatch:
+    schema = schema_of(table, columns)
+    return pa.RecordBatch.from_arrays([makes[name]() for name in schema.names], schema=schema)
