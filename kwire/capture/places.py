@@ -10,6 +10,10 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from pathlib import PurePath
 
+import numpy as np
+
+from kwire.wire.columns import Ints
+
 
 class Places:
     """begin(name, before) says that the packets of a file follow; the rest takes their numbers counted through."""
@@ -29,6 +33,17 @@ class Places:
         """The file and the packet's number in it; no name where none was told."""
         at = bisect_right(self._befores, number - 1) - 1
         return (self._names[at], number - self._befores[at]) if at >= 0 else ("", number)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the files, in their order."""
+        return self._names
+
+    def split(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """As of(), of many packets: the places of their files in names, and their numbers there."""
+        befores = np.array(self._befores, np.int64)
+        at = np.maximum(np.searchsorted(befores, numbers - 1, "right") - 1, 0)
+        return at, numbers - befores[at]
 
     def text(self, number: int) -> str:
         """As "17", or "ring2.pcap:17"."""

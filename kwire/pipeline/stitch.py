@@ -100,6 +100,7 @@ class Stitch:
     def add(self, surveys: Sequence[Survey]) -> None:
         """The splits of a file."""
         file = _File(surveys, Path(surveys[0].split.path).name)
+        self.reader.places.begin(file.name, self._before)
         for survey in surveys:
             file.starts.append(self._before)
             self._before += survey.packets
@@ -261,7 +262,13 @@ class Stitch:
             said = conversation.identity
             identity = said.software, said.software_version, said.mechanism, said.principal
             fixes[fixed] = Fix(
-                conversation.capture, conversation.name, conversation.connection.epoch, bases, indexes, identity, before
+                file.name,
+                conversation.name,
+                conversation.connection.epoch,
+                bases,
+                indexes,
+                identity,
+                before - file.starts[0],
             )
             for kind, block in part.kinds.items():
                 if (at, block) in there:

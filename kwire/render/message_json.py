@@ -43,6 +43,8 @@ class MessageLines:
         request, response = batch.request, batch.response
         plain = batch.identified & request.there & (request.quality + request.note == 0)
         plain &= (response.quality == 0) & (response.note == 0) & ~batch.token
+        if any(len(known.places.names) > 1 for known in batch.connections):
+            plain[:] = False  # each message has a file of its own
         buffer = batch.buffer
         heads = [
             f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, ' for at in batch.connections

@@ -146,10 +146,14 @@ class Reading:
         for capture, packets in self.blocks(paths):
             reader.name = capture.name
             if len(packets):
-                before = int(packets.number[0]) - 1 - (capture.packets - len(packets))
-                reader.places.begin(self.names[str(capture.source.path)], before)
+                reader.places.begin(self.names[str(capture.source.path)], self.before(capture, packets))
             yield from reader.feed(packets)
         yield from reader.finish()
+
+    @staticmethod
+    def before(capture: Capture, packets: Packets) -> int:
+        """How many packets there were in the captures before, of the newest packets of a capture."""
+        return int(packets.number[0]) - 1 - (capture.packets - len(packets)) if len(packets) else 0
 
     def reader(self, topics: Topics, ordered: bool = True, scans: bool = True) -> Reader:
         """A reader for captures that follow each other."""

@@ -26,16 +26,17 @@ def row(message: Message, exchange: Exchange) -> dict[str, Any]:
     kind, conversation = message.api, message.conversation
     response = message.kind == "response"
     first = message.errors[0] if message.errors else None
+    (capture, packet), (_, last_packet) = map(conversation.places.of, (message.packet, message.last_packet))
     return {
-        "capture": conversation.capture,
+        "capture": capture or conversation.capture,
         "connection": conversation.name,
         "kind": message.kind,
         "index": message.index,
         "position": message.position,
         "time": message.time,
         "last_time": message.last_time,
-        "packet": message.packet,
-        "last_packet": message.last_packet,
+        "packet": packet,
+        "last_packet": last_packet,
         "size": message.size,
         "api_key": kind.key if kind else None,
         "api": kind.api if kind else TOKEN if message.token else None,

@@ -4,13 +4,14 @@ for: each is made by a function of its own, when its name is among the wanted on
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kwire.capture.places import Places
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.exchange import TOKEN
 from kwire.session.quality import QUALITIES
@@ -45,9 +46,14 @@ def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Ma
         """A column of exchanges for their messages; null but where it holds."""
         return lambda: make().take(rows if where is None else pa.array(row, mask=~where))
 
-    makes = {name: of(make) for name, make in (common or shared(batch)).items()} | {
-        name: number(name) for name in NUMBERS
-    }
+    makes = {name: of(make) for name, make in (common or shared(batch)).items()}
+    makes |= {name: number(name) for name in NUMBERS}
+    places = _places(batch)
+    if places is not None:
+        packets = {name: _both(*(getattr(side, name) for side in sides))[chosen] for name in ("packet", "last_packet")}
+        files = places.split(packets["packet"])[0]
+        makes["capture"] = lambda: _taken([mended(name) for name in places.names], files, pa.string())
+        makes |= {name: partial(pa.array, places.split(found)[1]) for name, found in packets.items()}
     headers = [(kind and kind.request_header, kind and kind.response_header) for kind in batch.kinds]
     kind = batch.kind[row] * 2 + answers
     wrong = answers & (batch.errors[row] > 0)
@@ -87,6 +93,12 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
         "outcome": lambda: _taken(OUTCOMES, outcomes(batch), pa.string()),
         "note": lambda: _notes(batch),
     }  # fmt: skip
+    places = _places(batch)
+    if places is not None:
+        files, first = places.split(batch.packet)
+        makes["capture"] = lambda: _taken([mended(name) for name in places.names], files, pa.string())
+        makes["request_packet"] = lambda: pa.array(first, mask=~request.there)
+        makes["response_packet"] = lambda: pa.array(places.split(response.packet)[1], mask=~response.there)
     return _record_batch("exchanges", makes, columns)
 
 
@@ -103,6 +115,12 @@ def shared(batch: ExchangeBatch) -> Makes:
         "client_id": lambda: slices(batch.buffer, batch.client_start, np.maximum(length, 0), length >= 0, pa.string()),
     }  # fmt: skip
     return {name: cache(make) for name, make in makes.items()}
+
+
+def _places(batch: ExchangeBatch) -> Places | None:
+    """Where packets are, of captures that follow each other as files; all connections of a batch have the same."""
+    places = batch.connections[0].places if batch.connections else None
+    return places if places is not None and len(places.names) > 1 else None
 
 
 def outcomes(batch: ExchangeBatch) -> Numbers:

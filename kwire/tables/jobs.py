@@ -58,7 +58,8 @@ def build_with_jobs(
             crew.tell(CHAIN)
             for capture, packets in reading.blocks(chain):
                 name = capture.name
-                crew.give(name, segmenter.read(packets))
+                before = reading.before(capture, packets)
+                crew.give(reading.names[str(capture.source.path)], before, segmenter.read(packets))
             crew.tell(END)
             reading.unread += [(name, note) for note in segmenter.notes]
         crew.tell(LAST)
@@ -113,14 +114,14 @@ class _Crew:
                 self._hear({number})
                 raise JobError("a worker ended before it was done") from None
 
-    def give(self, name: str, block: Block) -> None:
+    def give(self, name: str, before: int, block: Block) -> None:
         """Hands out a capture's block when there is a slot for it."""
         at, self._next = self._next, (self._next + 1) % AHEAD
         while self._busy[at]:
             self._hear(self._busy[at])
         left = leave(self._blocks[at], block)
         self._busy[at] = set(self._open)
-        self.tell(BLOCK, name, at, left)
+        self.tell(BLOCK, name, before, at, left)
 
     def wait(self) -> None:
         """Until all are done."""
@@ -210,7 +211,10 @@ class _Worker:
                 reader = reading.reader(topics, ordered=False, scans=builder.scans)
                 continue
             if order[0] == BLOCK:
-                _, reader.name, at, left = order
+                _, name, before, at, left = order
+                reader.name = name
+                if left.packets:
+                    reader.places.begin(name, before)
                 batches = reader.add(take(self.blocks[at], left, self.number, self.of))
             else:
                 batches = reader.finish()

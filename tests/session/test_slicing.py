@@ -22,7 +22,8 @@ FILTERS = [
 
 def rows(text: str) -> dict[tuple[Any, ...], dict[str, Any]]:
     found = [json.loads(line) for line in text.splitlines()]
-    return {(row["connection"], row["kind"], row["index"]): row | {"capture": ""} for row in found}
+    other = {"capture": "", "packet": 0, "last_packet": 0}  # a slice has numbers of its own
+    return {(row["connection"], row["kind"], row["index"]): row | other for row in found}
 
 
 def told(path: Path | str, wanted: set[tuple[str, str, int]]) -> list[tuple[Any, ...]]:
