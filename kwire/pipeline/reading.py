@@ -152,13 +152,13 @@ class _Reading:
         for window, packets in self._cut.blocks():
             at = len(out.blocks)
             out.blocks.append(Block(window))
+            out.secrets += packets.secrets
             if len(packets):
                 first = int(packets.time.min())
                 out.first_time = first if not out.last_time else min(first, out.first_time)
                 out.last_time = max(out.last_time, int(packets.time.max()))
             self._block(at, packets, False)
-            joined = self._network.take_whole()
-            if joined is not None:
+            if (joined := self._network.take_whole()) is not None:
                 self._block(at, joined, True)
 
     def _block(self, at: int, packets: Packets, joined: bool) -> None:

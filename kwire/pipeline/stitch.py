@@ -104,6 +104,8 @@ class Stitch:
         for survey in surveys:
             file.starts.append(self._before)
             self._before += survey.packets
+            for secrets in survey.secrets:
+                self._settings.keys.add(secrets)
             for residue in survey.residue:
                 file.left[len(file.starts) - 1, residue.block].append((residue.joined, residue.segments))
         file.fixes = [{} for _ in surveys]

@@ -53,6 +53,7 @@ class Survey:
     again: set[Key] = field(default_factory=set)
     error: str | None = None
     rows: bool = False
+    secrets: list[bytes] = field(default_factory=list)  # key logs of TLS that stood among the packets
 
 
 class Wanted(NamedTuple):

@@ -67,6 +67,7 @@ def build_with_jobs(
     finally:
         crew.dismiss()
     reading.unread += crew.notes
+    reading.sealed = crew.sealed
     builder = Builder(names, emit)
     builder.clients = crew.clients
     builder.finish(reading)
@@ -81,6 +82,7 @@ class _Crew:
         bodies: BodyTexts | None,
     ) -> None:  # fmt: skip
         self.clients, self.exchanges, self.notes = Clients(), 0, list[tuple[str, str]]()
+        self.sealed = 0  # TLS connections that were not decrypted
         self._emit, self._next = emit, 0
         self._blocks = [Slot() for _ in range(AHEAD)]
         self._rows = [[Slot() for _ in range(AHEAD + 1)] for _ in range(jobs)]
@@ -159,7 +161,8 @@ class _Crew:
         if what == ROWS:
             self._busy[at].discard(number)
             return
-        clients, exchanges, notes = rest
+        clients, exchanges, notes, sealed = rest
+        self.sealed += sealed
         self.clients.merge(clients)
         self.exchanges += exchanges
         self.notes += notes
@@ -191,7 +194,9 @@ class _Worker:
             self._obey(builder, reading)
             builder.finish(reading, clients=False)
             notes = [(reader.name, note) for reader in reading.readers for note in reader.notes]
-            self.results.send((DONE, AHEAD, self._leave(AHEAD), builder.clients.all, builder.exchanges, notes))
+            self.results.send(
+                (DONE, AHEAD, self._leave(AHEAD), builder.clients.all, builder.exchanges, notes, reading.encrypted)
+            )
         except (KeyboardInterrupt, EOFError, BrokenPipeError):  # nobody asks any more
             pass
         except Exception as error:  # whatever it is, the other end tells it: a traceback from here helps nobody
