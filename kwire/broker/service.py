@@ -13,10 +13,12 @@ from struct import pack, unpack_from
 from typing import NamedTuple
 
 from kwire.broker import elements, slices
+from kwire.broker.acls import ANONYMOUS
 from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.authorizer import Guard
 from kwire.broker.codes import Code, Refused
 from kwire.broker.faults import Verdict, mentioned
+from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.broker.security import Wrong
 from kwire.broker.shape import fitted, refusal
 from kwire.broker.state import State
@@ -25,7 +27,7 @@ from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import DecodeError, KwireError
 
-PRODUCE, API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 18, 17, 36
+PRODUCE, FETCH, API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 1, 18, 17, 36
 LARGE = 64 << 10  # bytes of a request that is taken up on its own, and whose elements are counted first
 BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 GREETINGS = {  # what else comes to a port, read as a size: the first four bytes
@@ -80,7 +82,12 @@ class Service:
             done(Reply(self._frame(request, body, 0)))
             return None
         self.state.saw(request)
-        return Exchange(self, request, done).start()
+        exchange = Exchange(self, request, done, len(data))
+        wait = peer.muted - request.time
+        if wait <= 0:
+            return exchange.start()
+        self.state.clock.after(wait, lambda: peer.soon(exchange.start))
+        return None
 
     # ------------------------------------------------------------ in
 
@@ -176,8 +183,9 @@ class Service:
 class Exchange:
     """One request on its way through the faults to its answer."""
 
-    def __init__(self, service: Service, request: Request, done: Done) -> None:
-        self.service, self.state, self.request = service, service.state, request
+    def __init__(self, service: Service, request: Request, done: Done, size: int) -> None:
+        self.service, self.state, self.request, self.size = service, service.state, request, size
+        self.throttle = 0  # ns
         self._done: Done = done
         self.verdict: Verdict | None = None
 
@@ -187,6 +195,9 @@ class Exchange:
         except KwireError as error:
             self._done(Reply(None, f"a hook on {self.request.api}: {error}"))
             return None
+        self.throttle = verdict.throttle if verdict else 0
+        if self.request.key == PRODUCE:
+            self.charge(PRODUCED, self.size)
         if verdict is None:
             return self.act()
         for rule in verdict.rules:
@@ -199,6 +210,17 @@ class Exchange:
             self.prepare(verdict.before)
             return self.act()
         return None
+
+    def charge(self, quota: str, amount: int) -> None:
+        """The client's quota is used; above it the answer says so, and the connection is not heard for so long."""
+        state, peer = self.state, self.request.peer
+        if not state.quotas.given:
+            return
+        user, now = peer.principal or ANONYMOUS, state.clock.now()
+        wait = state.quotas.charge(quota, user, self.request.client_id or "", amount, now)
+        if wait:
+            peer.muted, self.throttle = now + wait, max(self.throttle, wait)
+            state.tell("throttled", str(peer), f"{quota} of {user}: {wait // MS:,} ms", quota=quota, wait=wait)
 
     def prepare(self, acts: list[str]) -> None:
         """What faults do to groups and leaders before the request is looked at."""
@@ -257,7 +279,7 @@ class Exchange:
     def answer_in_slices(self, cut: slices.Slices) -> Work[None]:
         """Handles the slices, one at each step."""
         body = None
-        most, throttle = self.state.settings.limits.answer, self.verdict.throttle if self.verdict else 0
+        most, throttle = self.state.settings.limits.answer, self.throttle
         try:
             for body in cut.answer(self.service.handle, self.state.clock.now, most, throttle // MS):
                 if self.request.peer.closed:
@@ -284,15 +306,17 @@ class Exchange:
 
     def answer(self, body: Body | None) -> None:
         """The body is there."""
-        request, verdict = self.request, self.verdict
+        request = self.request
         if request.peer.closed:
             return
         request.peer.closing.clear()  # nothing waits any more: a connection has one request at a time
         if body is None:
             self._done(Reply(None))
             return
-        if verdict is not None and verdict.throttle:
-            body = {**body, "ThrottleTimeMs": verdict.throttle // MS}
+        if request.key == FETCH:
+            self.charge(CONSUMED, sum(len(p.get("Records") or b"") for t in body["Responses"] for p in t["Partitions"]))
+        if self.throttle:
+            body = {**body, "ThrottleTimeMs": self.throttle // MS}
         try:
             data = self.service.frame(request, body)
         except KwireError as error:

@@ -14,7 +14,7 @@ from kwire.codec.plan import Slot, StructPlan
 
 PARTITION = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes", "Partitions", "PartitionId"})
 SAME = {"BrokerId": "NodeId"}
-BY_POSITION = ("Creations", "Filters")  # arrays whose elements are answered one by one, without a name
+BY_POSITION = ("Creations", "Filters", "Entries")  # arrays whose elements are answered one by one, without a name
 ABSENT: Body = {  # what stands beside an error where the schema's own default says something else
     "BaseOffset": -1, "HighWatermark": -1, "LowWatermark": -1, "CommittedOffset": -1, "LeaderEpoch": -1, "NodeId": -1,
     "Port": -1, "Records": b"", "ProtocolName": None, "ProtocolType": None,

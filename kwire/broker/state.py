@@ -12,6 +12,7 @@ from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Refused
 from kwire.broker.faults import Faults
 from kwire.broker.memory import Memory
+from kwire.broker.quotas import Quotas
 from kwire.broker.security import Users
 from kwire.broker.words import MS, Clock, Happening, Request, Seen, Settings
 from kwire.errors import KwireError
@@ -34,6 +35,7 @@ class State:
         self.cluster.advertised = faults.advertised
         faults.settle(settings.nodes)
         self.users = Users(dict(settings.users))
+        self.quotas = Quotas()
         self.acls = Acls(settings.super_users)
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)
@@ -43,7 +45,8 @@ class State:
         self.memory = Memory(
             settings.limits.remembered,
             lambda: (
-                self.groups.remembered, self.transactions.coordinator.transactions, self.cluster.configs.given,
+                self.acls, self.quotas, self.groups.remembered, self.transactions.coordinator.transactions,
+                self.cluster.configs.given,
             ),
             clock.now,
         )  # fmt: skip

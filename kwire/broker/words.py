@@ -97,14 +97,16 @@ def at_once(call: Callable[[], Work[None] | None]) -> None:
 
 class Peer:
     """The client's end of a connection. closing: called once when the connection is gone. soon: calls a function in
-    the connection's next turn, for work that somebody else's request has caused."""
+    the connection's next turn, for work that somebody else's request has caused. muted: until when nothing that it asks
+    is looked at, ns."""
 
-    __slots__ = ("closed", "closing", "host", "login", "node", "number", "port", "software", "soon")
+    __slots__ = ("closed", "closing", "host", "login", "muted", "node", "number", "port", "software", "soon")
 
     def __init__(self, number: int, host: str, port: int, node: int, login: Login | None = None) -> None:
         self.number, self.host, self.port, self.node = number, host, port, node
         self.login = login
         self.software = ""
+        self.muted = 0
         self.closed = False
         self.closing: list[Callable[[], None]] = []
         self.soon: Callable[[Callable[[], Work[None] | None]], None] = at_once

@@ -1,0 +1,46 @@
+"""DescribeClientQuotas (48) and AlterClientQuotas (49)."""
+
+from __future__ import annotations
+
+from kwire.broker.apis import Api
+from kwire.broker.codes import Code, Refused
+from kwire.broker.quotas import Wanted
+from kwire.broker.state import State
+from kwire.broker.words import Body, Request
+from kwire.schema.model import Versions
+
+
+def describe(request: Request, state: State) -> Body:
+    wanted = [Wanted(each["EntityType"], each["MatchType"], each["Match"]) for each in request.body["Components"]]
+    try:
+        found = state.quotas.find(wanted, request.body["Strict"])
+    except Refused as refused:
+        return {"ErrorCode": refused.code, "ErrorMessage": refused.why, "Entries": None}
+    entries = [
+        {
+            "Entity": [{"EntityType": kind, "EntityName": name} for kind, name in entity],
+            "Values": [{"Key": key, "Value": float(value)} for key, value in values.items()],
+        }
+        for entity, values in found
+    ]
+    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Entries": entries}
+
+
+def alter(request: Request, state: State) -> Body:
+    entries = []
+    for given in request.body["Entries"]:
+        row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None, "Entity": given["Entity"]}
+        try:
+            entity = [(part["EntityType"], part["EntityName"]) for part in given["Entity"]]
+            ops = [(op["Key"], op["Value"], op["Remove"]) for op in given["Ops"]]
+            state.quotas.change(entity, ops, request.body["ValidateOnly"])
+        except Refused as refused:
+            row["ErrorCode"], row["ErrorMessage"] = refused.code, refused.why
+        entries.append(row)
+    return {"Entries": entries}
+
+
+APIS = (
+    Api("DescribeClientQuotas", Versions(0, 1), describe),
+    Api("AlterClientQuotas", Versions(0, 1), alter),
+)
