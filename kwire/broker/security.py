@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import os
 import re
+from typing import NamedTuple
 
 SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS = ("PLAIN", *SCRAM)
@@ -23,12 +24,55 @@ class Wrong(Exception):
     """The login failed; the text is what the client is told."""
 
 
+class Credential(NamedTuple):
+    """What a broker keeps of a SCRAM password."""
+
+    salt: bytes
+    iterations: int
+    salted: bytes
+
+
 class Users:
-    """Names and passwords. With none, nobody needs to log in."""
+    """Names and passwords. With none, nobody needs to log in. SCRAM credentials may be added and taken away later."""
 
     def __init__(self, passwords: dict[str, str]) -> None:
         self.passwords = passwords
         self._secret = os.urandom(32)
+        self._given: dict[tuple[str, str], Credential | None] = {}  # user and mechanism; None: taken away
+
+    def keep(self, user: str, mechanism: str, credential: Credential | None) -> None:
+        """A credential that counts from now on; None takes it away."""
+        if credential is not None or user in self.passwords:
+            self._given[user, mechanism] = credential
+        else:
+            self._given.pop((user, mechanism), None)
+
+    def iterations(self, user: str, mechanism: str) -> int | None:
+        """Those of the user's credential, None if there is none."""
+        if (user, mechanism) in self._given:
+            given = self._given[user, mechanism]
+            return None if given is None else given.iterations
+        return ITERATIONS if user in self.passwords else None
+
+    def names(self) -> list[str]:
+        """Who has a credential of some mechanism."""
+        every = {*self.passwords, *(user for user, _ in self._given)}
+        return sorted(user for user in every if any(self.iterations(user, each) for each in SCRAM))
+
+    def hint(self, user: str, mechanism: str) -> tuple[bytes, int]:
+        """Salt and iterations, as they are told to anybody."""
+        given = self._given.get((user, mechanism))
+        return (given.salt, given.iterations) if given else (self.salt(user), ITERATIONS)
+
+    def salted(self, user: str, mechanism: str) -> bytes | None:
+        """The salted password, None for who may not log in so."""
+        if self.iterations(user, mechanism) is None:
+            return None
+        given = self._given.get((user, mechanism))
+        if given is not None:
+            return given.salted
+        password = self.passwords[user].encode()
+        return hashlib.pbkdf2_hmac(SCRAM[mechanism], password, self.salt(user), ITERATIONS)
 
     def __bool__(self) -> bool:
         return bool(self.passwords)
@@ -101,8 +145,8 @@ class Scram:
         bare, name, nonce = match[1], match[2], match[3]
         self.user = name.replace("=2C", ",").replace("=3D", "=")
         self._nonce = nonce + base64.b64encode(os.urandom(18)).decode()
-        salt = base64.b64encode(self.users.salt(self.user)).decode()
-        answer = f"r={self._nonce},s={salt},i={ITERATIONS}"
+        salt, iterations = self.users.hint(self.user, self.mechanism)
+        answer = f"r={self._nonce},s={base64.b64encode(salt).decode()},i={iterations}"
         self._said = f"{bare},{answer}"
         return answer.encode()
 
@@ -115,10 +159,9 @@ class Scram:
         wrong = Wrong(f"{why} {self.mechanism}")
         if fields.get("r") != self._nonce:
             raise wrong
-        password = self.users.passwords.get(self.user)
-        salted = hashlib.pbkdf2_hmac(self.hash, (password or "").encode(), self.users.salt(self.user), ITERATIONS)
+        salted = self.users.salted(self.user, self.mechanism)
         message = f"{self._said},{without}".encode()
-        key = hmac.digest(salted, b"Client Key", self.hash)
+        key = hmac.digest(salted or b"", b"Client Key", self.hash)
         stored = hashlib.new(self.hash, key).digest()
         signature = hmac.digest(stored, message, self.hash)
         try:
@@ -126,7 +169,7 @@ class Scram:
         except (ValueError, binascii.Error):
             raise wrong from None
         expected = bytes(a ^ b for a, b in zip(key, signature, strict=True))
-        if password is None or not hmac.compare_digest(given, expected):
+        if salted is None or not hmac.compare_digest(given, expected):
             raise wrong
         server = hmac.digest(hmac.digest(salted, b"Server Key", self.hash), message, self.hash)
         return b"v=" + base64.b64encode(server)

@@ -14,6 +14,7 @@ from kwire.codec.plan import Slot, StructPlan
 
 PARTITION = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes", "Partitions", "PartitionId"})
 SAME = {"BrokerId": "NodeId"}
+PAIRED = {"Deletions": "Upsertions"}
 BY_POSITION = ("Creations", "Filters", "Entries")  # arrays whose elements are answered one by one, without a name
 ABSENT: Body = {  # what stands beside an error where the schema's own default says something else
     "BaseOffset": -1, "HighWatermark": -1, "LowWatermark": -1, "CommittedOffset": -1, "LeaderEpoch": -1, "NodeId": -1,
@@ -80,6 +81,8 @@ def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int, once: boo
     if best is None:
         return []
     given = request.get(best.name) or []
+    if best.name in PAIRED:  # what is deleted is answered beside what is set
+        given = [*given, *(request.get(PAIRED[best.name]) or [])]
     if best.struct is not None:
         inner = best.struct
         return [refusal(slot.struct, inner, item, code, once) for item in given]
@@ -97,4 +100,4 @@ def _meaning(slot: Slot) -> str | None:
         return "topicId"
     if slot.field.entity and slot.field.entity not in ("brokerId", "producerId"):
         return slot.field.entity
-    return {"CoordinatorKeys": "Key", "Results": None}.get(slot.name, slot.name)
+    return {"CoordinatorKeys": "Key", "Results": None, "User": "Name"}.get(slot.name, slot.name)

@@ -45,7 +45,7 @@ class State:
         self.memory = Memory(
             settings.limits.remembered,
             lambda: (
-                self.acls, self.quotas, self.groups.remembered, self.transactions.coordinator.transactions,
+                self.acls, self.quotas, self.users, self.groups.remembered, self.transactions.coordinator.transactions,
                 self.cluster.configs.given,
             ),
             clock.now,

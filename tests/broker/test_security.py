@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from kwire.broker.security import Login, Users, Wrong
+from kwire.broker.security import Credential, Login, Users, Wrong
 from kwire.payloads.scram import server_signature
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -103,3 +103,27 @@ def test_a_token_before_the_handshake() -> None:
 def test_salts_are_steady_and_differ() -> None:
     users = Users({"ann": "a"})
     assert users.salt("ann") == users.salt("ann") != users.salt("nobody")
+
+
+def test_credentials_that_come_and_go() -> None:
+    users = Users({"ann": "secret"})
+    salted = hashlib.pbkdf2_hmac("sha256", b"new", b"salt", 5000)
+    users.keep("bob", "SCRAM-SHA-256", Credential(b"salt", 5000, salted))
+    users.keep("ann", "SCRAM-SHA-512", None)
+    assert (users.names(), users.iterations("bob", "SCRAM-SHA-512")) == (["ann", "bob"], None)
+    for user, password, mechanism, may in (
+        ("bob", "new", "SCRAM-SHA-256", True), ("bob", "old", "SCRAM-SHA-256", False),
+        ("bob", "new", "SCRAM-SHA-512", False), ("ann", "secret", "SCRAM-SHA-256", True),
+        ("ann", "secret", "SCRAM-SHA-512", False),
+    ):  # fmt: skip
+        made = Login(users)
+        made.handshake(mechanism, 1)
+        if may:
+            scram(made, user, password, mechanism)
+            assert made.user == user
+        else:
+            with pytest.raises(Wrong):
+                scram(made, user, password, mechanism)
+    users.keep("bob", "SCRAM-SHA-256", None)
+    users.keep("bob", "SCRAM-SHA-256", None)
+    assert users.names() == ["ann"]
