@@ -83,6 +83,7 @@ class Cluster:
         self.advertised: Callable[[str], dict[int | None, tuple[str, int]]] = (
             lambda _: {}
         )  # for an API: by node, None: all
+        self.features = 1  # how often the levels of features were set
         self.moved = 0  # coordinators have moved on by so many nodes
         self._limits = limits
         self._new_log = self._make_log  # one bound method for all partitions
@@ -156,7 +157,7 @@ class Cluster:
                 raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
             self._allow(count)
             replicas = [self._placed(name, index, replication) for index in range(count)]
-        self._check_replicas(replicas)
+        self.check_replicas(replicas)
         self._allow(len(replicas), 1)
         partitions = [Partition(index, chosen, self._new_log) for index, chosen in enumerate(replicas)]
         topic = Topic(name, self._new_id(), partitions)
@@ -184,7 +185,7 @@ class Cluster:
         replicas = given or [self._placed(name, index, width) for index in range(have, count)]
         if len(replicas) != count - have:
             raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions")
-        self._check_replicas(replicas)
+        self.check_replicas(replicas)
         if not dry:
             topic.partitions.extend(Partition(have + n, chosen, self._new_log) for n, chosen in enumerate(replicas))
             self._partitions += len(replicas)
@@ -234,7 +235,7 @@ class Cluster:
         first = zlib.crc32(name.encode()) + index
         return [nodes[(first + n) % len(nodes)] for n in range(width)]
 
-    def _check_replicas(self, replicas: list[list[int]]) -> None:
+    def check_replicas(self, replicas: list[list[int]]) -> None:
         for chosen in replicas:
             if not chosen or len(set(chosen)) != len(chosen) or any(node not in self.nodes for node in chosen):
                 raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"replicas {chosen}; the nodes are {list(self.nodes)}")

@@ -13,6 +13,7 @@ TransactionCoordinator, TransactionStateManager and TransactionMetadata of Kafka
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -150,6 +151,15 @@ class TransactionCoordinator:
     @property
     def settings(self) -> TransactionSettings:
         return self._desk.settings
+
+    @property
+    def level(self) -> int:
+        """The transaction.version in force."""
+        return self.settings.level
+
+    @level.setter
+    def level(self, level: int) -> None:
+        self._desk.settings = replace(self._desk.settings, transaction_version=level)
 
     @property
     def transactions(self) -> dict[str, Transaction]:

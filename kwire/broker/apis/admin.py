@@ -1,5 +1,5 @@
 """What admin tools ask in passing, and what has one true answer in a broker without disks, ACLs and followers:
-DescribeLogDirs (35), ElectLeaders (43), ListPartitionReassignments (46), DescribeProducers (61)."""
+DescribeLogDirs (35), ElectLeaders (43), DescribeProducers (61)."""
 
 from __future__ import annotations
 
@@ -74,10 +74,6 @@ def elect_leaders(request: Request, state: State) -> Body:
     return {"ErrorCode": Code.NONE, "ReplicaElectionResults": results}
 
 
-def list_reassignments(request: Request, state: State) -> Body:  # noqa: ARG001
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Topics": []}
-
-
 def describe_producers(request: Request, state: State) -> Body:
     topics = []
     for item in request.body["Topics"]:
@@ -108,6 +104,5 @@ def describe_producers(request: Request, state: State) -> Body:
 APIS = (
     Api("DescribeLogDirs", Versions(0, 5), describe_log_dirs),
     Api("ElectLeaders", Versions(0, 2), elect_leaders),
-    Api("ListPartitionReassignments", Versions(0, 0), list_reassignments),
     Api("DescribeProducers", Versions(0, 0), describe_producers),
 )

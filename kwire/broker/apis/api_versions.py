@@ -57,7 +57,7 @@ def answer(state: State, code: int) -> Body:
         "SupportedFeatures": [
             {"Name": name, "MinVersion": low, "MaxVersion": high} for name, (low, high, _) in levels.items()
         ],
-        "FinalizedFeaturesEpoch": 1,
+        "FinalizedFeaturesEpoch": state.cluster.features,
         "FinalizedFeatures": [
             {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level}
             for name, (_, _, level) in levels.items()

@@ -1,0 +1,92 @@
+"""DescribeQuorum (55) and UpdateFeatures (57): the controllers, and the levels of what the cluster can do.
+
+Every node is a voter, the first one leads, and all of them are up to date. transaction.version can be set from 0 to 2;
+other features stay at the level that they have.
+"""
+
+from __future__ import annotations
+
+from kwire.broker.apis import Api, api_versions
+from kwire.broker.codes import Code, Refused
+from kwire.broker.state import State
+from kwire.broker.words import MS, Body, Request
+from kwire.schema.model import Versions
+from kwire.wire.uuids import ZERO
+
+METADATA = "__cluster_metadata"
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+def describe_quorum(request: Request, state: State) -> Body:
+    topics = [
+        {"TopicName": t["TopicName"], "Partitions": [_quorum(request, state, t, p) for p in t["Partitions"]]}
+        for t in request.body["Topics"]
+    ]
+    nodes = [
+        {"NodeId": node.id, "Listeners": [{"Name": "CONTROLLER", "Host": node.host, "Port": node.port}]}
+        for node in state.cluster.addresses(request.api)
+    ]
+    return {"ErrorCode": Code.NONE, "ErrorMessage": "", "Topics": topics, "Nodes": nodes}
+
+
+def _quorum(request: Request, state: State, topic: Body, part: Body) -> Body:
+    cluster, index = state.cluster, part["PartitionIndex"]
+    row: Body = {"PartitionIndex": index, "ErrorCode": Code.NONE, "ErrorMessage": "", "Observers": []}
+    if (topic["TopicName"], index) != (METADATA, 0):
+        code, why = Code.UNKNOWN_TOPIC_OR_PARTITION, "Only the metadata's partition has a quorum."
+        return {**row, "ErrorCode": code, "ErrorMessage": why, "LeaderId": -1, "CurrentVoters": []}
+    end, now = len(cluster.topics) + 1, request.time // MS
+    times = {"LastFetchTimestamp": now, "LastCaughtUpTimestamp": now}
+    voters = [{"ReplicaId": node, "ReplicaDirectoryId": ZERO, "LogEndOffset": end, **times} for node in cluster.nodes]
+    return {**row, "LeaderId": cluster.controller, "LeaderEpoch": 1, "HighWatermark": end, "CurrentVoters": voters}
+
+
+def update_features(request: Request, state: State) -> Body:
+    """All that is asked, or nothing of it."""
+    body = request.body
+    updates = body["FeatureUpdates"]
+    answer: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None}
+    rows = [{"Feature": each["Feature"], "ErrorCode": Code.NONE, "ErrorMessage": None} for each in updates]
+    for each, row in zip(updates, rows, strict=True):
+        try:
+            _check(each, state)
+        except Refused as refused:
+            row["ErrorCode"], row["ErrorMessage"] = refused.code, refused.why
+            answer |= {"ErrorCode": refused.code, "ErrorMessage": f"The update failed: {refused.why}"}
+    if request.version < 2:
+        answer |= {"ErrorCode": Code.NONE, "ErrorMessage": None}  # each row has its own
+    if not any(row["ErrorCode"] for row in rows) and not body.get("ValidateOnly", False):
+        for each in updates:
+            if each["Feature"] == "transaction.version":
+                state.transactions.coordinator.level = each["MaxVersionLevel"]
+        state.cluster.features += 1
+    return {**answer, "Results": rows}
+
+
+def _check(update: Body, state: State) -> None:
+    name, level = update["Feature"], update["MaxVersionLevel"]
+    found = api_versions.features(state).get(name)
+    if found is None:
+        raise Refused(Code.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}: unknown")
+    low, high, now = found
+    kind = update.get("UpgradeType", SAFE_DOWNGRADE if update.get("AllowDowngrade") else UPGRADE)
+    if not low <= level <= high:
+        why = f"Invalid update version {level} for feature {name}. Local controller 1 only supports {low}-{high}"
+    elif kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        raise Refused(Code.INVALID_UPDATE_VERSION, f"The upgrade type {kind} is not known")
+    elif level < now and kind == UPGRADE:
+        why = f"Invalid update version {level} for feature {name}. Can't downgrade the version of this feature without"
+        why += " setting the upgrade type to either safe or unsafe downgrade."
+    elif level > now and kind != UPGRADE:
+        why = f"Invalid update version {level} for feature {name}. Can't downgrade to a newer version."
+    elif level != now and name != "transaction.version":
+        why = f"{name} stays at {now} here"
+    else:
+        return
+    raise Refused(Code.INVALID_UPDATE_VERSION, why)
+
+
+APIS = (
+    Api("DescribeQuorum", Versions(0, 2), describe_quorum),
+    Api("UpdateFeatures", Versions(0, 2), update_features),
+)

@@ -1,0 +1,42 @@
+"""DescribeQuorum and UpdateFeatures: voters, and levels that are told by ApiVersions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.words import Settings
+
+
+def test_the_quorum(make_desk: Any) -> None:
+    desk = make_desk(Settings(nodes=3))
+    asked = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
+    answer = desk.ask("DescribeQuorum", 2, asked)
+    row = answer["Topics"][0]["Partitions"][0]
+    assert (row["LeaderId"], [voter["ReplicaId"] for voter in row["CurrentVoters"]]) == (1, [1, 2, 3])
+    assert [node["NodeId"] for node in answer["Nodes"]] == [1, 2, 3]
+    asked = {"Topics": [{"TopicName": "t", "Partitions": [{"PartitionIndex": 0}]}]}
+    assert desk.ask("DescribeQuorum", 1, asked)["Topics"][0]["Partitions"][0]["ErrorCode"] == 3
+
+
+def test_features_are_set_and_told(desk: Any) -> None:
+    def update(name: str, level: int, kind: int = 1, dry: bool = False, version: int = 2) -> Any:
+        updates = [{"Feature": name, "MaxVersionLevel": level, "UpgradeType": kind, "AllowDowngrade": kind > 1}]
+        return desk.ask("UpdateFeatures", version, {"FeatureUpdates": updates, "ValidateOnly": dry})
+
+    def told() -> tuple[int, Any]:
+        answer = desk.ask("ApiVersions", 4, {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"})
+        levels = {row["Name"]: row["MaxVersionLevel"] for row in answer["FinalizedFeatures"]}
+        return answer["FinalizedFeaturesEpoch"], levels.get("transaction.version")
+
+    assert told() == (1, 2)
+    assert update("transaction.version", 1)["ErrorCode"] == 95
+    assert update("transaction.version", 1, 2, dry=True)["ErrorCode"] == 0
+    assert told() == (1, 2)
+    assert update("transaction.version", 0, 2)["ErrorCode"] == 0
+    assert told() == (2, None)
+    assert update("transaction.version", 2, 2)["ErrorCode"] == 95
+    for wrong in (("x", 1), ("transaction.version", 3), ("group.version", 0, 2)):
+        assert update(*wrong)["ErrorCode"] == 95
+    assert update("transaction.version", 9, version=1)["Results"][0]["ErrorCode"] == 95
+    assert update("transaction.version", 1, version=0)["Results"][0]["ErrorCode"] == 0
+    assert told() == (3, 1)
