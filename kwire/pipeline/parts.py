@@ -22,6 +22,7 @@ from kwire.session.framing import Partial, Raw, unpack_size
 from kwire.session.kinds import Kinds
 from kwire.session.messages import is_silent, read_request
 from kwire.session.pieces import joined
+from kwire.session.sasl import Login
 
 if TYPE_CHECKING:
     from kwire.capture.connections import Connection
@@ -62,6 +63,7 @@ class Exit(NamedTuple):
     exchanges: int
     identity: tuple[str | None, ...]
     client_ids: dict[bytes, str]
+    login: Login
 
 
 @dataclass(slots=True)
@@ -103,7 +105,7 @@ class Edge(NamedTuple):
 def edge_of(conversation: Conversation) -> Edge | None:
     """None when something is not regular, so that nobody can go on from there but who reads all."""
     connection, client, pairing = conversation.connection, conversation.client, conversation.pairing
-    if client is None or conversation.verdict or pairing.early or conversation.login.open:
+    if client is None or conversation.verdict or pairing.early or conversation.login.active:
         return None
     streams = connection.streams[client], connection.streams[1 - client]
     partials = conversation.requests.partial(), conversation.responses.partial()
@@ -175,7 +177,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
     partials = conversation.requests.partial(), conversation.responses.partial()
     if client is None or partials[0] is None or partials[1] is None or conversation.pairing.early:
         return None
-    if conversation.login.open:
+    if conversation.token_after is not None or conversation.login.active:
         return None
     if any(exchange.correlation_id is None for exchange in conversation.pairing.open):  # then no answer can be known
         return None
@@ -198,7 +200,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
         [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
         conversation.exchanges,
         (identity.software, identity.software_version, identity.mechanism, identity.principal),
-        dict(conversation.clients),
+        dict(conversation.clients), conversation.login,
     )  # fmt: skip
 
 
@@ -261,6 +263,9 @@ def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], pa
         connection.opening = [number + packets for number in exit.opening]
         identity = conversation.identity
         identity.software, identity.software_version, identity.mechanism, identity.principal = exit.identity
+        conversation.login = exit.login
+    elif not exit.login.fresh:
+        conversation.login.passed()
     for name, text in exit.client_ids.items():
         conversation.clients.setdefault(name, text)
     base, first = bases[0], conversation.indexes[0]

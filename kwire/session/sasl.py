@@ -68,11 +68,6 @@ class Login:
         self.active, self.fresh, self.guarded = False, True, True
         self._client: bytes | None = None  # as it is in the header, with its length
 
-    @property
-    def open(self) -> bool:
-        """Whether what comes next depends on what came before."""
-        return self.active or self.fresh
-
     def reads(self, message: Message) -> bool:
         """Whether a request may be taken for what it says, from which follows where the login stands."""
         key = -1 if message.api is None else message.api.key

@@ -17,7 +17,7 @@ def head_row(exchange: Exchange) -> Row:
     """The columns with which the rows of an exchange begin."""
     first, kind = exchange.first, exchange.first.api
     return {
-        "capture": exchange.conversation.capture,
+        "capture": exchange.conversation.places.of(first.packet)[0] or exchange.conversation.capture,
         "connection": exchange.conversation.name,
         "time": exchange.time,
         "api_key": kind.key if kind else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,6 +105,11 @@ def test_a_chain_that_nothing_can_follow_ends_and_its_open_connections_are_named
     assert all("its rest did not come" in row and "'capture': '0.pcap'" in row for row in named)
 
 
+def unnumbered(rows: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Without the packets' numbers, which count from the beginning of each piece."""
+    return {table: sorted(re.sub(r"packet': \d+", "", row) for row in found) for table, found in rows.items()}
+
+
 def test_what_comes_in_order_follows_what_has_its_name_whatever_the_times(
     tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable, expected: Callable
 ) -> None:
@@ -114,7 +120,7 @@ def test_what_comes_in_order_follows_what_has_its_name_whatever_the_times(
         for at in range(0, len(packets), 70):
             (tmp_path / f"{at:05}").mkdir(exist_ok=True)
             pieces.append(save(tmp_path / f"{at:05}" / point.name, packets[at : at + 70]))
-    assert one_by_one(sorted(pieces), 0, in_order=True)[0] == expected(points, DEFAULT)
+    assert unnumbered(one_by_one(sorted(pieces), 0, in_order=True)[0]) == unnumbered(expected(points, DEFAULT))
 
 
 def test_a_message_is_heard_once_among_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
