@@ -25,6 +25,10 @@ OWN = {
     "connection",
     "position",
     "index",
+    "packet",
+    "last_packet",
+    "request_packet",
+    "response_packet",
     "request_index",
     "response_index",
 }  # what each point says by itself
