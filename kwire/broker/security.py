@@ -14,6 +14,8 @@ import os
 import re
 from typing import NamedTuple
 
+from kwire.broker.tokens import Token, Tokens
+
 SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISMS = ("PLAIN", *SCRAM)
 ITERATIONS = 4096  # the least that RFC 7677 allows, as Kafka's default is
@@ -38,6 +40,7 @@ class Users:
     def __init__(self, passwords: dict[str, str]) -> None:
         self.passwords = passwords
         self._secret = os.urandom(32)
+        self.tokens = Tokens()
         self._given: dict[tuple[str, str], Credential | None] = {}  # user and mechanism; None: taken away
 
     def keep(self, user: str, mechanism: str, credential: Credential | None) -> None:
@@ -83,13 +86,14 @@ class Users:
 
 
 class Login:
-    """One connection's login. user: who has logged in; bare: the next frame is a token without a header."""
+    """One connection's login. user: who has logged in; bare: the next frame is a token without a header; by_token: with
+    a delegation token."""
 
     def __init__(self, users: Users) -> None:
         self.users = users
         self.user: str | None = None
         self.mechanism: str | None = None
-        self.bare = False
+        self.bare = self.by_token = False
         self._scram: Scram | None = None
 
     def handshake(self, mechanism: str, version: int) -> bool:
@@ -109,7 +113,8 @@ class Login:
             self._scram = Scram(self.users, self.mechanism)
             return self._scram.first(data)
         answer = self._scram.final(data)
-        self._done(self._scram.user)
+        self.by_token = self._scram.delegated is not None
+        self._done(self._scram.delegated.owner if self._scram.delegated else self._scram.user)
         return answer
 
     def _plain(self, data: bytes) -> bytes:
@@ -136,6 +141,8 @@ class Scram:
     def __init__(self, users: Users, mechanism: str) -> None:
         self.users, self.mechanism, self.hash = users, mechanism, SCRAM[mechanism]
         self.user = self._nonce = self._said = ""
+        self.delegated: Token | None = None
+        self._by_token = False
 
     def first(self, data: bytes) -> bytes:
         """The client's first message to the server's. Raises Wrong."""
@@ -145,7 +152,11 @@ class Scram:
         bare, name, nonce = match[1], match[2], match[3]
         self.user = name.replace("=2C", ",").replace("=3D", "=")
         self._nonce = nonce + base64.b64encode(os.urandom(18)).decode()
+        self._by_token = "tokenauth=true" in bare.split(",")[2:]
         salt, iterations = self.users.hint(self.user, self.mechanism)
+        if self._by_token:
+            self.delegated = self.users.tokens.all.get(self.user)
+            salt, iterations = self.users.salt(self.user), ITERATIONS
         answer = f"r={self._nonce},s={base64.b64encode(salt).decode()},i={iterations}"
         self._said = f"{bare},{answer}"
         return answer.encode()
@@ -159,7 +170,7 @@ class Scram:
         wrong = Wrong(f"{why} {self.mechanism}")
         if fields.get("r") != self._nonce:
             raise wrong
-        salted = self.users.salted(self.user, self.mechanism)
+        salted = self._salted()
         message = f"{self._said},{without}".encode()
         key = hmac.digest(salted or b"", b"Client Key", self.hash)
         stored = hashlib.new(self.hash, key).digest()
@@ -173,3 +184,11 @@ class Scram:
             raise wrong
         server = hmac.digest(hmac.digest(salted, b"Server Key", self.hash), message, self.hash)
         return b"v=" + base64.b64encode(server)
+
+    def _salted(self) -> bytes | None:
+        """What the client must have made of its password, None for who may not log in."""
+        if not self._by_token:
+            return self.users.salted(self.user, self.mechanism)
+        if self.delegated is None:
+            return None
+        return hashlib.pbkdf2_hmac(self.hash, self.delegated.password.encode(), self.users.salt(self.user), ITERATIONS)

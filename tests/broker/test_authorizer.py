@@ -25,7 +25,9 @@ from kwire.broker.apis import served
 from kwire.broker.authorizer import RIGHTS
 from kwire.broker.words import Settings
 
-OPEN = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeCluster"}
+OPEN = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeCluster"} | {  # tokens ask for rights themselves
+    f"{act}DelegationToken" for act in ("Create", "Renew", "Expire", "Describe")
+}
 
 
 @pytest.fixture
