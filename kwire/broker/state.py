@@ -85,8 +85,9 @@ class State:
                 self.cluster.create(name, self.settings.transactions.offsets_topic_num_partitions)
 
     def retain(self) -> None:
-        """Drops what is older than each topic's retention.ms."""
+        """Drops what is older than each topic's retention.ms, and tokens whose time is over."""
         now = self.clock.now() // MS
+        self.users.tokens.sweep(now)
         for topic in self.cluster.topics.values():
             kept = int(self.cluster.configs.topic(topic.name, "retention.ms"))
             if kept >= 0:

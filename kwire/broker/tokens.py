@@ -1,8 +1,8 @@
 """Delegation tokens (KIP-48): a user's right to log in, given away for a time.
 
 A token's id and its HMAC, as base64, are a SCRAM user's name and password, with tokenauth=true in the first message;
-who logs in so is the owner. As in DelegationTokenManager a token lives until it expires, and may be renewed by its owner
-and its renewers until its last day.
+who logs in so is the owner. As in DelegationTokenManager a token lives until it expires, and may be renewed by its
+owner and its renewers until its last day.
 """
 
 from __future__ import annotations
