@@ -215,15 +215,15 @@ def test_results_to_stdout_and_nowhere(kwire: Any) -> None:
 
 WAITING = """
 import os, signal, sys, time
-from kwire.cli import main, read
+from kwire.cli import main, saving
 
-def save(reading, exchanges, output, target):
+def save(reading, exchanges, kept, output, target):
     with target as file:
         file.write(b"half")
         print("begun", flush=True)
         time.sleep(30)
 
-read._save = save
+saving.save = save
 sys.argv = ["kwire", "read", *sys.argv[1:]]
 main.main()
 """
