@@ -97,7 +97,7 @@ def command(
     if index is not None and connection is None and not packets:
         raise click.UsageError("--index counts the frames of a connection; --connection says of which")
     if packets or connection is not None:
-        views = Views(output, full, notes, elements or 0, inner, show_secrets)
+        views = Views(output, full, notes, elements or 0, inner, show_secrets, inflate)
         captures, chosen = [_path(file) for file in files], library(schema)
         return _captured(captures, packets, connection, index, views, paths, chosen, keylogs)
     if len(files) > 1:
@@ -124,8 +124,7 @@ def command(
         if version is not None:
             chosen.plan((message or found.definition.messages[0]).name, version)
         items = identify_as(data, found.definition, message, version, chosen)
-    spent = Budget(IN_ALL * inflate)  # what is opened of all frames is kept until it is shown
-    shown = [(item, _opened(item, data[item.start : item.end], show_secrets, Budget(inflate, spent))) for item in items]
+    shown = _all_opened(items, data, show_secrets, inflate)
     if scram_password is not None:
         _check_scram(items, scram_password)
     if paths:
@@ -144,6 +143,7 @@ class Views(NamedTuple):
     elements: int
     inner: bool
     show_secrets: bool
+    inflate: int
 
 
 def _path(file: Any) -> str:
@@ -161,24 +161,28 @@ def _captured(
     from kwire.cli.output import show, width
     from kwire.render.bodies import Bodies
     from kwire.render.exchange_diagrams import message_lines
-    from kwire.render.jsonform import dumps
+    from kwire.render.jsonform import write
 
     reading, found, missing = frames_of(captures, packets, connection, index, chosen, key_log(keylogs))
     messages = [message for message, _ in found]
     if views.output == "text" and not paths:
         start = min(reader.first_time or 0 for reader in reading.readers)
-        lines: list[Line] = []
+        begun = False
         for message in messages:
-            lines += [[]] if lines else []
-            lines += message_lines(message, width(), views.elements, views.full, views.show_secrets, start, views.notes)
-        show(lines)
+            show([[]] * begun)
+            begun = True
+            show(
+                message_lines(
+                    message, width(), views.elements, views.full, views.show_secrets, start, views.notes, views.inflate
+                )
+            )
     elif views.output == "json" and not paths:
-        bodies = Bodies(views.show_secrets, views.inner)
+        bodies = Bodies(views.show_secrets, views.inner, views.inflate)
         for message, exchange in found:
-            print(dumps(document(message, exchange, bodies.json(message))))
+            write(document(message, exchange, bodies.value(message)), sys.stdout.write)
     items, data = captured_items(messages)
     if paths or views.output not in ("text", "json"):
-        shown = [(item, _opened(item, data[item.start : item.end], views.show_secrets)) for item in items]
+        shown = _all_opened(items, data, views.show_secrets, views.inflate)
         if paths:
             return _fields(shown, paths)
         _show(shown, data, views.output, views.full, views.notes, views.elements, views.inner)
@@ -215,6 +219,14 @@ def _file(data: bytes, kind: str, path: str, topic: str | None, budget: Budget) 
     from kwire.payloads.files import open_file
 
     return Item(0, len(data), open_file(data, kind, path or None, topic, budget), file=True)
+
+
+def _all_opened(items: list[Item], data: bytes, show_secrets: bool, inflate: int) -> list[tuple[Item, Span]]:
+    """The trees of all frames, which are kept until they are shown: there is a budget for all of them too."""
+    from kwire.records.compression import Budget
+
+    spent = Budget(IN_ALL * inflate)
+    return [(item, _opened(item, data[item.start : item.end], show_secrets, Budget(inflate, spent))) for item in items]
 
 
 def _opened(item: Item, data: bytes, show_secrets: bool, budget: Budget | None = None) -> Span:

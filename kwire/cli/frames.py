@@ -88,8 +88,8 @@ def _nearest(wanted: PacketReference, connection: str | None, begins: list[tuple
     return f"no Kafka frame in packet {packet}{where}; the nearest begin in {near}"
 
 
-def document(message: Message, exchange: Exchange, body: str) -> dict[str, Any]:
-    """The message record, with the packets, the TLS records and the body."""
+def document(message: Message, exchange: Exchange, body: Any) -> dict[str, Any]:
+    """The message record, with the packets, the TLS records and the body, JSON text or what is to be made of it."""
     from kwire.analyze.tls import records_of
     from kwire.session.record import row
 
@@ -100,7 +100,8 @@ def document(message: Message, exchange: Exchange, body: str) -> dict[str, Any]:
         for one in records_of(message)
     ]
     inside = {"tls_records": records} if records else {}
-    return {**row(message, exchange), "packets": packets, **inside, "body": json.loads(body)}
+    value = json.loads(body) if isinstance(body, str) else body
+    return {**row(message, exchange), "packets": packets, **inside, "body": value}
 
 
 def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:

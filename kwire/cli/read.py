@@ -101,7 +101,8 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif output in FORMS:
-            put = printer(fields or tuple(DEFAULT.split(",")), output, Bodies(shown.show_secrets, shown.inner))
+            texts = Bodies(shown.show_secrets, shown.inner, shown.inflate)
+            put = printer(fields or tuple(DEFAULT.split(",")), output, texts)
             for exchange in chain.from_iterable(batches):
                 put(exchange)
                 if follow:

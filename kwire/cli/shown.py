@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kwire.cli.captures import Command, bundled, with_options
+from kwire.cli.quantities import Size
 
 if TYPE_CHECKING:
     from kwire.render.bodies import Bodies
@@ -26,6 +27,8 @@ def shown_options(command: Command) -> Command:
         click.option("--body", is_flag=True, help="The bodies' values: beneath the lines, or in the rows of JSON."),
         click.option("--inner", is_flag=True,
                      help="With --body, records and other inner formats as objects, not as base64."),
+        click.option("--inflate", type=Size(), default="256m",
+                     help="What a frame may decompress to: 256m; half of it with --inner."),
         click.option("--show-secrets", is_flag=True,
                      help="Show passwords, tokens and other secrets, withheld otherwise."),
     ]  # fmt: skip
@@ -40,13 +43,14 @@ class Shown(NamedTuple):
     full: bool
     body: bool
     inner: bool
+    inflate: int
     show_secrets: bool
 
     def bodies(self) -> Bodies | None:
         """What makes the bodies of rows; None when they are not wanted."""
         from kwire.render.bodies import Bodies
 
-        return Bodies(self.show_secrets, self.inner) if self.body else None
+        return Bodies(self.show_secrets, self.inner, self.inflate) if self.body else None
 
     def message_lines(self) -> MessageLines:
         """What makes lines of JSON of batches: one for each message."""
@@ -68,7 +72,11 @@ class Shown(NamedTuple):
 
         def frames(exchange: Exchange, start: int | None) -> Iterable[Line]:
             if self.diagrams:
-                return diagram_lines(exchange, columns, self.elements or 0, self.full, self.show_secrets, start)
-            return body_lines(exchange, columns, self.inner, self.show_secrets, bounded) if self.body else ()
+                return diagram_lines(
+                    exchange, columns, self.elements or 0, self.full, self.show_secrets, start, self.inflate
+                )
+            if self.body:
+                return body_lines(exchange, columns, self.inner, self.show_secrets, bounded, self.inflate)
+            return ()
 
         return lines

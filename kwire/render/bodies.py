@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwire.codec.secrets import carries_records, conceal, hide_within, may_hold_secrets, tells_metadata
 from kwire.codec.span import Span, fields, opened
 from kwire.payloads.open import open_payloads
+from kwire.records.compression import TOTAL, Budget
 from kwire.render.jsonform import to_jsonable
 from kwire.render.topic_names import named
 
@@ -20,33 +20,39 @@ WHOLE = ("ok", "trailing", "orphan", "inferred")  # qualities of bodies that the
 
 
 class Bodies:
-    """json(message) is the body as JSON text. inner: records and other inner formats as objects."""
+    """json(message) is the body as JSON text. inner: records and other inner formats as objects. inflate: what the
+    batches of a frame may decompress to, bytes; half of it where they go into the text, which is kept beside them."""
 
-    def __init__(self, show_secrets: bool = False, inner: bool = False) -> None:
+    def __init__(self, show_secrets: bool = False, inner: bool = False, inflate: int = TOTAL) -> None:
         self._show, self._inner = show_secrets, inner
+        self._inflate = inflate // 2 if inner else inflate
         self._plain: dict[str, bool] = {}
         self._carries: dict[str, bool] = {}
 
     def json(self, message: Message) -> str:
         """null where there is none; of a body that is broken what could be read."""
+        value = self.value(message)
+        return value if isinstance(value, str) else json.dumps(to_jsonable(value))
+
+    def value(self, message: Message) -> Any:
+        """The same, JSON text or what is to be made of it: for what writes it piece by piece."""
         if message.token:
             token = message.data[4:]
-            if self._show:
-                return json.dumps({"AuthBytes": base64.b64encode(token).decode()})
-            return json.dumps({"AuthBytes": f"withheld ({len(token):,} bytes; --show-secrets)"})
+            return {"AuthBytes": token if self._show else f"withheld ({len(token):,} bytes; --show-secrets)"}
         kind = message.api
         definition = kind.message(message.kind) if kind else None
         if definition is None:
-            return "null"
+            return None
         whole = message.quality in ("ok", "orphan") if message.guarded else message.quality in WHOLE
         if whole and self.plain(definition) and self.bare(definition, message.data):
             body = message.body_json()
             if body is not None:
                 return body
-        span = body_span(message, self._show)
+        span = body_span(message, self._show, Budget(self._inflate))
         if span is None:
-            return "null"
-        return json.dumps(to_jsonable(opened(span) if self._inner else fields(span)))
+            return None
+        found: Any = opened(span) if self._inner else fields(span)
+        return found
 
     def plain(self, definition: Definition) -> bool:
         """Whether nothing in messages of the definition is withheld or opened."""
@@ -65,12 +71,12 @@ class Bodies:
         return not carries or not tells_metadata(data, start, end)
 
 
-def shown_span(message: Message, show_secrets: bool) -> Span:
-    """The frame's tree with what its fields hold, and without its secrets."""
+def shown_span(message: Message, show_secrets: bool, budget: Budget | None = None) -> Span:
+    """The frame's tree with what its fields hold, as far as the budget goes, and without its secrets."""
     kind, span = message.api, message.span()
     definition = kind.message(message.kind) if kind else None
     if definition is not None:
-        span = open_payloads(span, message.data, definition.name)
+        span = open_payloads(span, message.data, definition.name, budget)
     if kind is not None:
         span = named(span, message.conversation.topics.name)
     if show_secrets:
@@ -80,7 +86,7 @@ def shown_span(message: Message, show_secrets: bool) -> Span:
     return conceal(span, definition, message.guarded or definition is None)
 
 
-def body_span(message: Message, show_secrets: bool) -> Span | None:
+def body_span(message: Message, show_secrets: bool, budget: Budget | None = None) -> Span | None:
     """The body's part of the same."""
-    span = shown_span(message, show_secrets)
+    span = shown_span(message, show_secrets, budget)
     return next((child for child in span.children if child.type == "message"), None)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.analyze.tls import records_text
 from kwire.codec.annotate import count_bytes
+from kwire.records.compression import TOTAL, Budget
 from kwire.render.bodies import Bodies, shown_span
 from kwire.render.diagram import Options, diagram
 from kwire.render.exchanges import ExchangeLines
+from kwire.render.jsonform import to_jsonable
 from kwire.render.lines import Line, clean, joined, paragraph
 
 if TYPE_CHECKING:
@@ -17,20 +21,20 @@ if TYPE_CHECKING:
 
 
 def diagram_lines(
-    exchange: Exchange, width: int, elements: int, full: bool, show_secrets: bool, start: int | None
-) -> list[Line]:
-    """Both frames, each with a title; start as ExchangeLines has it."""
-    lines: list[Line] = []
+    exchange: Exchange, width: int, elements: int, full: bool, show_secrets: bool, start: int | None,
+    inflate: int = TOTAL,
+) -> Iterator[Line]:  # fmt: skip
+    """Both frames, each with a title; start as ExchangeLines has it, inflate as Bodies."""
     for message in (exchange.request, exchange.response):
         if message is not None:
-            lines += message_lines(message, width, elements, full, show_secrets, start)
-            lines.append([])
-    return lines
+            yield from message_lines(message, width, elements, full, show_secrets, start, inflate=inflate)
+            yield []
 
 
 def message_lines(
-    message: Message, width: int, elements: int, full: bool, show_secrets: bool, start: int | None, notes: bool = False
-) -> list[Line]:
+    message: Message, width: int, elements: int, full: bool, show_secrets: bool, start: int | None,
+    notes: bool = False, inflate: int = TOTAL,
+) -> list[Line]:  # fmt: skip
     """A title with the packets and the direction, what is wrong, and the diagram."""
     client, broker = message.conversation.ends
     source, target = (client, broker) if message.kind == "request" else (broker, client)
@@ -57,18 +61,26 @@ def message_lines(
     if message.token and not show_secrets:
         lines.append([(f"{count_bytes(len(message.data) - 4)} withheld (--show-secrets)", "note")])
         return lines
-    span = shown_span(message, show_secrets)
+    span = shown_span(message, show_secrets, Budget(inflate))
     marks = tuple((offset, places.of(number)[1]) for offset, number in message.marks)
     options = Options(width, full, notes, elements, packets=marks)
     return lines + diagram(span, message.data, options)
 
 
-def body_lines(exchange: Exchange, width: int, inner: bool, show_secrets: bool, bounded: bool = True) -> list[Line]:
-    """The bodies as JSON. bounded: long values are broken, as on a terminal; a pipe gets them in one piece."""
-    lines: list[Line] = []
-    bodies = Bodies(show_secrets, inner)
+def body_lines(
+    exchange: Exchange, width: int, inner: bool, show_secrets: bool, bounded: bool = True, inflate: int = TOTAL
+) -> Iterator[Line]:
+    """The bodies as JSON. bounded: long values are broken, as on a terminal; a pipe gets them in one piece. A body may
+    be hundreds of megabytes: no line is kept."""
+    bodies = Bodies(show_secrets, inner, inflate)
+    room = max(width - 6, 1)
+    lines = re.compile(rf"\S.{{0,{room - 1}}}(?=\s|$)|" + (rf"\S{{1,{room}}}" if bounded else r"\S+"))
     for message, mark in ((exchange.request, "→"), (exchange.response, "←")):
-        if message is not None:
-            text = json.dumps(json.loads(bodies.json(message)), ensure_ascii=False)
-            lines += paragraph(f"{mark} {clean(text)}", width, "    ", "dim", "      ", breaks=bounded)
-    return lines
+        if message is None:
+            continue
+        value = bodies.value(message)
+        value = json.loads(value) if isinstance(value, str) else to_jsonable(value)
+        text = clean(json.dumps(value, ensure_ascii=False))
+        del value
+        for at, line in enumerate(lines.finditer(text)):
+            yield [(f"    {' ' if at else mark} {line[0]}", "dim")]

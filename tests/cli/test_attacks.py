@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attacks import decoding, definitions
+from attacks import bodies, decoding, definitions
 from bench.hostile import attacks
 
 from kwire.cli import literals
@@ -75,3 +75,16 @@ def test_a_jar_that_is_a_bomb_is_not_unpacked(kwire: Any, tmp_path: Path) -> Non
     arguments = definitions.bomb(tmp_path, 0.05)
     assert _peak(lambda: kwire(*arguments)) < 20_000_000
     assert "bytes of definitions; 33,554,432 are the most that is read" in kwire(*arguments).err
+
+
+@pytest.mark.parametrize("command", bodies.COMMANDS, ids=" ".join)
+def test_bombs_in_captures_are_opened_as_far_as_a_frame_may(
+    command: tuple[str, ...], kwire: Any, tmp_path: Path
+) -> None:
+    arguments = bodies.opened(command, tmp_path, 0.01)  # 6 answers of 64 batches of 0.5 MB
+    opens = command[0] == "decode" or "-x" in command or "--inner" in command
+    ran = kwire(*arguments, *(("--inflate", "1m") if opens else ()))
+    assert ran.status == Exit.OK
+    if opens:
+        assert "not opened: these bytes would decompress to more than" in " ".join(ran.text.split())
+        assert _peak(lambda: kwire(*arguments, "--inflate", "1m")) < 25_000_000
