@@ -13,7 +13,7 @@ from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.capture.tls.certificates import Certificate
-    from kwire.capture.tls.direction import Entry
+    from kwire.capture.tls.facts import Entry
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Message
 

@@ -8,23 +8,14 @@ are missing is in holes.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Piece
 from kwire.capture.tls import holes, keylog
+from kwire.capture.tls.facts import Entry
 from kwire.capture.tls.handshake import END_OF_EARLY_DATA, FINISHED, KEY_UPDATE, Malformed, messages
-from kwire.capture.tls.protection import HEADER, Protection, header_at
-from kwire.capture.tls.records import (
-    ALERT,
-    APPLICATION,
-    CHANGE_CIPHER,
-    HANDSHAKE,
-    begins_record,
-    behind,
-    decrypted,
-    joined,
-    packet_at,
-)  # fmt: skip
+from kwire.capture.tls.protection import ALERT, APPLICATION, CHANGE_CIPHER, HANDSHAKE, HEADER, Protection, header_at
+from kwire.capture.tls.records import begins_record, behind, decrypted, joined, packet_at, until
 from kwire.capture.tls.schedule import next_secret
 
 if TYPE_CHECKING:
@@ -38,17 +29,6 @@ LARGEST_CONTENT = 1 << 14
 MOST_UPDATES = 1 << 16  # changes of keys
 MOST_NOTED = 1_000_000  # records of which the place is remembered
 WATCHED = 64  # records that are looked at without keys
-NEVER = "the secret that the key log has for client random {} does not fit"
-
-
-class Entry(NamedTuple):
-    """A record of application data: where its content begins among all that travelled inside, and how long it is; its
-    number in its direction, from 1, and its length on the wire behind the header."""
-
-    position: int
-    size: int
-    number: int
-    length: int
 
 
 class Direction:
@@ -110,10 +90,11 @@ class Direction:
         self.lacks = None
         while self.queue and not self.broken:
             end = next((at for at, piece in enumerate(self.queue) if at and piece.missing), len(self.queue))
-            more, piece = end < len(self.queue), joined(self.queue[:end])
+            more, (piece, start) = end < len(self.queue), self._next(self.queue[:end])
             if piece.missing:
                 holes.meet(self, piece)
-            left = self._run(piece._replace(missing=0))
+                piece = piece._replace(missing=0)
+            left = self._run(piece, start)
             self.queue[:end] = [left] if left.data else []
             if self.broken:
                 self.stop(self.broken)
@@ -133,30 +114,42 @@ class Direction:
         data = self.queue[0].data
         return HEADER + header_at(data)[2] if len(data) >= HEADER else 0
 
-    def _run(self, piece: Piece) -> Piece:
-        """Reads a piece on; what is left of it."""
+    def _next(self, pieces: list[Piece]) -> tuple[Piece, int]:
+        """Pieces in a row as one, and from where on it is to be read. The record that is begun in the first piece is
+        read by itself where it can be: what follows is large, and need not be copied."""
+        left, lack = pieces[0], self.need - len(pieces[0].data)
+        if len(pieces) == 1 or not self.need or left.missing or self.lost_from is not None or self.skip_to is not None:
+            return joined(pieces), 0
+        after = joined(pieces[1:])
+        if not 0 < lack <= len(after.data):
+            return joined(pieces), 0
+        begun = self._run(joined([left, until(after, lack)]), 0)
+        return (joined([begun, behind(after, lack)]), 0) if begun.data or self.broken else (after, lack)
+
+    def _run(self, piece: Piece, start: int) -> Piece:
+        """Reads a piece on from there; what is left of it."""
         while True:
             if self.skip_to is not None or self.lost_from is not None:
                 found = holes.leave(self, piece)
                 if found is None:
                     return holes.kept(self, piece)
-                piece = found
-            piece = self._records(piece)
+                piece, start = found, 0
+            piece, start = self._records(piece, start), 0
             if self.lost_from is None or self.broken:
                 return piece
 
-    def _records(self, piece: Piece) -> Piece:
-        """Whole records from the piece's first byte on; what is left."""
-        pos, data = 0, piece.data
+    def _records(self, piece: Piece, pos: int) -> Piece:
+        """Whole records from an offset on; what is left."""
+        data = piece.data
         while not self.broken and not self.lacks:
             if self.stage not in (OPEN, BLIND) and self.protection is None and (pos == len(data) or not self.derive()):
                 break
             if self.protection is not None:
-                parts: list[bytes] = []
                 heads: list[int] = []
-                pos = self.protection.run(self.number, data, pos, parts, heads)
-                if parts:
-                    self._opened(piece, heads, parts, pos)
+                sizes: list[int] = []
+                content, pos = self.protection.run(self.number, data, pos, heads, sizes)
+                if heads:
+                    self._opened(piece, heads, sizes, content, pos)
                     continue
             if len(data) - pos < HEADER:
                 break
@@ -206,7 +199,9 @@ class Direction:
         if kind == APPLICATION:
             if len(content) > LARGEST_CONTENT:
                 self.session.facts.oversized += 1
-            self.emit(piece, [pos], [content], pos + HEADER + header_at(piece.data, pos)[2], self.count + 1)
+            self.emit(
+                piece, [pos], [len(content)], content, pos + HEADER + header_at(piece.data, pos)[2], self.count + 1
+            )
         elif kind == ALERT:
             self.session.facts.alert(not self.by_server, content, time)
         elif kind == CHANGE_CIPHER:
@@ -358,34 +353,36 @@ class Direction:
 
     @property
     def misfit(self) -> str:
-        return NEVER.format(self.session.facts.client_random.hex())
+        return (
+            f"the secret that the key log has for client random {self.session.facts.client_random.hex()} does not fit"
+        )
 
     # ------------------------------------------------------------ what comes out
 
-    def _opened(self, piece: Piece, heads: list[int], parts: list[bytes], end: int) -> None:
-        self.number += len(parts)
-        self.count += len(parts)
-        self.opened, self.wrong, self.passing = self.opened + len(parts), 0, False
-        self.emit(piece, heads, parts, end, self.count - len(parts) + 1)
+    def _opened(self, piece: Piece, heads: list[int], sizes: list[int], content: bytes, end: int) -> None:
+        self.number += len(heads)
+        self.count += len(heads)
+        self.opened, self.wrong, self.passing = self.opened + len(heads), 0, False
+        self.emit(piece, heads, sizes, content, end, self.count - len(heads) + 1)
 
-    def emit(self, piece: Piece, heads: list[int], parts: list[bytes], end: int, first: int) -> None:
-        """Contents of records of application data. end: where the last one ends in the piece's data; first: the number
-        of the first one, from 1."""
+    def emit(self, piece: Piece, heads: list[int], sizes: list[int], content: bytes, end: int, first: int) -> None:
+        """Contents of records of application data, of these sizes, in a row. end: where the last one ends in the
+        piece's data; first: the number of the first one, from 1."""
         assert self.protection is not None
-        made = decrypted(piece, heads, parts, self.protection.lead, self.position)
+        made = decrypted(piece, heads, sizes, content, self.protection.lead, self.position)
         if self.ledger is not None and len(self.ledger) < MOST_NOTED:
-            self._note(heads, parts, end, first)
+            self._note(heads, sizes, end, first)
         if made.data:
             self.out.append(made)
             self.position += len(made.data)
 
-    def _note(self, heads: list[int], parts: list[bytes], end: int, first: int) -> None:
+    def _note(self, heads: list[int], sizes: list[int], end: int, first: int) -> None:
         assert self.ledger is not None
         position = self.position
-        for at, part in enumerate(parts):
+        for at, size in enumerate(sizes):
             length = (heads[at + 1] if at + 1 < len(heads) else end) - heads[at] - HEADER
-            self.ledger.append(Entry(position, len(part), first + at, length))
-            position += len(part)
+            self.ledger.append(Entry(position, size, first + at, length))
+            position += size
 
     def miss(self, length: int, piece: Piece) -> None:
         """Bytes of what travelled inside that cannot be given, before the piece's first byte."""

@@ -21,6 +21,16 @@ class Alert(NamedTuple):
     time: int
 
 
+class Entry(NamedTuple):
+    """A record of application data: where its content begins among all that travelled inside, and how long it is; its
+    number in its direction, from 1, and its length on the wire behind the header."""
+
+    position: int
+    size: int
+    number: int
+    length: int
+
+
 @dataclass(slots=True, eq=False)
 class TlsFacts:
     """version as TLS 1.3; offered: the ClientHello's versions and protocols; certificate: the server's own one.

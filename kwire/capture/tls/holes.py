@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Piece
-from kwire.capture.tls.protection import HEADER, Protection, header_at
-from kwire.capture.tls.records import APPLICATION, begins_record, behind, boundaries
+from kwire.capture.tls.protection import APPLICATION, HEADER, Protection, header_at
+from kwire.capture.tls.records import begins_record, behind, boundaries
 
 if TYPE_CHECKING:
     from kwire.capture.tls.direction import Direction

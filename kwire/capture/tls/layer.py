@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kwire.capture.streams import Piece
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.negotiation import Resumable
-from kwire.capture.tls.protection import HEADER
-from kwire.capture.tls.records import ALERT, APPLICATION, HANDSHAKE, begins_record
+from kwire.capture.tls.protection import ALERT, APPLICATION, HANDSHAKE, HEADER
+from kwire.capture.tls.records import begins_record
 from kwire.capture.tls.session import MIDSTREAM, Session
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ and additional data: RFC 5246 section 6.2.3, RFC 7366, RFC 5288, RFC 6655, RFC 7
 from __future__ import annotations
 
 import hmac
+import threading
 from collections.abc import Callable
 from struct import Struct
 from typing import Any, Protocol
@@ -17,8 +18,10 @@ from kwire.capture.tls.suites import Suite
 from kwire.errors import KwireError
 
 HEADER = 5  # bytes of a record's header
-APPLICATION = 23
+CHANGE_CIPHER, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23  # types of records
 LARGEST = 16384 + 2048  # bytes that a record may hold behind its header (RFC 5246 section 6.2.3)
+AT_ONCE = 1 << 20  # bytes of records: what comes out of them stays in the cache until it is put together
+_LOCAL = threading.local()
 BLOCK = 16  # bytes of an AES block
 
 header_at = Struct(">BHH").unpack_from
@@ -35,9 +38,9 @@ class Protection(Protocol):
     def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
         """The type and the content of record number so and so; None when it is not authentic."""
 
-    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
-        """Adds the contents of the records of application data from pos on, and where each begins; gives where the
-        first one begins that is none, not whole, or not authentic."""
+    def run(self, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> tuple[bytes, int]:
+        """The contents of some records of application data from pos on, and where the next one begins; none when the
+        first is no such record, not whole or not authentic. Adds where each begins, and how long what it holds is."""
 
     def hint(self, body: bytes) -> int:
         """The explicit part of the record's nonce, which most programs count up; 0 where there is none."""
@@ -64,6 +67,27 @@ def _cipher(suite: Suite, key: bytes) -> Any:
     return ChaCha20Poly1305(key) if suite.mode == "chacha20" else AESCCM(key, suite.tag)
 
 
+def _into(cipher: Any) -> Callable[[bytes, memoryview, bytes, memoryview], Any]:
+    """What opens a record's body into a place that is there; in older releases of cryptography by a copy."""
+    if hasattr(cipher, "decrypt_into"):
+        into: Callable[[bytes, memoryview, bytes, memoryview], Any] = cipher.decrypt_into
+        return into
+
+    def copy(nonce: bytes, body: memoryview, head: bytes, place: memoryview) -> None:
+        place[:] = cipher.decrypt(nonce, bytes(body), head)
+
+    return copy
+
+
+def _scratch() -> memoryview:
+    """Where this thread opens records before they are put together."""
+    try:
+        found: memoryview = _LOCAL.scratch
+    except AttributeError:
+        found = _LOCAL.scratch = memoryview(bytearray(AT_ONCE + 2 * LARGEST))
+    return found
+
+
 class Modern:
     """TLS 1.3: the type stands behind the content, and zeros behind the type."""
 
@@ -75,11 +99,23 @@ class Modern:
         self._made = suite, keys
         self._wrong = (InvalidTag, ValueError)
         self._iv = int.from_bytes(keys.iv, "big")
-        self._decrypt = _cipher(suite, keys.key).decrypt
+        cipher = _cipher(suite, keys.key)
+        self._decrypt, self._into = cipher.decrypt, _into(cipher)
+        self._lengths: dict[bytes, int] = {}  # by headers of records of application data
         self.extra = suite.tag + 1
 
     def __reduce__(self) -> Any:
         return Modern, self._made
+
+    def _length(self, header: bytes) -> int:
+        """What a header says that was not met before, 0 where it is none of application data."""
+        if len(header) < HEADER:
+            return 0
+        kind, version, length = header_at(header)
+        if kind != APPLICATION or version >> 8 != 3 or not self.extra <= length <= LARGEST:
+            return 0
+        self._lengths[header] = int(length)
+        return int(length)
 
     def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
         try:
@@ -88,24 +124,27 @@ class Modern:
             return None
         return (plain[-1], plain[:-1]) if plain else (0, b"")
 
-    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
-        decrypt, iv, end, least = self._decrypt, self._iv, len(data), self.extra
+    def run(self, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> tuple[bytes, int]:
+        into, iv, end, lengths = self._into, self._iv, len(data), self._lengths
+        view, scratch, most, at = memoryview(data), _scratch(), pos + AT_ONCE, 0
         try:
-            while end - pos >= HEADER:
-                kind, _, length = header_at(data, pos)
+            while pos < most:
                 body = pos + HEADER
+                header = data[pos:body]
+                length = lengths.get(header) or self._length(header)
                 stop = body + length
-                if kind != APPLICATION or stop > end or not least <= length <= LARGEST:
+                if not length or stop > end:
                     break
-                plain = decrypt((iv ^ number).to_bytes(12, "big"), data[body:stop], data[pos:body])
-                if plain[-1] != APPLICATION:
+                last = at + length - self.extra
+                into((iv ^ number).to_bytes(12, "big"), view[body:stop], header, scratch[at : last + 1])
+                if scratch[last] != APPLICATION:
                     break
-                parts.append(plain[:-1])
                 heads.append(pos)
-                pos, number = stop, number + 1
+                sizes.append(last - at)
+                at, pos, number = last, stop, number + 1  # the type is written over
         except self._wrong:
             pass
-        return pos
+        return bytes(scratch[:at]), pos
 
     def hint(self, body: bytes) -> int:  # noqa: ARG002 (the protocol's)
         return 0
@@ -121,7 +160,8 @@ class Aead:
         self._wrong = (InvalidTag, ValueError)
         self._explicit = suite.mode != "chacha20"
         self._iv, self._counted = keys.iv, int.from_bytes(keys.iv, "big")
-        self._decrypt = _cipher(suite, keys.key).decrypt
+        cipher = _cipher(suite, keys.key)
+        self._decrypt, self._into = cipher.decrypt, _into(cipher)
         self.lead = 8 if self._explicit else 0
         self.extra = suite.tag + self.lead
 
@@ -139,23 +179,26 @@ class Aead:
             return None
         return kind, plain
 
-    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
-        decrypt, iv, counted, end, extra = self._decrypt, self._iv, self._counted, len(data), self.extra
+    def run(self, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> tuple[bytes, int]:
+        into, iv, counted, end, extra = self._into, self._iv, self._counted, len(data), self.extra
         lead, explicit = self.lead, self._explicit
+        view, scratch, most, at = memoryview(data), _scratch(), pos + AT_ONCE, 0
         try:
-            while end - pos >= HEADER:
+            while pos < most and end - pos >= HEADER:
                 kind, version, length = header_at(data, pos)
                 body = pos + HEADER
-                stop = body + length
-                if kind != APPLICATION or stop > end or not extra <= length <= LARGEST:
+                stop, size = body + length, length - extra
+                if kind != APPLICATION or stop > end or not 0 <= size <= LARGEST - extra:
                     break
                 nonce = iv + data[body : body + 8] if explicit else (counted ^ number).to_bytes(12, "big")
-                parts.append(decrypt(nonce, data[body + lead : stop], head_12(number, kind, version, length - extra)))
+                head = head_12(number, kind, version, size)
+                into(nonce, view[body + lead : stop], head, scratch[at : at + size])
                 heads.append(pos)
-                pos, number = stop, number + 1
+                sizes.append(size)
+                at, pos, number = at + size, stop, number + 1
         except self._wrong:
             pass
-        return pos
+        return bytes(scratch[:at]), pos
 
     def hint(self, body: bytes) -> int:
         return int.from_bytes(body[:8], "big") if self._explicit else 0
@@ -201,8 +244,8 @@ class Cbc:
         made = hmac.digest(self._mac, head_12(number, kind, version, len(data)) + data, self._hash)
         return hmac.compare_digest(made, mac)
 
-    def run(self, number: int, data: bytes, pos: int, parts: list[bytes], heads: list[int]) -> int:
-        end = len(data)
+    def run(self, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> tuple[bytes, int]:
+        parts, end = [], len(data)
         while end - pos >= HEADER:
             kind, _, length = header_at(data, pos)
             stop = pos + HEADER + length
@@ -213,8 +256,9 @@ class Cbc:
                 break
             parts.append(opened[1])
             heads.append(pos)
+            sizes.append(len(opened[1]))
             pos, number = stop, number + 1
-        return pos
+        return b"".join(parts), pos
 
     def hint(self, body: bytes) -> int:  # noqa: ARG002 (the protocol's)
         return 0

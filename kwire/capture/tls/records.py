@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
+import numpy as np
+
+from kwire.capture.packets import Ints
 from kwire.capture.streams import Piece
 from kwire.capture.tls.protection import HEADER, LARGEST, header_at
 
-CHANGE_CIPHER, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23
+FEW = 48  # packets and records for which columns are not worth it
 BEGIN = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
 
 
@@ -34,6 +37,15 @@ def behind(piece: Piece, offset: int) -> Piece:
     return Piece(
         piece.position + offset, piece.data[offset:], piece.starts[first:], piece.times[first:], piece.numbers[first:]
     )
+
+
+def until(piece: Piece, offset: int) -> Piece:
+    """The piece's first bytes."""
+    last = bisect_left(piece.starts, piece.position + offset)
+    return Piece(
+        piece.position, piece.data[:offset], piece.starts[:last], piece.times[:last], piece.numbers[:last],
+        piece.missing, piece.cut,
+    )  # fmt: skip
 
 
 def packet_at(piece: Piece, offset: int) -> int:
@@ -65,32 +77,50 @@ def boundaries(data: bytes, pos: int) -> tuple[list[int], int]:
     return found, max(len(data) - 2, pos)
 
 
-def decrypted(piece: Piece, heads: list[int], parts: list[bytes], lead: int, position: int) -> Piece:
-    """The contents of records as a piece at this position. heads: where the records begin in piece's data; lead: bytes
-    between a record's header and what is encrypted.
+def decrypted(piece: Piece, heads: list[int], sizes: list[int], data: bytes, lead: int, position: int) -> Piece:
+    """The contents of records, data, as a piece at this position. heads: where the records begin in piece's data;
+    sizes: of what they hold; lead: bytes between a record's header and what is encrypted.
 
     Each byte counts as brought by the packet that brought its encrypted form, as these lie in the same order."""
-    starts, times, numbers = piece.starts, piece.times, piece.numbers
-    last = len(starts) - 1
-    out: list[int] = []
-    packets: list[int] = []
-    before = piece.position + HEADER + lead
-    at = max(bisect_right(starts, before + heads[0]) - 1, 0)
-    plain, said = position, -1
-    for head, part in zip(heads, parts, strict=True):
-        size = len(part)
-        if not size:
-            continue
-        begin = before + head
-        while at < last and starts[at + 1] <= begin:
+    first = max(bisect_right(piece.starts, piece.position + heads[0]) - 1, 0)
+    last = bisect_right(piece.starts, piece.position + heads[-1] + HEADER + lead + sizes[-1])
+    starts = piece.starts[first:last]
+    before, end = piece.position + HEADER + lead, position + len(data)
+    if len(starts) + len(heads) > FEW:
+        found = _places(starts, heads, sizes, before, position)
+        brings = found < np.append(found[1:], end)
+        places, all_bring = found.tolist(), bool(brings.all())
+        kept = [] if all_bring else np.flatnonzero(brings).tolist()
+    else:
+        places = _places_of_few(starts, heads, sizes, before, position)
+        kept = [at for at, (place, other) in enumerate(zip(places, [*places[1:], end], strict=True)) if place < other]
+        all_bring = len(kept) == len(places)
+    if all_bring:
+        return Piece(position, data, places, piece.times[first:last], piece.numbers[first:last])
+    times, numbers = piece.times, piece.numbers
+    return Piece(
+        position, data, [places[at] for at in kept], [times[first + at] for at in kept],
+        [numbers[first + at] for at in kept],
+    )  # fmt: skip
+
+
+def _places_of_few(starts: list[int], heads: list[int], sizes: list[int], before: int, position: int) -> list[int]:
+    """Where what each packet brings begins among the contents. before: where a record's content would begin whose head
+    is at 0."""
+    out, at, plain = [], 0, position
+    for start in starts:
+        while at < len(heads) and before + heads[at] + sizes[at] <= start:
+            plain += sizes[at]
             at += 1
-        if at != said:
-            out.append(plain)
-            packets.append(at)
-        while at < last and starts[at + 1] < begin + size:
-            at += 1
-            out.append(plain + starts[at] - begin)
-            packets.append(at)
-        said = at
-        plain += size
-    return Piece(position, b"".join(parts), out, [times[at] for at in packets], [numbers[at] for at in packets])
+        out.append(plain + max(start - before - heads[at], 0) if at < len(heads) else plain)
+    return out
+
+
+def _places(starts: list[int], heads: list[int], sizes: list[int], before: int, position: int) -> Ints:
+    """The same for many at once."""
+    begins, lengths = np.array(heads, np.int64) + before, np.array(sizes, np.int64)
+    plain = np.cumsum(lengths) - lengths + position
+    packets = np.array(starts, np.int64)
+    record = np.maximum(np.searchsorted(begins, packets, "right") - 1, 0)
+    found: Ints = plain[record] + np.minimum(np.maximum(packets - begins[record], 0), lengths[record])
+    return found

@@ -13,7 +13,7 @@ from kwire.capture.tls.facts import TlsFacts
 from kwire.capture.tls.handshake import VERSION_NAMES
 from kwire.capture.tls.keylog import MASTER, KeyLog
 from kwire.capture.tls.negotiation import Negotiation, Resumable
-from kwire.capture.tls.records import APPLICATION, HANDSHAKE
+from kwire.capture.tls.protection import APPLICATION, HANDSHAKE
 
 WAITING, FLOWING, SEALED = "waiting", "flowing", "sealed"
 HELD = 1 << 20  # bytes of a connection that wait for its keys

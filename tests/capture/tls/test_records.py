@@ -48,7 +48,9 @@ def test_every_byte_inside_is_of_the_packet_that_brought_its_encrypted_form(seed
         starts.append(1000 + at)
         at += rng.randrange(1, 40)
     numbers = list(range(len(starts)))
-    made = decrypted(Piece(1000, data, starts, numbers, numbers), heads, parts, lead, 500)
+    made = decrypted(
+        Piece(1000, data, starts, numbers, numbers), heads, [len(part) for part in parts], b"".join(parts), lead, 500
+    )
     assert made.data == b"".join(parts)
     assert made.starts == sorted(set(made.starts))
     for offset, place in enumerate(inside):
