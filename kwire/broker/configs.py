@@ -16,8 +16,17 @@ TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 KINDS = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}
 TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
 SET_AT = {TOPIC: 1, BROKER: 2, GROUP: 8}  # config source of a value that was set
-STATIC, DEFAULT = 4, 5
+DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 2, 3, 4, 5
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+
+
+INHERITED = {  # a topic's configuration, and the broker's that holds where the topic has none of its own
+    "cleanup.policy": "log.cleanup.policy", "compression.type": "compression.type",
+    "max.message.bytes": "message.max.bytes", "message.timestamp.type": "log.message.timestamp.type",
+    "min.insync.replicas": "min.insync.replicas", "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms", "segment.bytes": "log.segment.bytes",
+}  # fmt: skip
+DYNAMIC = frozenset({*INHERITED.values(), "num.io.threads", "num.network.threads"})  # what a broker takes while it runs
 
 
 class Known(NamedTuple):
@@ -53,10 +62,12 @@ class Configs:
     def __init__(self) -> None:
         self.given: dict[tuple[int, str], dict[str, str]] = {}
         self.static: dict[str, str] = {}  # the broker's own settings
+        self._inherited: dict[str, tuple[str, int]] = {}  # what topics have from the broker, and its source
 
     def topic(self, topic: str, name: str) -> str:
         """A topic's value."""
-        return self.given.get((TOPIC, topic), {}).get(name) or known("topic")[name].default
+        own = self.given.get((TOPIC, topic), {}).get(name)
+        return own or self._inherited.get(name, (None,))[0] or known("topic")[name].default
 
     def forget_topic(self, topic: str) -> None:
         self.given.pop((TOPIC, topic), None)
@@ -70,6 +81,10 @@ class Configs:
                 continue
             if entry.name in given:
                 out.append(Value(entry, given[entry.name], SET_AT[kind]))
+            elif kind == TOPIC and entry.name in self._inherited:
+                out.append(Value(entry, *self._inherited[entry.name]))
+            elif kind == BROKER and resource and entry.name in self.given.get((BROKER, ""), {}):
+                out.append(Value(entry, self.given[BROKER, ""][entry.name], DYNAMIC_DEFAULT))
             elif kind == BROKER and entry.name in self.static:
                 out.append(Value(entry, self.static[entry.name], STATIC))
             else:
@@ -102,6 +117,17 @@ class Configs:
             self.given[kind, resource] = made
         else:
             self.given.pop((kind, resource), None)
+        if kind == BROKER:
+            self._inherited = self._from_brokers()
+
+    def _from_brokers(self) -> dict[str, tuple[str, int]]:
+        """All nodes share one log: what is set for one of them counts, and else what is set for all."""
+        found: dict[str, tuple[str, int]] = {}
+        for (kind, resource), given in self.given.items():
+            for mine, theirs in INHERITED.items():
+                if kind == BROKER and theirs in given and (resource or mine not in found):
+                    found[mine] = (given[theirs], DYNAMIC_BROKER if resource else DYNAMIC_DEFAULT)
+        return found
 
     def _listed(self, kind: int, name: str, operation: int, value: str | None, old: str | None) -> str:
         entry = known(KINDS.get(kind, "none")).get(name)
@@ -121,6 +147,8 @@ def _checked(kind: int, name: str, value: str | None) -> str:
         return value or ""
     if entry is None:
         raise Refused(Code.INVALID_CONFIG, f"Unknown {KINDS.get(kind, '')} config name: {name}")
+    if kind == BROKER and name not in DYNAMIC:
+        raise Refused(Code.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
     text = value or ""
     try:
         if entry.type in (3, 4, 5):

@@ -93,7 +93,7 @@ class Producers:
             why = f"sequence {first} at the start of a transaction, must be 0"
             raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
         refused = self._refused.get(header.producer_id)
-        if refused is not None and first > refused[1]:
+        if refused is not None and refused[0] >= epoch and first > refused[1]:  # not what a fenced one tried
             why = f"sequence {first}, but {refused[1]} has been refused and must come first"
             raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
         if known is None:

@@ -35,6 +35,7 @@ class State:
         self.cluster.advertised = faults.advertised
         faults.settle(settings.nodes)
         self.users = Users(dict(settings.users))
+        self.cluster.configs.static = in_force(settings)
         self.quotas = Quotas()
         self.acls = Acls(settings.super_users)
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
@@ -101,3 +102,18 @@ class State:
         if topic is None and create and self.settings.create_topics:
             topic = self.create(name, self.settings.partitions)
         return topic
+
+
+def in_force(settings: Settings) -> dict[str, str]:
+    """The settings under the names that a broker's configuration has for them."""
+    groups, transactions = settings.groups, settings.transactions
+    return {
+        "auto.create.topics.enable": str(settings.create_topics).lower(),
+        "num.partitions": str(settings.partitions),
+        "group.initial.rebalance.delay.ms": str(groups.group_initial_rebalance_delay_ms),
+        "group.min.session.timeout.ms": str(groups.group_min_session_timeout_ms),
+        "group.max.session.timeout.ms": str(groups.group_max_session_timeout_ms),
+        "group.consumer.session.timeout.ms": str(groups.group_consumer_session_timeout_ms),
+        "group.consumer.heartbeat.interval.ms": str(groups.group_consumer_heartbeat_interval_ms),
+        "transaction.max.timeout.ms": str(transactions.transaction_max_timeout_ms),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.configs import APPEND, BROKER, DELETE, GROUP, SET, SUBTRACT, TOPIC, Configs, known
+from kwire.broker.configs import APPEND, BROKER, DELETE, DYNAMIC, GROUP, SET, SUBTRACT, TOPIC, Configs, known
 
 
 def values(configs: Configs, *names: str) -> list[tuple[str, int]]:
@@ -78,5 +78,30 @@ def test_every_known_default_is_of_its_type() -> None:
     configs = Configs()
     for kind, word in ((TOPIC, "topic"), (BROKER, "broker")):
         for entry in known(word).values():
-            configs.change(kind, "x", [(entry.name, SET, entry.default)])
+            if kind == TOPIC or entry.name in DYNAMIC:
+                configs.change(kind, "x", [(entry.name, SET, entry.default)])
     assert len(configs.given[TOPIC, "x"]) == 33
+
+
+def test_topics_have_from_the_broker_what_they_have_not_of_their_own() -> None:
+    configs = Configs()
+    assert configs.topic("t", "max.message.bytes") == "1048588"
+    configs.change(BROKER, "", [("message.max.bytes", SET, "500")])
+    assert configs.topic("t", "max.message.bytes") == "500"
+    (value,) = configs.describe(TOPIC, "t", ["max.message.bytes"])
+    assert (value.value, value.source) == ("500", 3)
+    (value,) = configs.describe(BROKER, "1", ["message.max.bytes"])
+    assert (value.value, value.source) == ("500", 3)
+    configs.change(BROKER, "1", [("message.max.bytes", SET, "600")])
+    assert configs.topic("t", "max.message.bytes") == "600"
+    configs.change(TOPIC, "t", [("max.message.bytes", SET, "700")])
+    assert (configs.topic("t", "max.message.bytes"), configs.topic("u", "max.message.bytes")) == ("700", "600")
+    configs.change(BROKER, "1", [("message.max.bytes", DELETE, None)])
+    configs.change(BROKER, "", [("message.max.bytes", DELETE, None)])
+    assert configs.topic("u", "max.message.bytes") == "1048588"
+
+
+def test_what_a_running_broker_does_not_take() -> None:
+    with pytest.raises(Refused, match="Cannot update these configs dynamically") as refused:
+        Configs().change(BROKER, "1", [("num.partitions", SET, "3")])
+    assert refused.value.code == Code.INVALID_REQUEST

@@ -75,3 +75,14 @@ def test_the_longest_silent_producer_is_forgotten() -> None:
     for producer in (1, 2, 1, 3):
         known.wrote(batch(0, producer=producer), 0, 0)
     assert list(known.known) == [1, 3]
+
+
+def test_what_was_refused_comes_first_but_not_for_a_newer_epoch() -> None:
+    known = after(batch(0, epoch=2))
+    known.refused(batch(0, epoch=1))
+    assert known.check(batch(1, epoch=2)) is None
+    known.refused(batch(1, epoch=2))
+    with pytest.raises(Refused, match="sequence 2, but 1 has been refused"):
+        known.check(batch(2, epoch=2))
+    known.wrote(batch(1, epoch=2), 1, 0)
+    assert known.check(batch(2, epoch=2)) is None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
-from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, GROUP, TOPIC, Value
+from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, DYNAMIC, GROUP, TOPIC, Value
 from kwire.broker.state import State
 from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
@@ -35,7 +35,7 @@ def _value(value: Value, kind: int, synonyms: bool) -> Body:
     return {
         "Name": value.known.name,
         "Value": value.value,
-        "ReadOnly": kind == BROKER,
+        "ReadOnly": kind == BROKER and value.known.name not in DYNAMIC,
         "IsDefault": value.source == DEFAULT,
         "ConfigSource": value.source,
         "IsSensitive": False,

@@ -251,3 +251,23 @@ async def write_markers(lab: TxnLab) -> None:
     await lab.fetch()
     await lab.produce(a)
     await lab.look()
+
+
+async def zombie_between(lab: TxnLab) -> None:
+    """A fenced producer's batch comes between two of the one that has fenced it, in the partition that is open."""
+    a, zombie = lab.producer("a"), lab.producer("z")
+    await lab.init(zombie)
+    await lab.init(a)
+    await lab.init(a)
+    await lab.add(a, 0)
+    await lab.produce(a)
+    await lab.produce(zombie)
+    await lab.produce(a)
+    await lab.produce(zombie, version=lab.newest("Produce"))
+    await lab.produce(a)
+    await lab.end(a)
+    await lab.add(a, 0)
+    await lab.produce(zombie)
+    await lab.produce(a)
+    await lab.end(a)
+    await lab.fetch()
