@@ -13,9 +13,9 @@
               throttle=2s       the answer says that the client is throttled (ThrottleTimeMs)
               unsupported       UNSUPPORTED_VERSION; ApiVersions answers it in the form of v0
               versions=0-3      only these versions are announced and served
-              forget            the group that is asked about is forgotten first
+              forget            the group, or the transactional id, that is asked about is forgotten first
               move              the coordinator (or, with leader, the leaders) moves to the next node first
-              expire            the session of the member that asks is over first
+              expire            the session of the member that asks is over first, or the producer's open transaction
               advertise=HOST:PORT   clients are sent there instead (with node=: only for that node). coordinator:
                                     only FindCoordinator says so; leader: only what tells metadata; else both
     LIMIT     after=N (so many pass first), times=N (so often; forget, move and expire once), chance=0.1

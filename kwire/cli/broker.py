@@ -162,8 +162,8 @@ def command(
     delay=2s        so much later         cut       connection closed (cut=after: carried out)
     throttle=2s     says ThrottleTimeMs   short=20  only so many bytes of the answer
     unsupported     UNSUPPORTED_VERSION   flip=3    so many bytes of the answer wrong
-    versions=0-3    serves only these     forget    the group is forgotten
-    advertise=HOST:PORT  sends clients    expire    the member's session is over
+    versions=0-3    serves only these     forget    group or transaction forgotten
+    advertise=HOST:PORT  sends clients    expire    session or transaction over
                     there                 move      coordinator or leader moves on
     after=N times=N chance=0.1            when
 
