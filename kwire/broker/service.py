@@ -313,7 +313,7 @@ class Exchange:
         if body is None:
             self._done(Reply(None))
             return
-        if request.key == FETCH:
+        if request.key == FETCH and self.state.quotas.given:
             self.charge(CONSUMED, sum(len(p.get("Records") or b"") for t in body["Responses"] for p in t["Partitions"]))
         if self.throttle:
             body = {**body, "ThrottleTimeMs": self.throttle // MS}
