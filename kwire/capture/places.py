@@ -57,11 +57,11 @@ def reference(name: str, packet: int, several: bool) -> str:
 
 
 def labels(paths: Iterable[object]) -> dict[str, str]:
-    """What each path goes by: its last part, and as many before it as tell it from the others."""
+    """What each path goes by: its last part, and as many before it as tell it from the others; stdin as that."""
     parts = {str(path): PurePath(str(path)).parts or (str(path),) for path in paths}
     out = {}
     for path, own in parts.items():
         others = [other for name, other in parts.items() if name != path]
         depth = next((n for n in range(1, len(own)) if all(other[-n:] != own[-n:] for other in others)), len(own))
-        out[path] = str(PurePath(*own[-depth:]))
+        out[path] = "stdin" if path == "-" else str(PurePath(*own[-depth:]))
     return out

@@ -53,6 +53,13 @@ def save(
         writer.close()
     along = f", {counted(kept.context, 'exchange')} for context (--bare leaves them out)" if kept.context else ""
     print(f"kwire: {counted(total, 'packet')} to {target}{along}", file=sys.stderr)
+    if kept.logins:
+        bare = kept.logins == kept.context_logins
+        print(
+            f"kwire: logins are in it ({counted(kept.logins, 'exchange')}), with passwords or what proves them"
+            + (": --bare leaves them out" if bare else ""),
+            file=sys.stderr,
+        )
     if lines:
         print(f"kwire: with {counted(len(lines), 'TLS secret')}: who has {target} can read it all", file=sys.stderr)
     if said:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message
     from kwire.session.kinds import Kind
 
-FETCH = 1
+FETCH, LOGIN = 1, 36
 IDENTIFYING = (17, 18, 36)  # SaslHandshake, ApiVersions, SaslAuthenticate
 IDS = ("TopicId", "TopicIds")
 MOST_SESSIONS = 10_000
@@ -44,10 +44,12 @@ class Kept(NamedTuple):
 class Part:
     """An exchange that a slice may hold: its frames with all their packets, and the topic ids that it names."""
 
-    __slots__ = ("frames", "ids", "packets", "talk")
+    __slots__ = ("frames", "ids", "login", "packets", "talk")
 
     def __init__(self, talk: Talk, exchange: Exchange, ids: frozenset[UUID] = frozenset()) -> None:
         self.talk, self.ids = talk, ids
+        kind = exchange.first.api
+        self.login = exchange.first.token or (kind is not None and kind.key == LOGIN)
         self.frames: list[Kept] = []
         packets: set[int] = set()
         client = exchange.conversation.client or 0
@@ -88,10 +90,11 @@ class Talk:
 
 class Slice:
     """add(exchange) takes those that are wanted, beside(exchange) all others; then finish() and packets(). context: how
-    many exchanges go along. bare: none do. whole: all are wanted, so that nothing is left out."""
+    many exchanges go along; logins: how many hold what somebody logs in with, context_logins: how many of those go along.
+    bare: none do. whole: all are wanted, so that nothing is left out."""
 
     def __init__(self, bare: bool = False, whole: bool = False) -> None:
-        self.context = 0
+        self.context = self.logins = self.context_logins = 0
         self._whole, self._bare = whole, bare or whole
         self._talks: dict[Connection, Talk] = {}
         self._tellers: dict[UUID, Part] = {}  # the first one
@@ -103,6 +106,7 @@ class Slice:
         """An exchange that is wanted."""
         talk = self._talk(exchange)
         part = Part(talk, exchange, frozenset() if self._bare else self._ids(exchange))
+        self.logins += part.login
         if self._whole:
             talk.packets.update(part.packets)
             return
@@ -132,7 +136,10 @@ class Slice:
                 self.context += part.talk.keep(part)
         for talk in kept:
             for part in talk.identity:
-                self.context += talk.keep(part)
+                new = talk.keep(part)
+                self.context += new
+                self.context_logins += new and part.login
+        self.logins += self.context_logins
         kept = [talk for talk in self._talks.values() if talk.frames]
         for talk in kept:
             for ident in sorted(talk.ids - talk.told, key=lambda one: one.int):

@@ -30,7 +30,7 @@ def test_of_a_single_capture_a_number_is_enough() -> None:
         (["/x/a.pcap", "/y/a.pcap", "b.pcap"], ["x/a.pcap", "y/a.pcap", "b.pcap"]),
         (["/v/x/a.pcap", "/w/x/a.pcap"], ["v/x/a.pcap", "w/x/a.pcap"]),
         (["a.pcap", "x/a.pcap"], ["a.pcap", "x/a.pcap"]),
-        (["-"], ["-"]),
+        (["-"], ["stdin"]),
     ],
 )
 def test_what_captures_go_by(paths: list[str], names: list[str]) -> None:

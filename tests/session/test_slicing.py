@@ -128,3 +128,19 @@ def test_a_slice_from_midstream(path: Path, feed: str, kwire: Any, tmp_path: Pat
     kwire("read", str(source), "--slower", "2ms", "-w", str(target))
     found = rows(kwire("read", str(target), "--format", "json").text)
     assert {key: found.get(key) for key in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--api", "Metadata"], "logins are in it (30 exchanges), with passwords or what proves them: --bare leaves"),
+        (["--api", "Metadata", "--bare"], None),
+        (["--api", "SaslAuthenticate"], "logins are in it (39 exchanges), with passwords or what proves them\n"),
+        ([], "logins are in it (39 exchanges), with passwords or what proves them\n"),
+    ],
+)
+def test_logins_in_a_slice_are_said(options: list[str], said: str | None, kwire: Any, tmp_path: Path) -> None:
+    target = tmp_path / "slice.pcapng"
+    ran = kwire("read", str(FOLDER / "sasl.pcap.gz"), *options, "-w", str(target))
+    assert said in ran.err if said else "logins" not in ran.err
+    assert target.stat().st_mode & 0o777 == 0o600
