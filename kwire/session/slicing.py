@@ -90,8 +90,8 @@ class Talk:
 
 class Slice:
     """add(exchange) takes those that are wanted, beside(exchange) all others; then finish() and packets(). context: how
-    many exchanges go along; logins: how many hold what somebody logs in with, context_logins: how many of those go along.
-    bare: none do. whole: all are wanted, so that nothing is left out."""
+    many exchanges go along; logins: how many hold what somebody logs in with, context_logins: how many of those that go
+    along. bare: none do. whole: all are wanted, so that nothing is left out."""
 
     def __init__(self, bare: bool = False, whole: bool = False) -> None:
         self.context = self.logins = self.context_logins = 0
