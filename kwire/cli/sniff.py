@@ -63,6 +63,7 @@ def command(
     kwire sniff --port 9092 --errors -w trouble.pcapng
     """
     from kwire.capture.live import Live, expression
+    from kwire.capture.tls.protection import load
     from kwire.session.reader import Reader
 
     if listing:
@@ -74,6 +75,7 @@ def command(
     if secrets and form != "pcapng":
         raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
     saved = Saved(target, form, live) if target else None  # before the right to is gone
+    load()
     live.drop_privileges()
     reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", limits, tracking=True, ordered=False)
     if sys.stderr.isatty():

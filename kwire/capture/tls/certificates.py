@@ -117,8 +117,8 @@ def _time(kind: int, value: bytes) -> int:
     text = value.decode("ascii")
     if kind == UTC_TIME:  # two digits of the year: from 1950 to 2049 (RFC 5280 section 4.1.2.5.1)
         text = ("19" if text >= "5" else "20") + text
-    moment = datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    return int(moment.timestamp()) * SECOND
+    month, day, hour, minute, second = (int(text[at : at + 2]) for at in range(4, 14, 2))
+    return int(datetime(int(text[:4]), month, day, hour, minute, second, tzinfo=UTC).timestamp()) * SECOND
 
 
 def _names(extensions: bytes) -> Iterator[str]:

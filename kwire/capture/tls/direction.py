@@ -14,7 +14,16 @@ from kwire.capture.streams import Piece
 from kwire.capture.tls import holes, keylog
 from kwire.capture.tls.facts import Entry
 from kwire.capture.tls.handshake import END_OF_EARLY_DATA, FINISHED, KEY_UPDATE, Malformed, messages
-from kwire.capture.tls.protection import ALERT, APPLICATION, CHANGE_CIPHER, HANDSHAKE, HEADER, Protection, header_at
+from kwire.capture.tls.protection import (
+    ALERT,
+    APPLICATION,
+    CHANGE_CIPHER,
+    HANDSHAKE,
+    HEADER,
+    LARGEST_CONTENT,
+    Protection,
+    header_at,
+)
 from kwire.capture.tls.records import begins_record, behind, decrypted, joined, packet_at, until
 from kwire.capture.tls.schedule import next_secret
 
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
 OPEN, EARLY, SHAKING, FLOWING, BLIND = range(5)  # what records are under: no keys, three of them, keys that nobody has
 MOST_WRONG = 64  # records in a row that are not authentic
 FIRST_WRONG = 3  # the same where none was before
-LARGEST_CONTENT = 1 << 14
 MOST_UPDATES = 1 << 16  # changes of keys
 MOST_NOTED = 1_000_000  # records of which the place is remembered
 WATCHED = 64  # records that are looked at without keys

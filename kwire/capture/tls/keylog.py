@@ -7,10 +7,12 @@ notes). Lines that are none of these are counted and left out. Files that grow a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 MOST = 2_000_000  # secrets that are kept; the first ones go first
 PIECE = 1 << 20  # bytes of a file that are read at a time
@@ -38,6 +40,7 @@ class _File:
     path: str
     done: int = 0
     rest: bytes = b""
+    source: BinaryIO | None = None  # kept open where it grows: the right to open it again may be gone
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +69,8 @@ class KeyLog:
             if not growing or Path(path).exists():
                 Path(path).open("rb").close()
             made._files.append(_File(str(path)))
+            if growing and Path(path).is_file():
+                made._files[-1].source = open(path, "rb")  # noqa: SIM115
         made.refresh()
         return made
 
@@ -73,7 +78,7 @@ class KeyLog:
         """Reads what files have got since. A file that cannot be read now is left for the next time."""
         for file in self._files:
             try:
-                size = Path(file.path).stat().st_size
+                size = os.stat(file.path if file.source is None else file.source.fileno()).st_size
                 if size < file.done:  # it was begun anew
                     file.done, file.rest = 0, b""
                 if size > file.done:
@@ -86,13 +91,19 @@ class KeyLog:
                 file.rest = b""
 
     def _read_on(self, file: _File) -> None:
-        with open(file.path, "rb") as source:
+        source = file.source or open(file.path, "rb")  # noqa: SIM115 (kept where it grows)
+        try:
             source.seek(file.done)
             while piece := source.read(PIECE):
                 file.done += len(piece)
                 lines, _, rest = (file.rest + piece).rpartition(b"\n")
                 self.add(lines)
                 file.rest = rest[-LONGEST:]
+        finally:
+            if self.growing:
+                file.source = source
+            else:
+                source.close()
 
     def add(self, text: bytes) -> None:
         """Takes over the lines of a text."""

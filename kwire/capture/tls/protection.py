@@ -10,15 +10,17 @@ from __future__ import annotations
 import hmac
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from struct import Struct
 from typing import Any, Protocol
 
 from kwire.capture.tls.schedule import Keys
-from kwire.capture.tls.suites import Suite
+from kwire.capture.tls.suites import Suite, suite_of
 from kwire.errors import KwireError
 
 HEADER = 5  # bytes of a record's header
 CHANGE_CIPHER, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23  # types of records
+LARGEST_CONTENT = 16384  # bytes; what holds more is opened by open() alone, as it is odd
 LARGEST = 16384 + 2048  # bytes that a record may hold behind its header (RFC 5246 section 6.2.3)
 AT_ONCE = 1 << 20  # bytes of records: what comes out of them stays in the cache until it is put together
 _LOCAL = threading.local()
@@ -57,6 +59,14 @@ def protection(suite: Suite, keys: Keys, modern: bool, mac_last: bool = False) -
         )
     except ImportError:
         raise KwireError("decrypting TLS needs the package cryptography: pip install 'kwire[tls]'") from None
+
+
+def load() -> None:
+    """Loads what is needed at the first record, for who gives up the right to read files before."""
+    suite_of(0)
+    with suppress(ImportError):
+        import cryptography.exceptions
+        import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401
 
 
 def _cipher(suite: Suite, key: bytes) -> Any:
@@ -112,7 +122,7 @@ class Modern:
         if len(header) < HEADER:
             return 0
         kind, version, length = header_at(header)
-        if kind != APPLICATION or version >> 8 != 3 or not self.extra <= length <= LARGEST:
+        if kind != APPLICATION or version >> 8 != 3 or not 0 <= length - self.extra <= LARGEST_CONTENT:
             return 0
         self._lengths[header] = int(length)
         return int(length)
@@ -188,7 +198,7 @@ class Aead:
                 kind, version, length = header_at(data, pos)
                 body = pos + HEADER
                 stop, size = body + length, length - extra
-                if kind != APPLICATION or stop > end or not 0 <= size <= LARGEST - extra:
+                if kind != APPLICATION or stop > end or not 0 <= size <= LARGEST_CONTENT:
                     break
                 nonce = iv + data[body : body + 8] if explicit else (counted ^ number).to_bytes(12, "big")
                 head = head_12(number, kind, version, size)

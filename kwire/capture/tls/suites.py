@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
+
+from kwire.schema.shipped import folder_of
 
 CIPHER = re.compile(r"(?:\w+_WITH_)?(AES_(?:128|256)|CHACHA20)_(GCM|CCM_8|CCM|CBC|POLY1305)(?:_(SHA|SHA256|SHA384))?")
 
@@ -39,7 +40,7 @@ def suite_of(number: int) -> Suite:
 
 @cache
 def _suites() -> dict[int, Suite]:
-    text = (files("kwire.capture.tls") / "suites.txt").read_text("ascii")
+    text = (folder_of("kwire.capture.tls") / "suites.txt").read_text(encoding="ascii")
     pairs = (line.split() for line in text.splitlines() if not line.startswith("#"))
     return {int(number, 16): _read(int(number, 16), name) for number, name in pairs}
 

@@ -132,3 +132,23 @@ def test_what_waits_for_keys_is_bounded() -> None:
             assert session.held < 3 * HELD
     assert out > HELD
     assert "no key" in session.why
+
+
+def test_a_record_that_is_too_long_is_read_and_said(tls) -> None:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from tlsmade import Said
+
+    from kwire.capture.tls.schedule import keys_13
+
+    said = talk((CLIENT, b"first"))
+    secret = next(line.split()[2] for line in said.log.splitlines() if line.startswith(b"CLIENT_TRAFFIC_SECRET_0"))
+    facts = tls.read(said).session.facts
+    keys = keys_13(facts.suite, bytes.fromhex(secret.decode()))
+    inner = b"x" * 16_385 + b"\x17"
+    header = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2, "big")
+    nonce = (int.from_bytes(keys.iv, "big") ^ 1).to_bytes(12, "big")
+    chunks = list(said.chunks[:-1])
+    chunks.append((CLIENT, header + AESGCM(keys.key).encrypt(nonce, inner, header)))
+    read = tls.read(Said(chunks, said.log, said.plain))
+    assert read.inside[0] == b"first" + b"x" * 16_385
+    assert read.session.facts.oversized == 1
