@@ -11,6 +11,8 @@
     @pytest.mark.parametrize("broker", [{"nodes": 3}], indirect=True)     # with other settings than Broker()'s
     def test_rebalance(broker): ...
 
+    with Proxy("broker:9092") as proxy: ...     # a cluster that is there, reached through ports of this process
+
 pytest_plugins = ["kwire.testing"] in conftest.py does the same as the import. Without pytest: with Broker() as broker.
 """
 
@@ -19,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwire.broker.handle import Broker
+from kwire.proxy.handle import Proxy
 
-__all__ = ["Broker", "broker"]
+__all__ = ["Broker", "Proxy", "broker"]
 
 try:
     import pytest

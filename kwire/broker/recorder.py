@@ -10,7 +10,7 @@ import ipaddress
 import time
 from collections.abc import Callable
 from struct import pack
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from kwire.capture.save import writer_of
 from kwire.outputs import Output
@@ -72,10 +72,18 @@ class Recorder:
         self._output.close()
 
 
+class PacketSink(Protocol):
+    """Where packets go."""
+
+    def write(self, packet: bytes) -> None: ...
+
+    def flush(self) -> None: ...
+
+
 class Stream:
     """One connection's packets."""
 
-    def __init__(self, recorder: Recorder, client: Any, broker: Any, first: int) -> None:
+    def __init__(self, recorder: PacketSink, client: Any, broker: Any, first: int) -> None:
         self._recorder = recorder
         self._ends = (_end(client), _end(broker))
         self._sequence = [first, first + 500]

@@ -18,9 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from kwire.capture.packets import Packets
+from kwire.capture.packets import Packets, packets_of
 from kwire.errors import CaptureError
 
 LINKS = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101, "Raw": 101}
@@ -153,13 +151,8 @@ class Live:
         return rows
 
     def _packets(self, rows: list[tuple[bytes, int, int]]) -> Packets:
-        sizes = np.array([len(data) for data, _, _ in rows], np.int64)
-        number = np.arange(self._number, self._number + len(rows), dtype=np.int64)
         self._number += len(rows)
-        buffer = memoryview(b"".join(data for data, _, _ in rows))
-        times = np.array([moment for _, moment, _ in rows], np.int64)
-        links = np.array([link for _, _, link in rows], np.int64)
-        return Packets(buffer, number, times, np.cumsum(sizes) - sizes, sizes, sizes, links)
+        return packets_of(rows, self._number - len(rows))
 
     def count_drops(self) -> int:
         """How many packets the kernel had no room for, in all."""

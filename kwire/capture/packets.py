@@ -14,7 +14,7 @@ from kwire.wire.columns import Columns, Ints
 if TYPE_CHECKING:
     from kwire.capture.cuts import Cut
 
-__all__ = ["UNKNOWN_LINK", "Columns", "Ints", "Packets"]
+__all__ = ["UNKNOWN_LINK", "Columns", "Ints", "Packets", "packets_of"]
 UNKNOWN_LINK = 0xFFFF
 
 
@@ -48,3 +48,13 @@ class Packets:
             self.length[chosen], self.link[chosen], self.secrets,
             {new: self.cuts[old] for new, old in enumerate(rows) if old in self.cuts},
         )  # fmt: skip
+
+
+def packets_of(rows: list[tuple[bytes, int, int]], number: int) -> Packets:
+    """Bytes, time in ns and link type of each; number is the first one's."""
+    sizes = np.array([len(data) for data, _, _ in rows], np.int64)
+    numbers = np.arange(number, number + len(rows), dtype=np.int64)
+    buffer = memoryview(b"".join(data for data, _, _ in rows))
+    times = np.array([moment for _, moment, _ in rows], np.int64)
+    links = np.array([link for _, _, link in rows], np.int64)
+    return Packets(buffer, numbers, times, np.cumsum(sizes) - sizes, sizes, sizes, links)

@@ -35,6 +35,7 @@ COMMANDS = {  # name: (module, what it does)
     "call": ("call", "One request to a broker, and both frames."),
     "walk": ("walk", "A consumer's start against a broker, step by step."),
     "broker": ("broker", "A Kafka in this process, to test clients against; fails on purpose."),
+    "proxy": ("proxy", "Between clients and a cluster: shows, saves and rewrites what is said."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
 }
 

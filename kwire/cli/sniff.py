@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
 from kwire.cli.filters import Filter
+from kwire.cli.following import Following
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.quantities import Duration
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from kwire.capture.live import Live
     from kwire.capture.packets import Packets
     from kwire.outputs import Output
-    from kwire.session.batch import ExchangeBatch
-    from kwire.session.reader import Reader
 
 
 @click.command()
@@ -82,17 +79,19 @@ def command(
         where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, bounds.ports))}' if bounds.ports else ''}"
         print(f"kwire: listening on {where}; Ctrl-C ends it", file=sys.stderr)
     fewer_collections()
-    tally = [0, 0]
+    until = None if duration is None else time.monotonic() + duration / 1e9
+    following = Following(live.blocks(until), reader, chosen, count)
+    if saved is not None:
+        following.each = lambda packets: saved.add(packets, reader.tls.take_secrets())
     try:
         reader.tls.noting = secrets
-        batches = _batches(live, reader, chosen, duration, count, saved, tally)
         if target is not None and target.is_stdout:
-            for _ in batches:
+            for _ in following.batches():
                 pass
         elif stats:
-            _stats(batches, reader)
+            following.show_stats()
         else:
-            _show(batches, output, shown)
+            following.show(output, shown)
     except KeyboardInterrupt:
         pass
     finally:
@@ -103,9 +102,9 @@ def command(
     for note in reader.notes:
         print(f"kwire: {note}", file=sys.stderr)
     lost = f", {dropped:,} dropped by the kernel" if dropped else ""
-    print(f"kwire: {counted(reader.packets, 'packet')}{lost}, {counted(tally[0], 'exchange')}", file=sys.stderr)
+    print(f"kwire: {counted(reader.packets, 'packet')}{lost}, {counted(following.seen, 'exchange')}", file=sys.stderr)
     chosen.say()
-    return Exit.OK if tally[0] or reader.tls.sealed or not reader.packets else Exit.NOT_KAFKA
+    return Exit.OK if following.seen or reader.tls.sealed or not reader.packets else Exit.NOT_KAFKA
 
 
 class Saved:
@@ -144,80 +143,6 @@ class Saved:
 
     def close(self) -> None:
         self._target.close()
-
-
-def _batches(
-    live: Live, reader: Reader, chosen: Filter, duration: int | None, count: int | None, saved: Saved | None,
-    tally: list[int],
-) -> Iterator[ExchangeBatch | None]:  # fmt: skip
-    """Exchanges that are wanted, as they become complete; None when a moment passed without any."""
-
-    def wanted(found: list[ExchangeBatch]) -> Iterator[ExchangeBatch]:
-        for batch in found:
-            tally[0] += len(batch)
-            kept = chosen.wanted(batch, tracking=True)
-            if count is not None and tally[1] + len(kept) > count:
-                kept = kept.first(count - tally[1])
-            tally[1] += len(kept)
-            yield kept
-
-    until = None if duration is None else time.monotonic() + duration / 1e9
-    for packets in live.blocks(until):
-        found = reader.feed(packets) if len(packets) else reader.tick(time.time_ns())
-        if saved is not None:
-            saved.add(packets, reader.tls.take_secrets())
-        yield from wanted(found)
-        if tally[1] == count:
-            return
-        if not found:
-            yield None
-    yield from wanted(reader.finish())
-
-
-def _show(batches: Iterator[ExchangeBatch | None], output: str, shown: Shown) -> None:
-    from kwire.cli.output import PIPE_WIDE, show, width
-    from kwire.render.exchanges import ExchangeLines
-
-    columns = width(PIPE_WIDE)
-    lines = ExchangeLines(columns, None, sys.stdout.isatty() or "COLUMNS" in os.environ)
-    rows, beneath = shown.message_lines(), shown.beneath(columns, lines.bounded)
-    if output == "text":
-        show([lines.head()])
-    for batch in batches:
-        if batch is None:
-            sys.stdout.flush()
-        elif output == "json":
-            sys.stdout.writelines(rows.of(batch))
-        else:
-            for exchange in batch:
-                show(lines.lines(exchange))
-                show(beneath(exchange, None))
-
-
-def _stats(batches: Iterator[ExchangeBatch | None], reader: Reader) -> None:
-    """The tables of kwire stats: refreshed on a terminal, once at the end in a pipe."""
-    from kwire.analyze.stats import Stats
-    from kwire.cli.output import show, text_of, width
-    from kwire.render.stats import stats_lines
-
-    stats = Stats()
-    if not sys.stdout.isatty():
-        for batch in batches:
-            if batch is not None:
-                stats.add(batch)
-        show(stats_lines(stats, width()))
-        return
-    from rich.live import Live as Screen
-
-    drawn = 0.0
-    with Screen(auto_refresh=False, vertical_overflow="crop") as screen, contextlib.suppress(KeyboardInterrupt):
-        for batch in batches:
-            if batch is not None:
-                stats.add(batch)
-            if time.monotonic() - drawn > 0.5:
-                drawn = time.monotonic()
-                stats.connections_of(reader.conversations)
-                screen.update(text_of(stats_lines(stats, width())), refresh=True)
 
 
 def _list() -> int:

@@ -15,7 +15,9 @@ class VarintError(ValueError):
         super().__init__(reason)
 
 
-def read_uvarint(data: bytes | memoryview, pos: int, end: int | None = None, bits: int = 32) -> tuple[int, int]:
+def read_uvarint(
+    data: bytes | bytearray | memoryview, pos: int, end: int | None = None, bits: int = 32
+) -> tuple[int, int]:
     """Reads an unsigned varint of up to `bits` bits at pos; gives the value and the position behind it."""
     limit = len(data) if end is None else end
     value = shift = 0

@@ -1,0 +1,131 @@
+"""kwire proxy: between clients and a cluster, for those who cannot capture."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.captures import Wanted, exchange_options, fewer_collections
+from kwire.cli.filters import Filter
+from kwire.cli.following import Following
+from kwire.cli.outputs import PACKETS, form_of, packets_option
+from kwire.cli.shown import Shown, shown_options
+from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.outputs import Output
+    from kwire.proxy.tap import Feed
+    from kwire.proxy.words import Notice
+
+SAID = ("listening", "refused", "unreachable", "capture", "bug")  # connections are seen by their exchanges
+
+
+@click.command()
+@click.argument("upstream")
+@click.option(
+    "--listen", default="127.0.0.1:19092", metavar="HOST:PORT", show_default=True,
+    help="The first port, with which clients begin; brokers get those behind it. Loopback unless told otherwise; "
+    "port 0 takes any free ones.",
+)  # fmt: skip
+@click.option("--advertise", metavar="HOST", help="Under which name clients reach this machine; that of --listen.")
+@packets_option(
+    "--capture", name="capture",
+    purpose="Write what is said on both sides as pcapng or, x.pcap, as pcap, in plain; secrets are blanked without "
+    "--show-secrets. Readable at any time.",
+)  # fmt: skip
+@click.option(
+    "--capture-limit", type=click.IntRange(1), default=1024, metavar="MB",
+    help="How large the capture may grow; then it ends, and a line says so. 1024.",
+)  # fmt: skip
+@click.option("--max-connections", "most", type=click.IntRange(1), default=1000, metavar="N", show_default=True,
+              help="How many clients' connections there may be at once.")  # fmt: skip
+@click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
+@shown_options
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@exchange_options
+def command(
+    upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
+    stats: bool, quiet: bool, shown: Shown, output: str, wanted: Wanted,
+) -> int:  # fmt: skip
+    """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
+    port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
+
+    \b
+    kwire proxy broker:9092                                     clients then use 127.0.0.1:19092
+    kwire proxy broker:9092 --capture said.pcapng --errors
+    """
+    if capture is not None:
+        form_of(capture.path, PACKETS, None, "pcapng")
+    from kwire.client.address import Address
+    from kwire.proxy.handle import Proxy
+    from kwire.proxy.tap import Feed
+    from kwire.proxy.words import Limits, MiB, Settings
+
+    settings = Settings(
+        tuple(Address.parse_all(upstream)), _listen(listen), advertise,
+        Limits(connections=most, capture=capture_limit * MiB),
+    )  # fmt: skip
+    feed = Feed()
+    proxy = Proxy(
+        settings=settings, capture=capture, show_secrets=shown.show_secrets, feed=None if quiet else feed,
+    )  # fmt: skip
+    proxy.watching.append(_say)
+    chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
+    _end_with_signals(feed)
+    with proxy.start():
+        if quiet:
+            while not feed.closed:
+                time.sleep(0.1)
+        else:
+            _show(feed, chosen, stats, shown, output)
+    if feed.dropped:
+        print(f"kwire: {feed.dropped:,} packets came too fast to be shown", file=sys.stderr)
+    if not quiet:
+        chosen.say()
+    return Exit.OK
+
+
+def _show(feed: Feed, chosen: Filter, stats: bool, shown: Shown, output: str) -> None:
+    from kwire.session.reader import Reader
+
+    fewer_collections()
+    following = Following(feed.blocks(), Reader("proxy", tracking=True, ordered=False), chosen)
+    if stats:
+        following.show_stats()
+    else:
+        following.show(output, shown)
+
+
+def _listen(text: str) -> Any:
+    """HOST:PORT, where the port may be 0."""
+    from kwire.client.address import Address
+
+    host, colon, port = text.rpartition(":")
+    if colon and port == "0":
+        return Address(host.strip("[]"), 0)
+    return Address.parse(text)
+
+
+def _end_with_signals(feed: Feed) -> None:
+    """The first one ends the proxy with all that was said shown, the second one at once."""
+
+    def end(number: int, _: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        feed.closed = True  # no lock: whoever waits looks soon
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end)
+
+
+def _say(notice: Notice) -> None:
+    """A line on stderr; who and what come from the wire."""
+    from kwire.render.lines import clean
+
+    if notice.kind in SAID:
+        print(clean(f"kwire: {notice.kind}: {notice.who} {notice.text}"), file=sys.stderr, flush=True)

@@ -1,0 +1,64 @@
+"""Frames without their secrets, each byte of those an asterisk, so that lengths stay what they were."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kwire.codec.frames import decode_frame, decode_response
+from kwire.codec.library import builtin_library
+from kwire.codec.secrets import conceal, may_hold_secrets, withheld
+from kwire.codec.span import Span
+from kwire.payloads.open import open_payloads
+from kwire.proxy.link import Asked, Edit, Edits
+
+HEAD = 8  # bytes of size prefix and correlation id, or of size prefix, API key and version
+
+
+def blanking() -> Edits:
+    """Edits that take away what codec/secrets.py withholds, and SASL tokens without headers as a whole."""
+
+    def request(asked: Asked) -> Edit | None:
+        return (lambda frame: blank(frame, asked, True)) if _may_hold(asked.key, True) else None
+
+    def response(asked: Asked) -> Edit | None:
+        return (lambda frame: blank(frame, asked, False)) if _may_hold(asked.key, False) else None
+
+    return Edits(request, response, lambda frame: frame[:4] + b"*" * (len(frame) - 4))
+
+
+@cache
+def _may_hold(key: int, request: bool) -> bool:
+    """Whether messages of an API may hold secrets; of an API that is not known, yes."""
+    message = builtin_library().api_message(key, request)
+    return message is None or may_hold_secrets(message)
+
+
+def blank(frame: bytes, asked: Asked, request: bool) -> bytes:
+    """The frame without its secrets."""
+    library = builtin_library()
+    message = library.api_message(asked.key, request)
+    if message is None:
+        return frame[: HEAD + 4] + b"*" * (len(frame) - HEAD - 4)
+    read = decode_frame(frame, size=True) if request else decode_response(frame, asked.key, asked.version, library)
+    span = open_payloads(read.span, frame, message.name)
+    values = dict(_values(span))
+    out = bytearray(frame)
+    for start, end in withheld(conceal(span, message, guarded=True)):
+        value = values.get((start, end))
+        size = len(value) if value is not None else end - start  # the length in front of a value stays
+        start = max(end - size, HEAD)
+        out[start:end] = b"*" * max(end - start, 0)
+    return bytes(out)
+
+
+def _values(span: Span) -> list[tuple[tuple[int, int], bytes]]:
+    """Texts and bytes by where they lie."""
+    found = []
+    for child in span.children:
+        if isinstance(child.value, str):
+            found.append(((child.start, child.end), child.value.encode("utf-8", "surrogateescape")))
+        elif isinstance(child.value, bytes | bytearray | memoryview):
+            found.append(((child.start, child.end), bytes(child.value)))
+        if child.buffer is None:
+            found += _values(child)
+    return found

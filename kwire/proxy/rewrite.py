@@ -1,0 +1,145 @@
+"""What the proxy changes in answers: the addresses of brokers, and which versions ApiVersions offers.
+
+All else passes as it came; so does an answer in which nothing had to be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from struct import pack, unpack_from
+from typing import Any
+
+from kwire.codec.headers import API_VERSIONS, header_plan, response_header_version
+from kwire.codec.library import builtin_library
+from kwire.codec.values import Codec
+from kwire.errors import KwireError, UnknownName
+from kwire.proxy.link import Asked, Edit, Edits
+from kwire.proxy.words import Refused
+from kwire.schema.model import NONE, Versions
+
+UNSUPPORTED_VERSION = 35
+# by API key, the arrays whose elements have Host and Port: Produce, Fetch, Metadata, FindCoordinator, DescribeCluster,
+# ShareFetch, ShareAcknowledge. FindCoordinator before v4 has one coordinator and no array.
+ADDRESSES = {
+    0: "NodeEndpoints", 1: "NodeEndpoints", 3: "Brokers", 10: "Coordinators", 60: "Brokers", 78: "NodeEndpoints",
+    79: "NodeEndpoints",
+}  # fmt: skip
+FIND_COORDINATOR = 10
+
+Local = Callable[[str, int], tuple[str, int]]
+Body = dict[str, Any]
+
+
+def edits(local: Local) -> Edits:
+    """The proxy's edits. local: host and port that clients use for a broker's host and port; may raise Refused."""
+
+    def response(asked: Asked) -> Edit | None:
+        if asked.key == API_VERSIONS:
+            return lambda frame: _edited(frame, asked, cap)
+        if not carries_addresses(asked):
+            return None
+        return lambda frame: _edited(frame, asked, lambda body: relocate(body, asked.key, local))
+
+    return Edits(response=response)
+
+
+def carries_addresses(asked: Asked) -> bool:
+    """Whether the answer to a request may name brokers. Raises Refused when it does and its layout is not known."""
+    if asked.key not in ADDRESSES:
+        return False
+    message = builtin_library().api_message(asked.key, request=False)
+    if message is None or asked.version not in message.versions:
+        raise Refused(f"API {asked.key} v{asked.version} names brokers, and its layout is not known")
+    return asked.version >= _first(asked.key)
+
+
+@cache
+def _first(key: int) -> int:
+    """The version from which on an API's answers name brokers."""
+    message = builtin_library().api_message(key, request=False)
+    assert message is not None
+    if key == FIND_COORDINATOR:
+        return 0
+    return next(field.versions.low for field in message.fields if field.name == ADDRESSES[key])
+
+
+def relocate(body: Body, key: int, local: Local) -> bool:
+    """Puts local addresses in the place of brokers' own; whether there were any."""
+    found = body.get(ADDRESSES[key])
+    if found is None and key == FIND_COORDINATOR:
+        found = [body]
+    changed = False
+    for each in found or ():
+        if each["Host"] and 0 < each["Port"] < 65536:  # else there is no such broker: Host "", Port -1
+            each["Host"], each["Port"] = local(each["Host"], each["Port"])
+            changed = True
+    return changed
+
+
+def cap(body: Body) -> bool:
+    """Leaves only what kwire knows of an ApiVersions answer; whether anything was taken away."""
+    kept = []
+    changed = False
+    for each in body["ApiKeys"]:
+        offered = Versions(each["MinVersion"], each["MaxVersion"])
+        both = offered.within(_known(each["ApiKey"]))
+        if both:
+            changed = changed or both != offered
+            kept.append({**each, "MinVersion": both.low, "MaxVersion": both.high})
+        elif offered:
+            changed = True
+        else:  # as brokers say of what they do not serve
+            kept.append(each)
+    body["ApiKeys"] = kept
+    return changed
+
+
+@cache
+def _known(key: int) -> Versions:
+    """The versions of an API whose layouts are known in both directions."""
+    library = builtin_library()
+    request, response = library.api_message(key, request=True), library.api_message(key, request=False)
+    if request is None or response is None:
+        return NONE
+    return request.versions.within(response.versions)
+
+
+def _edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
+    """The frame after a change of its body. Raises Refused for what cannot be read."""
+    version = asked.version
+    try:
+        if asked.key == API_VERSIONS and (_error(frame) == UNSUPPORTED_VERSION or version not in _known(asked.key)):
+            version = 0  # KIP-511: the answer to a version that the broker does not know
+        body_at = body_start(frame, asked.key, version)
+        codec = _response_codec(asked.key, version)
+        body = codec.decode(frame[body_at:])
+        if not change(body):
+            return frame
+        data = codec.encode(body)
+    except Refused:
+        raise
+    except KwireError as error:
+        raise Refused(f"the broker's answer cannot be read: {error}") from None
+    return b"".join((pack(">i", body_at - 4 + len(data)), frame[4:body_at], data))
+
+
+def _response_codec(key: int, version: int) -> Codec:
+    message = builtin_library().api_message(key, request=False)
+    if message is None:
+        raise UnknownName("API key", str(key))
+    return builtin_library().codec(message.name, version)
+
+
+def body_start(frame: bytes, key: int, version: int) -> int:
+    """Where the body of a response begins. Raises KwireError."""
+    message = builtin_library().api_message(key, request=False)
+    if response_header_version(key, version, message) == 0:
+        return 8
+    if frame[8:9] == b"\0":
+        return 9
+    return Codec(header_plan("ResponseHeader", 1)).decode_at(frame, 4)[1]
+
+
+def _error(frame: bytes) -> int:
+    return int(unpack_from(">h", frame, 8)[0]) if len(frame) >= 10 else 0

@@ -1,0 +1,136 @@
+"""Listens on the ports of routes.py, counts what connections hold, and tells who watches what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from kwire.proxy.connection import Pair
+from kwire.proxy.rewrite import edits
+from kwire.proxy.routes import Route, Routes
+from kwire.proxy.tap import Tap
+from kwire.proxy.words import Notice, Settings
+
+
+class Server:
+    """A proxy with its listeners; start() and stop() are its life. tls: towards clients; upstream_tls: towards
+    brokers. tap: what sees all bytes."""
+
+    def __init__(
+        self, settings: Settings, tap: Tap | None = None, tls: ssl.SSLContext | None = None,
+        upstream_tls: ssl.SSLContext | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.limits = settings, settings.limits
+        self.loop = asyncio.get_running_loop()
+        self.loop.set_exception_handler(self._failed)
+        self.tap, self.tls, self.upstream_tls = tap, tls, upstream_tls
+        self.watching: list[Callable[[Notice], None]] = []
+        self.routes = Routes(settings, self._opened)
+        self.edits = edits(self.routes.local)
+        self.pairs: set[Pair] = set()
+        self.connections = 0  # ever made
+        self._held = 0
+        self._listeners: list[asyncio.Server] = []
+        self._opening: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        if tap is not None:
+            tap.full = lambda why: self.tell("capture", str(tap.path), why)
+
+    async def start(self) -> None:
+        """Binds the first port. Raises OSError with the reason in a line."""
+        try:
+            self.routes.begin()
+            await asyncio.gather(*self._opening)
+            if self.tap is not None:
+                self.tap.open()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Closes everything; safe to call twice."""
+        self._stopping = True
+        if self._opening:
+            await asyncio.gather(*self._opening, return_exceptions=True)
+        for listener in self._listeners:
+            listener.close()
+        for pair in list(self.pairs):
+            pair.close("the proxy stops")
+        end = self.loop.time() + 1
+        while self.pairs and self.loop.time() < end:
+            await asyncio.sleep(0.01)
+        for pair in list(self.pairs):
+            for each in (pair.client, pair.broker):
+                if each.made:
+                    each.transport.abort()
+        await asyncio.sleep(0)
+        self._listeners.clear()
+        if self.tap is not None:
+            self.tap.close()
+
+    def _opened(self, route: Route, sock: socket.socket) -> None:
+        task = self.loop.create_task(self._listen(route, sock))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _listen(self, route: Route, sock: socket.socket) -> None:
+        listener = await self.loop.create_server(lambda: Pair(self, route).client, sock=sock, ssl=self.tls)
+        self._listeners.append(listener)
+        if self._stopping:
+            listener.close()
+        self.tell("listening", str(self.routes.address(route)), f"for {route}")
+
+    # ------------------------------------------------------------ told by connections
+
+    def began(self, pair: Pair) -> bool:
+        """A new connection; whether there is room for it. One that never said anything makes room, the oldest first."""
+        self.connections += 1
+        if len(self.pairs) >= self.limits.connections:
+            silent = [each for each in self.pairs if not each.spoke]
+            if not silent:
+                self.tell("refused", pair.name, f"there are {len(self.pairs):,} connections already")
+                self.pairs.add(pair)
+                pair.close("there are too many connections", abort=True)
+                return False
+            least = min(silent, key=lambda each: each.began)
+            least.close("another connection needs its place", abort=True)
+            self.pairs.discard(least)
+        self.pairs.add(pair)
+        return True
+
+    def ended(self, pair: Pair) -> None:
+        if pair in self.pairs:
+            self.pairs.discard(pair)
+            self.tell("closed", pair.name, pair.why)
+
+    def held(self, size: int) -> None:
+        """So many more bytes of frames wait for their rest, or fewer."""
+        self._held += size
+
+    def bound(self) -> None:
+        """When too much waits, the connection with the most ends."""
+        if self._held > self.limits.held:
+            most = max(self.pairs, key=lambda each: each.counted)
+            why = f"{most.counted:,} bytes wait for the rest of their frame, {self._held:,} on all connections"
+            self.tell("refused", most.name, why)
+            most.close(why, abort=True)
+
+    def tell(self, kind: str, who: str, text: str) -> None:
+        notice = Notice(kind, who, text)
+        for watch in self.watching:
+            with contextlib.suppress(BrokenPipeError):
+                watch(notice)
+
+    def bug(self, error: BaseException) -> None:
+        """Our own mistake: told to whoever watches, and never the peer's business."""
+        self.tell("bug", "kwire", "".join(traceback.format_exception_only(error)).strip())
+
+    def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, OSError):  # as of a client that fails in its TLS handshake
+            self.bug(error or RuntimeError(context.get("message", "")))

@@ -1,0 +1,190 @@
+"""What sees the bytes of both sides: the capture file, and who shows lines of the client's side.
+
+As the embedded broker's recorder does it, packets are made up around the plain bytes. The capture has two connections
+for each client: it and the proxy's port, and the proxy and the broker. What is shown has one, of the client and the
+broker, with what the client sent and got. Unless secrets are wanted, they are blanked before they are written: that
+takes whole frames of the kinds that may hold some, which wait here and are forwarded all the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kwire.broker.recorder import RAW, Recorder, Stream
+from kwire.proxy.blank import blanking
+from kwire.proxy.link import Link
+from kwire.proxy.words import MiB, Refused
+
+if TYPE_CHECKING:
+    from kwire.capture.packets import Packets
+
+TICK = 0.2  # seconds after which time goes on though nothing came
+MOST = 64 * MiB  # of packets that wait to be shown
+
+
+class Tap:
+    """recorder: the capture; feed: what is shown. largest: a frame, bytes."""
+
+    def __init__(self, recorder: Recorder | None, feed: Feed | None, secrets: bool, largest: int) -> None:
+        self.recorder, self.feed, self.secrets, self.largest = recorder, feed, secrets, largest
+        self.full: Callable[[str], None] = lambda _: None
+        self._streams = 0
+        if recorder is not None:
+            recorder.full = self._full
+
+    @property
+    def path(self) -> Path | None:
+        return None if self.recorder is None else self.recorder.path
+
+    def open(self) -> None:
+        """Begins the capture. Raises OSError, OutputError."""
+        if self.recorder is not None:
+            self.recorder.open()
+
+    def close(self) -> None:
+        if self.recorder is not None:
+            self.recorder.close()
+        if self.feed is not None:
+            self.feed.close()
+
+    def begin(self, client: Any, local: Any, outer: Any, broker: Any) -> tuple[Side, Side]:
+        """A connection: the addresses of the client, of the port it called, of the proxy's other end, of the broker.
+        Gives what the client's side and the broker's side are told to."""
+        near: list[Writer] = []
+        far: list[Writer] = []
+        if self.recorder is not None:
+            near.append(self._writer(self.recorder.begin(client, local)))
+            far.append(self._writer(self.recorder.begin(outer, broker)))
+        if self.feed is not None:
+            self._streams += 1
+            shown = Stream(self.feed, *_alike(client, broker), 1_000 * self._streams)
+            near.append(Writer(shown.client, shown.broker, shown.end))
+        return Side(near, asks=True), Side(far, asks=False)
+
+    def _writer(self, stream: Stream) -> Writer:
+        plain = Writer(stream.client, stream.broker, stream.end)
+        return plain if self.secrets else Blanked(plain, self.largest)
+
+    def _full(self) -> None:
+        assert self.recorder is not None
+        self.full(f"is full at {self.recorder.limit // MiB:,} MB; what is said from now on is not in it")
+
+
+def _alike(client: Any, broker: Any) -> tuple[Any, Any]:
+    """Both addresses in one family, as packets have them: IPv4 inside of IPv6 (RFC 4291) where only one is IPv6."""
+    ends = [(*(end or ("0.0.0.0", 0)),)[:2] for end in (client, broker)]
+    if any(":" in host for host, _ in ends):
+        ends = [(host if ":" in host else f"::ffff:{host}", port) for host, port in ends]
+    return ends[0], ends[1]
+
+
+class Writer:
+    """Where one connection goes: request(bytes), response(bytes), end()."""
+
+    def __init__(
+        self, request: Callable[[bytes], None], response: Callable[[bytes], None], end: Callable[[], None]
+    ) -> None:
+        self.request, self.response, self.end = request, response, end
+
+
+class Blanked(Writer):
+    """A writer that is given everything without its secrets."""
+
+    def __init__(self, plain: Writer, largest: int) -> None:
+        self._link = Link(blanking(), largest)
+        self._plain = plain
+        self._lost = False
+        super().__init__(self._requests, self._responses, plain.end)
+
+    def _requests(self, data: bytes) -> None:
+        self._pass(data, self._link.requests, self._plain.request)
+
+    def _responses(self, data: bytes) -> None:
+        self._pass(data, self._link.responses, self._plain.response)
+
+    def _pass(
+        self, data: bytes, cut: Callable[[bytes], list[bytes | memoryview]], write: Callable[[bytes], None]
+    ) -> None:
+        if not self._lost:
+            try:
+                pieces = cut(data)
+            except Refused:  # no Kafka from here on: nobody knows what it holds
+                self._lost = True
+            else:
+                if pieces:
+                    write(b"".join(pieces))
+                return
+        write(bytes(len(data)))
+
+
+class Side:
+    """One of the two connections; asks: its peer is the client."""
+
+    def __init__(self, writers: list[Writer], asks: bool) -> None:
+        self._writers = writers
+        self.came = self._requests if asks else self._responses
+        self.went = self._responses if asks else self._requests
+
+    def _requests(self, data: bytes) -> None:
+        for writer in self._writers:
+            writer.request(data)
+
+    def _responses(self, data: bytes) -> None:
+        for writer in self._writers:
+            writer.response(data)
+
+    def end(self) -> None:
+        for writer in self._writers:
+            writer.end()
+
+
+class Feed:
+    """Packets from the proxy's thread for the one that shows them. When that is too slow, packets are left out, and
+    counted in dropped, as a kernel does."""
+
+    def __init__(self, now: Callable[[], int] = time.time_ns) -> None:
+        self._now = now
+        self._rows: deque[tuple[bytes, int, int]] = deque()
+        self._bytes = 0
+        self._came = threading.Condition()
+        self._number = 1
+        self.closed = False
+        self.dropped = 0
+
+    def write(self, packet: bytes) -> None:
+        with self._came:
+            if self._bytes > MOST:
+                self.dropped += 1
+                return
+            self._bytes += len(packet)
+            self._rows.append((packet, self._now(), RAW))
+
+    def flush(self) -> None:
+        with self._came:
+            self._came.notify()
+
+    def close(self) -> None:
+        with self._came:
+            self.closed = True
+            self._came.notify()
+
+    def blocks(self, until: float | None = None) -> Iterator[Packets]:
+        """Packets as they come; an empty block when none came for a while, so that time goes on. Ends when the proxy
+        does. until: by time.monotonic()."""
+        from kwire.capture.packets import packets_of
+
+        while until is None or time.monotonic() < until:
+            with self._came:
+                if not self._rows and not self.closed:
+                    self._came.wait(TICK)
+                rows, self._rows, self._bytes = list(self._rows), deque(), 0
+                over = self.closed
+            yield packets_of(rows, self._number)
+            self._number += len(rows)
+            if over and not rows:
+                return

@@ -1,0 +1,139 @@
+"""The proxy in front of the embedded broker: every broker behind a port, nothing goes around, hostile peers alone."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.client.address import Address
+from kwire.codec.library import builtin_library
+from kwire.errors import KwireError
+from kwire.proxy.words import Limits, Settings
+from kwire.testing import Broker, Proxy
+
+MUCH = 4_000_000  # requests, more than sockets hold
+METADATA = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", -1)
+
+
+def exactly(sock: socket.socket, size: int) -> bytes:
+    out = b""
+    while len(out) < size:
+        got = sock.recv(size - len(out))
+        if not got:
+            raise ConnectionError("closed")
+        out += got
+    return out
+
+
+def ask(sock: socket.socket, frame: bytes = METADATA) -> bytes:
+    sock.sendall(frame)
+    size = exactly(sock, 4)
+    return size + exactly(sock, int.from_bytes(size))
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), 10)
+
+
+def brokers(answer: bytes) -> list[str]:
+    body: Any = builtin_library().codec("MetadataResponse", 1).decode(answer[8:])
+    return [f"{each['Host']}:{each['Port']}" for each in body["Brokers"]]
+
+
+def test_every_broker_gets_a_port_and_clients_are_told_it() -> None:
+    with Broker(nodes=3) as broker, Proxy(broker.address) as proxy:
+        with connect(proxy.address) as sock:
+            told = brokers(ask(sock))
+        assert set(told).isdisjoint(broker.addresses)
+        assert proxy.addresses == dict(zip(broker.addresses, told, strict=True))
+        assert told[0] == proxy.address
+        for address in told:
+            with connect(address) as sock:
+                assert brokers(ask(sock)) == told
+
+
+def test_the_capture_has_both_sides(tmp_path: Path) -> None:
+    target = tmp_path / "c.pcapng"
+    with Broker() as broker, Proxy(broker.address, capture=target) as proxy, connect(proxy.address) as sock:
+        ask(sock)
+        near, far = proxy.address, broker.address
+    exchanges = list(kwire.read(target))
+    assert sorted(exchange.conversation.ends[1] for exchange in exchanges) == sorted([near, far])
+    assert {exchange.api for exchange in exchanges} == {"Metadata"}
+    assert all(exchange.response is not None for exchange in exchanges)
+
+
+def test_a_hostile_client_ends_alone() -> None:
+    with Broker() as broker, Proxy(broker.address) as proxy, connect(proxy.address) as good:
+        ask(good)
+        with connect(proxy.address) as bad:
+            bad.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert bad.recv(100) == b""
+        ask(good)
+        (refused,) = proxy.events("refused")
+        assert refused.text.endswith("this is HTTP (GET), not Kafka")
+
+
+def test_a_broker_that_is_not_there_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with Proxy(f"127.0.0.1:{port}") as proxy, connect(proxy.address) as sock:
+        assert sock.recv(1) == b""
+        (event,) = proxy.events("unreachable")
+        assert event.text == f"127.0.0.1:{port}: Connection refused"
+
+
+def test_several_upstreams_are_tried_in_their_order() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with Broker() as broker, Proxy(f"127.0.0.1:{port},{broker.address}") as proxy, connect(proxy.address) as sock:
+        assert len(brokers(ask(sock))) == 1
+
+
+def test_a_silent_connection_makes_room() -> None:
+    with Broker() as broker:
+        settings = Settings((), Address("127.0.0.1", 0), limits=Limits(connections=2))
+        with (
+            Proxy(broker.address, settings=settings) as proxy,
+            connect(proxy.address) as asking,
+            connect(proxy.address) as silent,
+        ):
+            ask(asking)
+            with connect(proxy.address) as third:
+                ask(third)
+                ask(asking)
+            with pytest.raises((ConnectionError, AssertionError)):
+                assert silent.recv(1)
+
+
+def test_a_slow_reader_is_not_buffered_without_end() -> None:
+    """Back-pressure: what a client does not take stays with the broker."""
+    with Broker(topics={"t": 1}) as broker, Proxy(broker.address) as proxy, connect(proxy.address) as sock:
+        sock.settimeout(2)
+        asked = 0
+        try:
+            while asked < MUCH:
+                sock.sendall(METADATA * 10_000)
+                asked += 10_000
+        except TimeoutError:
+            pass
+        server = proxy.server
+        ends = [end for pair in server.pairs for end in (pair.client, pair.broker)]
+        buffered = sum(end.transport.get_write_buffer_size() for end in ends)
+        assert asked < MUCH
+        assert buffered < 4 * server.limits.buffered
+
+
+def test_what_is_misused_is_explained() -> None:
+    with pytest.raises(KwireError, match="this proxy has not been started"):
+        _ = Proxy("127.0.0.1:9").address
+    with pytest.raises(KwireError, match="no broker's address"):
+        Proxy("a b")
+    with Proxy("127.0.0.1:9") as proxy, pytest.raises(KwireError, match="this proxy runs already"):
+        proxy.start()

@@ -1,0 +1,47 @@
+"""What the proxy's tap hands on: packets of both families, blanked bytes, and a feed that forgets what is too much."""
+
+from __future__ import annotations
+
+from struct import pack
+
+from kwire.proxy import tap
+from kwire.proxy.tap import Blanked, Feed, Tap, Writer
+from kwire.session.reader import Reader
+
+ASKED = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", -1)
+
+
+def conversations(client: tuple[str, int], broker: tuple[str, int]) -> list[tuple[str, str]]:
+    feed = Feed(lambda: 1)
+    near, _ = Tap(None, feed, False, 1_000).begin(client, None, None, broker)
+    near.came(ASKED)
+    near.went(pack(">iiii", 12, 7, 0, 0))
+    near.end()
+    feed.close()
+    reader = Reader("proxy")
+    found = [batch for packets in feed.blocks() for batch in reader.feed(packets)] + list(reader.finish())
+    return [exchange.conversation.ends for batch in found for exchange in batch]
+
+
+def test_what_is_shown_is_of_the_client_and_the_broker() -> None:
+    assert conversations(("10.0.0.7", 5), ("10.0.0.2", 9092)) == [("10.0.0.7:5", "10.0.0.2:9092")]
+
+
+def test_client_and_broker_may_be_of_two_families() -> None:
+    assert conversations(("127.0.0.1", 5), ("::1", 9092)) == [("127.0.0.1:5", "[::1]:9092")]
+
+
+def test_what_is_no_kafka_is_blanked_from_there_on() -> None:
+    written: list[bytes] = []
+    blanked = Blanked(Writer(written.append, written.append, lambda: None), 1_000)
+    blanked.request(ASKED)
+    blanked.request(b"GET / HTTP/1.1 hunter2")
+    blanked.request(b"hunter2")
+    assert b"".join(written) == ASKED + bytes(22) + bytes(7)
+
+
+def test_what_nobody_takes_is_counted_and_left_out() -> None:
+    feed = Feed(lambda: 1)
+    for _ in range(70):
+        feed.write(bytes(1 << 20))
+    assert feed.dropped == 70 - tap.MOST // (1 << 20) - 1
