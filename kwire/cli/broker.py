@@ -212,7 +212,7 @@ async def _run(
         from kwire.outputs import Output
 
         certificate = certificate or Output("kwire-broker.pem")
-        _spare_keys(certificate.path)
+        spare_keys(certificate.path)
         context, pem = make(settings.host)
         if log is not None:
             context.keylog_filename = str(log)
@@ -248,7 +248,7 @@ async def _run(
         print(f"kwire: {seen:,}{more} request{'s' * (seen != 1)}", file=sys.stderr)
 
 
-def _spare_keys(path: Path) -> None:
+def spare_keys(path: Path) -> None:
     """Raises OutputError for a file with a private key: who names one wants it used, not overwritten."""
     if path.is_file() and b"PRIVATE KEY-----" in path.read_bytes()[:1_000_000]:
         raise OutputError(str(path), "holds a private key; kwire makes its own certificate, and would write it here")

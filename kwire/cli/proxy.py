@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.brokers import FILE
 from kwire.cli.captures import Wanted, exchange_options, fewer_collections
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following
-from kwire.cli.outputs import PACKETS, form_of, packets_option
+from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.cli.shown import Shown, shown_options
-from kwire.errors import Exit
+from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+
     from kwire.outputs import Output
     from kwire.proxy.tap import Feed
     from kwire.proxy.words import Notice
@@ -43,6 +47,20 @@ SAID = ("listening", "refused", "unreachable", "capture", "bug")  # connections 
 )  # fmt: skip
 @click.option("--max-connections", "most", type=click.IntRange(1), default=1000, metavar="N", show_default=True,
               help="How many clients' connections there may be at once.")  # fmt: skip
+@click.option("--tls", is_flag=True, help="TLS towards clients, with --cert or a certificate made on the spot.")
+@click.option("--cert", type=FILE, help="With --tls, the certificate that clients are shown (PEM).")
+@click.option("--key", type=FILE, help="Its private key, when it is not in the same file.")
+@output_option(
+    "--certificate", name="certificate",
+    purpose="With --tls and no --cert, where the certificate goes that clients must trust; kwire-proxy.pem.",
+)  # fmt: skip
+@click.option("--upstream-tls", is_flag=True, help="TLS towards brokers.")
+@click.option(
+    "--ca", type=FILE, help="Believe the brokers' certificates that these sign (PEM); the system's otherwise."
+)
+@click.option("--client-cert", type=FILE, help="The proxy's own certificate towards brokers (PEM).")
+@click.option("--client-key", type=FILE, help="Its private key, when it is not in the same file.")
+@click.option("--insecure", is_flag=True, help="With --upstream-tls, any certificate, whatever name it bears.")
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @shown_options
@@ -50,7 +68,9 @@ SAID = ("listening", "refused", "unreachable", "capture", "bug")  # connections 
 @exchange_options
 def command(
     upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
-    stats: bool, quiet: bool, shown: Shown, output: str, wanted: Wanted,
+    tls: bool, cert: Path | None, key: Path | None, certificate: Output | None, upstream_tls: bool, ca: Path | None,
+    client_cert: Path | None, client_key: Path | None, insecure: bool, stats: bool, quiet: bool, shown: Shown,
+    output: str, wanted: Wanted,
 ) -> int:  # fmt: skip
     """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
     port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
@@ -58,10 +78,20 @@ def command(
     \b
     kwire proxy broker:9092                                     clients then use 127.0.0.1:19092
     kwire proxy broker:9092 --capture said.pcapng --errors
+    kwire proxy broker:9093 --upstream-tls --ca cluster.pem     an encrypted cluster, in plain on this side
+
+    Logins pass through untouched. Mechanisms that bind to the TLS channel (SCRAM-SHA-256-PLUS) cannot.
     """
+    if not tls and (cert or certificate):
+        raise click.UsageError("--cert and --certificate belong to --tls")
+    if (key and not cert) or (client_key and not client_cert):
+        raise click.UsageError("--key belongs to --cert, and --client-key to --client-cert")
+    if not upstream_tls and (ca or client_cert or insecure):
+        raise click.UsageError("--ca, --client-cert and --insecure belong to --upstream-tls")
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
     from kwire.client.address import Address
+    from kwire.client.security import Security
     from kwire.proxy.handle import Proxy
     from kwire.proxy.tap import Feed
     from kwire.proxy.words import Limits, MiB, Settings
@@ -71,8 +101,20 @@ def command(
         Limits(connections=most, capture=capture_limit * MiB),
     )  # fmt: skip
     feed = Feed()
+    context, pem = _towards_clients(settings.listen.host, cert, key) if tls else (None, "")
+    outward = Security(True, ca, client_cert, client_key, insecure).context() if upstream_tls else None
+    if pem:
+        from kwire.cli.broker import spare_keys
+        from kwire.outputs import Output as Written
+
+        certificate = certificate or Written("kwire-proxy.pem")
+        spare_keys(certificate.path)
+        with certificate as file:
+            file.write(pem.encode())
+        print(f"kwire: clients must trust {certificate}", file=sys.stderr)
     proxy = Proxy(
         settings=settings, capture=capture, show_secrets=shown.show_secrets, feed=None if quiet else feed,
+        tls=context, upstream_tls=outward,
     )  # fmt: skip
     proxy.watching.append(_say)
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
@@ -99,6 +141,22 @@ def _show(feed: Feed, chosen: Filter, stats: bool, shown: Shown, output: str) ->
         following.show_stats()
     else:
         following.show(output, shown)
+
+
+def _towards_clients(host: str, cert: Path | None, key: Path | None) -> tuple[ssl.SSLContext, str]:
+    """How the proxy speaks TLS with clients, and the certificate that they must trust if it was made for it."""
+    import ssl
+
+    if cert is None:
+        from kwire.broker.tls import context
+
+        return context(host)
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        made.load_cert_chain(cert, key, password="")
+    except ssl.SSLError as error:
+        raise KwireError(f"{cert}: no certificate with its key, unencrypted: {error.reason}") from error
+    return made, ""
 
 
 def _listen(text: str) -> Any:

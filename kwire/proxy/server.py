@@ -132,5 +132,7 @@ class Server:
 
     def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        if not isinstance(error, OSError):  # as of a client that fails in its TLS handshake
+        if isinstance(error, ssl.SSLError):
+            self.tell("refused", "a client", f"TLS failed: {error.reason or error}")
+        elif not isinstance(error, OSError):  # as of a client that fails in its TLS handshake
             self.bug(error or RuntimeError(context.get("message", "")))

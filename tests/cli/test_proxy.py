@@ -25,9 +25,11 @@ def started(*options: str) -> tuple[subprocess.Popen[str], int]:
     command = [*MAIN, *options, "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    found = re.search(r"listening: 127\.0\.0\.1:(\d+) for", process.stderr.readline())
-    assert found
-    return process, int(found[1])
+    for line in process.stderr:
+        found = re.search(r"listening: 127\.0\.0\.1:(\d+) for", line)
+        if found:
+            return process, int(found[1])
+    raise AssertionError("it does not listen")
 
 
 def ask(port: int) -> None:
@@ -74,3 +76,38 @@ def test_what_cannot_be_is_one_line() -> None:
     assert (done.returncode, done.stderr) == (2, f"kwire: 127.0.0.1:{port} is taken by another program\n")
     done = subprocess.run([*MAIN, "a b"], capture_output=True, text=True)
     assert (done.returncode, done.stderr.startswith("kwire: a b is no broker's address")) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--certificate", "c.pem"], "--cert and --certificate belong to --tls"),
+        (["--insecure"], "--ca, --client-cert and --insecure belong to --upstream-tls"),
+        (["--tls", "--key", __file__], "--key belongs to --cert, and --client-key to --client-cert"),
+    ],
+)
+def test_options_that_need_others(options: list[str], said: str) -> None:
+    done = subprocess.run([*MAIN, "b:9092", *options], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (2, f"Error: {said}")
+
+
+def test_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="certificates need it")
+    import ssl
+
+    trusted = tmp_path / "proxy.pem"
+    with Broker(tls=True) as broker:
+        options = ["--tls", "--certificate", str(trusted), "--upstream-tls", "--ca", broker.certificate_file]
+        process, port = started(broker.address, *options)
+        try:
+            plain = socket.create_connection(("127.0.0.1", port), 10)
+            with ssl.create_default_context(cafile=str(trusted)).wrap_socket(
+                plain, server_hostname="localhost"
+            ) as sock:
+                sock.sendall(METADATA)
+                assert sock.recv(1000)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert "Metadata v1" in out

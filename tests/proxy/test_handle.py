@@ -137,3 +137,33 @@ def test_what_is_misused_is_explained() -> None:
         Proxy("a b")
     with Proxy("127.0.0.1:9") as proxy, pytest.raises(KwireError, match="this proxy runs already"):
         proxy.start()
+
+
+def test_tls_on_both_sides_and_plain_text_in_the_capture(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="certificates need it")
+    import ssl
+
+    from kwire.broker.tls import context
+    from kwire.client.security import Security
+
+    inward, pem = context("127.0.0.1")
+    target = tmp_path / "c.pcapng"
+    with Broker(tls=True) as broker:
+        outward = Security(True, Path(broker.certificate_file)).context()
+        with Proxy(broker.address, capture=target, tls=inward, upstream_tls=outward) as proxy:
+            trusting = ssl.create_default_context(cadata=pem)
+            with connect(proxy.address) as plain, trusting.wrap_socket(plain, server_hostname="127.0.0.1") as sock:
+                assert brokers(ask(sock)) == [proxy.address]
+    assert [exchange.api for exchange in kwire.read(target)] == ["Metadata"] * 2
+
+
+def test_a_broker_whose_certificate_is_not_trusted_is_said() -> None:
+    pytest.importorskip("cryptography", reason="certificates need it")
+    from kwire.client.security import Security
+
+    with Broker(tls=True) as broker:
+        outward = Security(True).context()
+        with Proxy(broker.address, upstream_tls=outward) as proxy, connect(proxy.address) as sock:
+            assert sock.recv(1) == b""
+            (event,) = proxy.events("unreachable")
+            assert "certificate not trusted" in event.text
