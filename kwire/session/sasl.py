@@ -3,6 +3,7 @@ way, so that nothing is taken for what it is not while passwords travel."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.codec.span import Span
@@ -53,6 +54,7 @@ class Identity:
             self.principal = _subject(claims[0]) if claims else None
 
 
+@dataclass(slots=True)
 class Login:
     """Whether a connection logs in, as its requests tell.
 
@@ -62,11 +64,10 @@ class Login:
     be read may be a password, which holds ever after a login too: a broker lets clients log in anew (KIP-368).
     """
 
-    __slots__ = ("_client", "active", "fresh", "guarded")
-
-    def __init__(self) -> None:
-        self.active, self.fresh, self.guarded = False, True, True
-        self._client: bytes | None = None  # as it is in the header, with its length
+    active: bool = False
+    fresh: bool = True
+    guarded: bool = True
+    _client: bytes | None = None  # as it is in the header, with its length
 
     def reads(self, message: Message) -> bool:
         """Whether a request may be taken for what it says, from which follows where the login stands."""

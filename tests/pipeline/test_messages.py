@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -65,6 +66,11 @@ def frames(spark: Any) -> Callable[..., Any]:
     return frame
 
 
+def unnumbered(rows: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Without the packets' numbers, which count from the beginning of each message."""
+    return {table: sorted(re.sub(r"packet': \d+", "", row) for row in found) for table, found in rows.items()}
+
+
 def test_batches_of_messages_give_the_tables_of_the_captures(
     spark: Any, tmp_path: Path, messages: list[Message], frames: Callable, unpacked: Callable, expected: Callable
 ) -> None:
@@ -80,7 +86,7 @@ def test_batches_of_messages_give_the_tables_of_the_captures(
     stream().messages(2, frames(messages[:1], len(messages) + 2))  # nothing new
     stream().finish()
     want = expected([unpacked(name) for name in CAPTURES], NAMES)
-    assert rows_of(spark, out) == want
+    assert unnumbered(rows_of(spark, out)) == unnumbered(want)
     assert list((out / ".kwire-stream" / "landed").iterdir()) == []
 
 
