@@ -50,7 +50,7 @@ def conceal(span: Span, message: Message | None, guarded: bool = False) -> Span:
     """
     if not guarded and (message is None or not may_hold_secrets(message)):
         metadata = message is not None and carries_records(message) and span.broken() is not None
-        return _conceal(span, metadata and _names_metadata(span))
+        return _conceal(span, (metadata and _names_metadata(span)) or _swallows(span))
     shown = _conceal(span, True)
     broken = span.broken()
     if broken is None or message is None:
@@ -59,6 +59,13 @@ def conceal(span: Span, message: Message | None, guarded: bool = False) -> Span:
     if not _is_cut(span) and not (broken[1].name == "trailing" and broken[1].end - broken[1].start <= ODD):
         starts += _first_variable(span)
     return _cut(shown, min(starts)) if starts else shown
+
+
+def _swallows(span: Span) -> bool:
+    """Whether bytes follow the body that may be other frames, of whatever message: a size prefix that is too large
+    takes in what comes behind."""
+    broken = span.broken()
+    return broken is not None and broken[1].name == "trailing" and broken[1].end - broken[1].start > ODD
 
 
 def may_hold_secrets(message: Message) -> bool:

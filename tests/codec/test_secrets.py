@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kwire.codec.annotate import annotate
+from kwire.codec.frames import decode_frame
 from kwire.codec.headers import header_plan, request_header_version, response_header_version
 from kwire.codec.identify import Item, identify, identify_as
 from kwire.codec.library import builtin_library
@@ -201,6 +202,19 @@ def test_a_request_that_is_said_to_be_another_shows_no_secret() -> None:
         if name.endswith("Request"):
             data = frame(name, version, message)
             assert leaks(identify_as(data, definition, definition.messages[0], None), data) == set(), name
+
+
+def test_a_frame_that_swallows_others_shows_none_of_their_secrets() -> None:
+    """A damaged size prefix takes in the frames behind, whatever they are."""
+    beat = frame("HeartbeatRequest", 4, {"GroupId": "g", "MemberId": "m"})
+    for name, version, message in CASES:
+        both = beat + frame(name, version, message)
+        swallowed = (len(both) - 4).to_bytes(4, "big") + both[4:]
+        definition = builtin_library().message("HeartbeatRequest")
+        span = decode_frame(swallowed, size=True).span
+        assert span.broken() is not None, name
+        item = Item(0, len(swallowed), span, definition)
+        assert leaks([item], swallowed) == set(), name
 
 
 # ---------------------------------------------------------------- what stays
