@@ -18,6 +18,7 @@ from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.authorizer import Guard
 from kwire.broker.codes import Code, Refused
 from kwire.broker.faults import Verdict, mentioned
+from kwire.broker.pieces import MANY, in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.broker.security import Wrong
 from kwire.broker.shape import fitted, refusal
@@ -29,6 +30,7 @@ from kwire.errors import DecodeError, KwireError
 
 PRODUCE, FETCH, API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 1, 18, 17, 36
 LARGE = 64 << 10  # bytes of a request that is taken up on its own, and whose elements are counted first
+SMALL = 4 << 10  # bytes of a request that cannot name many things
 BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 GREETINGS = {  # what else comes to a port, read as a size: the first four bytes
     0x47455420: "HTTP (GET)", 0x504F5354: "HTTP (POST)", 0x50524920: "HTTP/2", 0x5353482D: "SSH",
@@ -186,6 +188,7 @@ class Exchange:
     def __init__(self, service: Service, request: Request, done: Done, size: int) -> None:
         self.service, self.state, self.request, self.size = service, service.state, request, size
         self.throttle = 0  # ns
+        self.worked = False  # the handler took several steps
         self._done: Done = done
         self.verdict: Verdict | None = None
 
@@ -256,7 +259,9 @@ class Exchange:
 
     def answer_after(self, work: Work[Outcome]) -> Work[None]:
         """Does the handler's work, one step at each."""
-        self.answer_with((yield from work))
+        outcome = yield from work
+        self.worked = True
+        self.answer_with(outcome)
 
     def answer_with(self, outcome: Outcome) -> None:
         if isinstance(outcome, Later):
@@ -317,6 +322,10 @@ class Exchange:
             self.charge(CONSUMED, sum(len(p.get("Records") or b"") for t in body["Responses"] for p in t["Partitions"]))
         if self.throttle:
             body = {**body, "ThrottleTimeMs": self.throttle // MS}
+        if (self.worked or self.size > SMALL) and weight(body) > MANY:
+            large = body
+            request.peer.soon(lambda: self.write_in_steps(large))
+            return
         try:
             data = self.service.frame(request, body)
         except KwireError as error:
@@ -324,6 +333,21 @@ class Exchange:
             return
         failed = request.key == SASL_AUTHENTICATE and body.get("ErrorCode") == Code.SASL_AUTHENTICATION_FAILED
         self.reply(data, "the login failed" if failed else None)
+
+    def write_in_steps(self, body: Body) -> Work[None]:
+        """An answer about many things, some of them at every step."""
+        request = self.request
+        layout = layout_of(request.api, request.version)
+        try:
+            if layout is None:
+                data = self.service.frame(request, body)
+            else:
+                data = self.service.framed(request, (yield from in_steps(layout, body)), request.version)
+        except KwireError as error:
+            self._done(Reply(None, self.unwritten(error)))
+            return
+        if not request.peer.closed:
+            self.reply(data)
 
     def unwritten(self, error: KwireError) -> str:
         return f"{self.request.api} v{self.request.version}: the answer cannot be written: {error}"

@@ -9,22 +9,15 @@ that grows beyond the limit ends the connection.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from functools import cache
-from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.broker.shape import fitted
+from kwire.broker.pieces import MANY, Pieces, weight
 from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Request
-from kwire.codec.library import builtin_library
-from kwire.codec.plan import Plan, Slot, StructPlan
-from kwire.codec.values import Codec
 from kwire.wire.uuids import ZERO
-from kwire.wire.varint import write_uvarint
 
 if TYPE_CHECKING:
     from kwire.broker.state import State
 
-MANY = 500  # things that a request may name and still be answered in one go
 FIRST, MOST = 1, 4_096  # things in the first slice, and in the largest
 GOAL = 4 * MS  # ns that a slice should take
 Handle = Callable[[Request], Outcome]
@@ -75,17 +68,6 @@ CUTS: dict[str, tuple[Cut, ...]] = {  # the first whose array the version has
     "TxnOffsetCommit": (Cut("Topics", "Topics", "Partitions"),),
     "DescribeTransactions": (Cut("TransactionalIds", "TransactionStates"),),
 }
-
-
-def weight(item: Any) -> int:
-    """How many things an element names."""
-    if type(item) is not dict:
-        return 1
-    return 1 + sum(len(value) + _inner(value) for value in item.values() if type(value) is list)
-
-
-def _inner(items: list[Any]) -> int:
-    return sum(weight(item) - 1 for item in items) if items and type(items[0]) is dict else 0
 
 
 class Slices:
@@ -171,60 +153,3 @@ def _now(outcome: Outcome) -> Body | None:
     if not found:
         raise Hangup("an answer in parts that did not come at once")
     return found[0]
-
-
-class Pieces:
-    """An answer's bytes as they grow: what stands before the array, the elements, what stands behind it."""
-
-    def __init__(self, request: Request, answered: str, most: int) -> None:
-        self.title, self.most = request.api, most
-        self.array, self._head, self._element, self._tail = _codecs(request.api, request.version, answered)
-        self.first: Body | None = None
-        self._elements: list[bytes] = []
-        self._open: Body | None = None
-        self._size = 0
-
-    def take(self, body: Body, goes_on: bool) -> None:
-        """A slice's answer."""
-        self.first = self.first or body
-        rows = body[self.array.name]
-        if goes_on and self._open is not None and rows:
-            for name, value in rows[0].items():
-                if type(value) is list:
-                    self._open[name].extend(value)
-            rows = rows[1:]
-        for row in rows:
-            self._close()
-            self._open = row
-
-    def _close(self) -> None:
-        if self._open is None:
-            return
-        data = self._element.encode(fitted(self._element.plan.root, self._open))
-        self._open = None
-        self._size += len(data)
-        if self._size > self.most:
-            raise Hangup(f"the answer to {self.title} is larger than {self.most:,} bytes")
-        self._elements.append(data)
-
-    def whole(self) -> bytes:
-        self._close()
-        first, number = self.first or {}, len(self._elements)
-        length = write_uvarint(number + 1) if self.array.compact else pack(">i", number)
-        head = self._head.encode(fitted(self._head.plan.root, first))
-        tail = self._tail.encode(fitted(self._tail.plan.root, first))
-        return b"".join((head, length, *self._elements, tail))
-
-
-@cache
-def _codecs(api: str, version: int, answered: str) -> tuple[Slot, Codec, Codec, Codec]:
-    """The answer's array, and codecs of what stands before it, of an element, and of what stands behind it."""
-    plan = builtin_library().plan(f"{api}Response", version)
-    root = plan.root
-    at = next(n for n, slot in enumerate(root.slots) if slot.name == answered)
-    array = root.slots[at]
-    assert array.struct is not None
-    before = StructPlan(root.name, root.slots[:at], {}, False, 0)
-    behind = StructPlan(root.name, root.slots[at + 1 :], root.tagged, root.flexible, 0)
-    head, element, tail = (Codec(Plan(plan.message, plan.version, part)) for part in (before, array.struct, behind))
-    return array, head, element, tail
