@@ -16,7 +16,10 @@ SELECTORS = ("client", "group", "topic", "node", "version")
 LIMITS = ("after", "times", "chance")
 ONCE = ("forget", "move", "expire")
 STANDING = ("versions", "advertise")
-ACTIONS = ("error", "delay", "drop", "cut", "short", "flip", "throttle", "unsupported", *STANDING, *ONCE)
+ACTIONS = (
+    "error", "delay", "drop", "cut", "short", "flip", "throttle", "unsupported", "pause", "half-open", *STANDING, *ONCE,
+)  # fmt: skip
+SINGLE = (*ONCE, "pause")  # done once, unless times= says more
 GROUP_APIS = frozenset(
     {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat"}
 )
@@ -32,7 +35,8 @@ DAY = 86_400_000_000_000
 
 @dataclass(slots=True, eq=False)
 class Rule:
-    """apis None: all of them. actions: (name, value). standing: it is a setting, and not about single requests."""
+    """apis None: all of them. actions: (name, value). standing: it is a setting, and not about single requests. number:
+    among the rules of its Faults; came, met: requests that it is about, and those that it was applied to."""
 
     text: str
     apis: frozenset[str] | None = None
@@ -42,6 +46,9 @@ class Rule:
     times: int | None = None
     chance: float = 1.0
     leader: bool = False
+    number: int = 0
+    came: int = 0
+    met: int = 0
 
     @property
     def standing(self) -> bool:
@@ -69,7 +76,7 @@ class Rule:
             better = _arranged(text)
             why = error if better in (None, text) else f"did you mean {better}?"
             raise KwireError(f"fault {text}: {why}") from None
-        if rule.times is None and any(action in ONCE for action, _ in rule.actions):
+        if rule.times is None and any(action in SINGLE for action, _ in rule.actions):
             rule.times = 1
         return rule
 
@@ -203,7 +210,9 @@ def _value(name: str, value: str, given: bool) -> Any:
         if value not in ("", "after", "before"):
             raise ValueError(f"{name}={value}; there are {name} and {name}=after")
         return value or "before"
-    if name in ("unsupported", *ONCE):
+    if name == "pause":
+        return duration(value) if given else None
+    if name in ("unsupported", "half-open", *ONCE):
         if given:
             raise ValueError(f"{name} takes no value")
         return True

@@ -10,6 +10,9 @@
               cut               the connection is closed instead; cut=after: carried out first
               short=20          only the answer's first 20 bytes are sent, then the connection is closed
               flip=3            3 bytes of the answer are wrong, its length and correlation id are not
+              pause=10s         the node that is asked says nothing more on any connection, for so long; pause alone:
+                                until the rule is cleared
+              half-open         the connection stays open, and nothing is heard or said on it any more
               throttle=2s       the answer says that the client is throttled (ThrottleTimeMs)
               unsupported       UNSUPPORTED_VERSION; ApiVersions answers it in the form of v0
               versions=0-3      only these versions are announced and served
@@ -18,16 +21,19 @@
               expire            the session of the member that asks is over first, or the producer's open transaction
               advertise=HOST:PORT   clients are sent there instead (with node=: only for that node). coordinator:
                                     only FindCoordinator says so; leader: only what tells metadata; else both
-    LIMIT     after=N (so many pass first), times=N (so often; forget, move and expire once), chance=0.1
+    LIMIT     after=N (so many pass first), times=N (so often; forget, move, expire and pause once), chance=0.1
 
-All rules that match are applied, in their order; of several errors the first counts.
+All rules that match are applied, in their order; of several errors the first counts. kwire proxy takes the same rules
+for what passes through it, without forget, move and expire, which only a broker can do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -41,6 +47,8 @@ from kwire.schema.registry import builtin
 
 Hook = Callable[[Request], "Body | str | None"]
 ENTITIES = {"group": "groupId", "topic": "topicName"}
+MOST_RULES = 1_000
+LOOK = 100_000_000  # ns after which what a pause holds back looks whether it is over
 
 
 @dataclass(slots=True)
@@ -56,6 +64,7 @@ class Verdict:
     short: int | None = None
     flip: int = 0
     unsupported: bool = False
+    dead: bool = False  # half-open
     before: list[str] = field(default_factory=list)  # forget, move, expire, lead
     rules: list[str] = field(default_factory=list)  # as they were written
 
@@ -80,19 +89,24 @@ class Control:
 
 
 class Faults:
-    """The rules and hooks of a broker."""
+    """The rules and hooks of a broker or a proxy. cannot: actions that it has no means for."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, cannot: Collection[str] = ()) -> None:
         self.rules: list[Rule] = []
         self.controls: list[Control] = []
         self.random = Random(seed)
+        self._cannot = cannot
         self._nodes: int | None = None
-        self._counts: dict[int, list[int]] = {}  # by a rule's id: how many came, how many were met
+        self._numbers = count(1)
+        self._paused: dict[int, tuple[Rule, int | None]] = {}  # by node, with the time when it is over
 
     def add(self, rule: str | Rule) -> Rule:
         """Raises KwireError for a rule that does not parse, or whose node there is not."""
         made = Rule.parse(rule) if isinstance(rule, str) else rule
         self._check(made)
+        if len(self.rules) >= MOST_RULES:
+            raise KwireError(f"there are {MOST_RULES:,} rules already")
+        made.number = next(self._numbers)
         self.rules.append(made)
         return made
 
@@ -103,20 +117,36 @@ class Faults:
             self._check(rule)
 
     def _check(self, rule: Rule) -> None:
+        for action, _ in rule.actions:
+            if action in self._cannot:
+                raise KwireError(f"fault {rule.text}: only a broker can {action}, and this is a proxy")
         if self._nodes is None or 0 < int(rule.where.get("node", 1)) <= self._nodes:
             return
         known = f"are nodes 1 to {self._nodes}" if self._nodes > 1 else "is node 1 alone"
         raise KwireError(f"fault {rule.text}: there {known}")
 
     def remove(self, rule: Rule) -> None:
-        self.rules.remove(rule)
-        self._counts.pop(id(rule), None)
+        """A rule that is there holds no longer, nor does the pause that it began."""
+        with suppress(ValueError):
+            self.rules.remove(rule)
+        self._paused = {node: found for node, found in self._paused.items() if found[0] is not rule}
 
     def clear(self) -> None:
-        """Neither rules nor hooks any more."""
+        """Neither rules nor hooks nor pauses any more."""
         self.rules.clear()
         self.controls.clear()
-        self._counts.clear()
+        self._paused.clear()
+
+    def silence(self, node: int, now: int) -> int:
+        """ns until one may look again whether a node still says nothing; 0: it speaks."""
+        found = self._paused.get(node)
+        if found is None:
+            return 0
+        until = found[1]
+        if until is not None and until <= now:
+            del self._paused[node]
+            return 0
+        return LOOK if until is None else min(until - now, LOOK)
 
     def control(self, api: str, hook: Hook) -> Control:
         """hook sees every request of an API ("any": of all). It gives None to go on, the answer, or actions as in
@@ -156,28 +186,29 @@ class Faults:
             if control.api in ("any", request.api):
                 said = control.hook(request)
                 if isinstance(said, str):
-                    self._apply(Rule.parse(said), verdict)
+                    rule = Rule.parse(said)
+                    self._check(rule)
+                    self._apply(rule, verdict, request)
                 elif said is not None and verdict.body is None:
                     verdict.body = said
                     verdict.rules.append(f"answered by a hook on {control.api}")
-        for rule in self.rules:
+        for rule in list(self.rules):
             if self._meets(rule, request):
-                self._apply(rule, verdict)
+                self._apply(rule, verdict, request)
         return verdict if verdict.rules else None
 
     def _meets(self, rule: Rule, request: Request) -> bool:
         if rule.standing or not _matches(rule, request):
             return False
-        count = self._counts.setdefault(id(rule), [0, 0])
-        count[0] += 1
-        if count[0] <= rule.after or (rule.times is not None and count[1] >= rule.times):
+        rule.came += 1
+        if rule.came <= rule.after or (rule.times is not None and rule.met >= rule.times):
             return False
         if rule.chance < 1 and self.random.random() >= rule.chance:
             return False
-        count[1] += 1
+        rule.met += 1
         return True
 
-    def _apply(self, rule: Rule, verdict: Verdict) -> None:
+    def _apply(self, rule: Rule, verdict: Verdict, request: Request) -> None:
         verdict.rules.append(rule.text)
         for action, value in rule.actions:
             if action in ("delay", "throttle"):
@@ -186,6 +217,10 @@ class Faults:
                 verdict.before.append("lead" if action == "move" and rule.leader else action)
             elif action == "error":
                 verdict.error = value if verdict.error is None else verdict.error
+            elif action == "pause":
+                self._paused[request.node] = rule, None if value is None else request.time + value
+            elif action == "half-open":
+                verdict.dead = True
             elif action in ("drop", "cut", "short", "flip", "unsupported"):
                 setattr(verdict, action, value)
 

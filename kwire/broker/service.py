@@ -84,12 +84,7 @@ class Service:
             done(Reply(self._frame(request, body, 0)))
             return None
         self.state.saw(request)
-        exchange = Exchange(self, request, done, len(data))
-        wait = peer.muted - request.time
-        if wait <= 0:
-            return exchange.start()
-        self.state.clock.after(wait, lambda: peer.soon(exchange.start))
-        return None
+        return Exchange(self, request, done, len(data)).start()
 
     # ------------------------------------------------------------ in
 
@@ -193,6 +188,12 @@ class Exchange:
         self.verdict: Verdict | None = None
 
     def start(self) -> Work[None] | None:
+        """Looks at the request, or does so later when its client is throttled or its node paused."""
+        peer, clock = self.request.peer, self.state.clock
+        wait = max(peer.muted - clock.now(), self.state.faults.silence(peer.node, clock.now()))
+        if wait > 0:
+            clock.after(wait, lambda: peer.soon(self.start))
+            return None
         try:
             verdict = self.verdict = self.state.faults.judge(self.request)
         except KwireError as error:
@@ -205,6 +206,8 @@ class Exchange:
             return self.act()
         for rule in verdict.rules:
             self.state.tell("fault", str(self.request.peer), f"{self.request.api}: {rule}", api=self.request.api)
+        if verdict.dead:
+            return None  # never done: nothing more of this connection is looked at
         if verdict.drop == "before":
             self._done(Reply(None))
         elif verdict.cut == "before":
@@ -355,22 +358,26 @@ class Exchange:
     def reply(self, data: bytes, close: str | None = None) -> None:
         """The frame is there: out with it, or what the faults leave of it."""
         reply, verdict = Reply(data, close), self.verdict
-        if verdict is None:
-            self._done(reply)
-            return
-        if verdict.flip:
-            reply = reply._replace(data=self.state.faults.damage(data, verdict.flip, 8))
-        if verdict.short is not None:
-            reply = Reply((reply.data or b"")[: verdict.short], f"cut short on purpose, after {verdict.short} bytes")
-        if verdict.drop or verdict.cut:
-            reply = Reply(None, "cut on purpose" if verdict.cut else None)
-        if verdict.delay:
-            self.state.clock.after(verdict.delay, lambda: self._late(reply))
-        else:
-            self._done(reply)
+        if verdict is not None:
+            if verdict.flip:
+                reply = reply._replace(data=self.state.faults.damage(data, verdict.flip, 8))
+            if verdict.short is not None:
+                reply = Reply(
+                    (reply.data or b"")[: verdict.short], f"cut short after {verdict.short} bytes, on purpose"
+                )
+            if verdict.drop or verdict.cut:
+                reply = Reply(None, "cut on purpose" if verdict.cut else None)
+            if verdict.delay:
+                self.state.clock.after(verdict.delay, lambda: self._late(reply))
+                return
+        self._late(reply)
 
     def _late(self, reply: Reply) -> None:
-        if not self.request.peer.closed:
+        """The answer goes out, unless its client is gone or its node paused."""
+        wait = self.state.faults.silence(self.request.node, self.state.clock.now())
+        if wait:
+            self.state.clock.after(wait, lambda: self._late(reply))
+        elif not self.request.peer.closed:
             self._done(reply)
 
 

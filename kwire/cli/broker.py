@@ -165,6 +165,7 @@ def command(
     versions=0-3    serves only these     forget    group or transaction forgotten
     advertise=HOST:PORT  sends clients    expire    session or transaction over
                     there                 move      coordinator or leader moves on
+    pause=10s       node says nothing     half-open  connection neither heard nor closed
     after=N times=N chance=0.1            when
 
     error= changes the answer alone: after Heartbeat:error=UNKNOWN_MEMBER_ID the member is still in its group, after

@@ -97,7 +97,7 @@ def test_a_delayed_answer_to_a_closed_connection_is_none(desk: Any) -> None:
 def test_a_frame_cut_short(desk: Any) -> None:
     whole = desk.send("Metadata", 12, METADATA)[0].data
     desk.faults.add("Metadata:short=20")
-    assert desk.send("Metadata", 12, METADATA) == [Reply(whole[:20], "cut short on purpose, after 20 bytes")]
+    assert desk.send("Metadata", 12, METADATA) == [Reply(whole[:20], "cut short after 20 bytes, on purpose")]
 
 
 def test_flipped_bytes_spare_size_and_correlation_id(desk: Any) -> None:
@@ -223,3 +223,32 @@ def test_rules_and_hooks_can_be_taken_away(desk: Any) -> None:
     desk.faults.add("Heartbeat:error=14")
     desk.faults.clear()
     assert desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] == 25
+
+
+def test_a_paused_node_is_silent_and_the_others_speak(make_desk: Any) -> None:
+    desk = make_desk(Settings(nodes=2))
+    desk.faults.add("node=2:pause=2s")
+    replies = [desk.send("Metadata", 12, METADATA, node=2) for _ in range(2)]
+    desk.ask("Metadata", 12, METADATA, node=1)
+    desk.clock.run(1_999)
+    assert replies == [[], []]
+    desk.clock.run(1)
+    assert [len(each) for each in replies] == [1, 1]
+    desk.ask("Metadata", 12, METADATA, node=2)
+
+
+def test_a_pause_without_an_end_is_over_when_its_rule_is(desk: Any) -> None:
+    rule = desk.faults.add("any:pause")
+    replies = desk.send("Metadata", 12, METADATA)
+    desk.clock.run(600_000)
+    assert replies == []
+    desk.faults.remove(rule)
+    desk.clock.run(100)
+    assert len(replies) == 1
+
+
+def test_a_half_open_connection_gets_nothing_more(desk: Any) -> None:
+    desk.faults.add("Metadata:half-open")
+    replies = desk.send("Metadata", 12, METADATA)
+    desk.clock.run(600_000)
+    assert replies == []
