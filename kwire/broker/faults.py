@@ -35,12 +35,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import count
 from random import Random
-from typing import Any
 
 from kwire.broker.fault_rules import ONCE, Rule
 from kwire.broker.words import Body, Request
 from kwire.codec.library import builtin_library
-from kwire.codec.plan import StructPlan
+from kwire.codec.named import named
 from kwire.errors import KwireError
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
@@ -256,16 +255,4 @@ def mentioned(request: Request, entity: str) -> Iterator[str]:
     plan = builtin_library().plan(f"{request.api}Request", request.version)
     if request.api == "FindCoordinator" and entity == "groupId":
         yield from [request.body["Key"]] if "Key" in request.body else request.body["CoordinatorKeys"]
-    yield from _named(plan.root, request.body, entity)
-
-
-def _named(plan: StructPlan, body: Body, entity: str) -> Iterator[str]:
-    for slot in plan.slots:
-        value: Any = body.get(slot.name)
-        if value is None:
-            continue
-        if slot.field.entity == entity and slot.type == "string":
-            yield from value if slot.array else [value]
-        elif slot.struct is not None:
-            for item in value if slot.array else [value]:
-                yield from _named(slot.struct, item, entity)
+    yield from named(plan.root, request.body, entity)

@@ -10,9 +10,10 @@ import click
 
 from kwire.cli.brokers import Link, broker_options
 from kwire.cli.options import Name, Version, library, schema_option
-from kwire.errors import EncodeError, Exit, UnknownName
+from kwire.errors import EncodeError, Exit, KwireError, UnknownName
 
 if TYPE_CHECKING:
+    from kwire.client.address import Address
     from kwire.client.connection import Connection
     from kwire.client.exchange import Exchange
     from kwire.codec.library import Library
@@ -40,6 +41,11 @@ class Views(NamedTuple):
 @click.option("-v", "--version", type=Version(), help="The version to ask; else the newest that both sides know.")
 @click.option("--yes", is_flag=True, help="Send also what changes something on the broker.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the request, send nothing.")
+@click.option(
+    "--no-route",
+    is_flag=True,
+    help="Ask BROKER itself, not the group's coordinator or the partition's leader that it names.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show the answer alone.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
@@ -50,14 +56,18 @@ class Views(NamedTuple):
 @broker_options
 @schema_option
 def command(
-    broker: str, name: str, text: str | None, version: int | None, yes: bool, dry_run: bool, quiet: bool, output: str,
-    full: bool, notes: bool, inner: bool, elements: int | None, show_secrets: bool, link: Link, schema: Path | None,
+    broker: str, name: str, text: str | None, version: int | None, yes: bool, dry_run: bool, no_route: bool,
+    quiet: bool, output: str, full: bool, notes: bool, inner: bool, elements: int | None, show_secrets: bool,
+    link: Link, schema: Path | None,
 ) -> int:  # fmt: skip
     """Sends one request to BROKER (host:9092) and shows it and its answer, byte by byte.
 
     JSON is the request's body: an argument, @FILE, or - for stdin. Fields that are missing get what clients send, else
     the schema's default; kwire explain API shows an example. Without -v the newest version is taken that both sides
     know and that has all fields given. What changes something on the broker needs --yes.
+
+    A request about a group or a transaction goes to its coordinator, one about partitions to their leader, after BROKER
+    has told where they are.
     """
     from kwire.cli.encode import read_json as read_json
     from kwire.client.address import Address
@@ -80,7 +90,7 @@ def command(
     effect = changes(definition.key, *early)
     if effect and not yes:
         raise click.UsageError(f"{definition.name} {effect}; --yes sends it, --dry-run shows it")
-    exchange = _ask(chosen, definition, given, version, address, link)
+    exchange = _ask(chosen, definition, given, version, address, link, not no_route)
     _show(exchange, views, link)
     return _status(exchange)
 
@@ -106,27 +116,65 @@ def _body(
 
 
 def _ask(
-    chosen: Library, definition: Definition, given: str, version: int | None, address: Any, link: Link
+    chosen: Library, definition: Definition, given: str, version: int | None, address: Address, link: Link, routed: bool
 ) -> Exchange:
-    """Connects, agrees on a version, sends. A broker that closes instead of answering is asked why."""
+    """Connects, agrees on a version, sends, to the broker that the request belongs to."""
+    from kwire.client.route import is_routed, route
+
+    routed = routed and is_routed(definition.name)
+    with _open(chosen, version is None, address, link, routed) as connection:
+        number, body = _agreed(connection, chosen, definition, given, version)
+        if not routed or connection.offered is None:
+            return _sent(connection, definition.name, number, body, link)
+        found = route(connection, definition.name, chosen.plan(definition.messages[0].name, number), body)
+        if found.others:
+            print(f"kwire: {found.others}", file=sys.stderr)
+        if found.address in (None, address):
+            return _sent(connection, definition.name, number, body, link)
+    print(f"kwire: {found.why}: asked at {found.address}", file=sys.stderr)
+    try:
+        with _open(chosen, version is None, found.address, link) as connection:
+            number, body = _agreed(connection, chosen, definition, given, version)
+            return _sent(connection, definition.name, number, body, link)
+    except KwireError as error:
+        error.args = (f"{error}; --no-route asks {address}",)
+        raise
+
+
+def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed: bool = False) -> Connection:
+    """A connection. routed: versions are asked for if the broker tells them, as those before 0.10 do not."""
     from kwire.client.connection import Connection
+    from kwire.client.failure import Failure
+
+    def opened(asking: bool) -> Connection:
+        return Connection.open(
+            address, link.security, client_id=link.client_id, timeout=link.timeout, library=chosen, negotiate=asking
+        )
+
+    must = negotiate or link.security.mechanism is not None
+    if must or not routed:
+        return opened(must)
+    try:
+        return opened(True)
+    except Failure as failure:
+        if failure.kind != "closed":
+            raise
+        return opened(False)
+
+
+def _sent(connection: Connection, name: str, version: int, body: dict[str, Any], link: Link) -> Exchange:
+    """A broker that closes instead of answering is asked why."""
     from kwire.client.diagnose import why_closed
     from kwire.client.failure import Failure
 
-    connection = Connection.open(
-        address, link.security, client_id=link.client_id, timeout=link.timeout, library=chosen,
-        negotiate=version is None or link.security.mechanism is not None,
-    )  # fmt: skip
-    with connection:
-        number, body = _agreed(connection, chosen, definition, given, version)
-        try:
-            silent = definition.name == "Produce" and body.get("Acks") == 0
-            return connection.request(definition.name, number, body, answer=not silent)
-        except Failure as failure:
-            if failure.kind != "closed":
-                raise
-            why = why_closed(address, link.security, definition.name, number, link.timeout, chosen)
-            raise Failure("closed", address, failure.reason, why or "") from failure
+    try:
+        return connection.request(name, version, body, answer=name != "Produce" or body.get("Acks") != 0)
+    except Failure as failure:
+        if failure.kind != "closed":
+            raise
+        address = connection.address
+        why = why_closed(address, link.security, name, version, link.timeout, connection.library)
+        raise Failure("closed", address, failure.reason, why or "") from failure
 
 
 def _agreed(

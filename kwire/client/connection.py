@@ -7,6 +7,7 @@ until take() fetches it.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import time
@@ -23,10 +24,12 @@ from kwire.client.security import Security, speaks_tls, tls_failure, wrap
 from kwire.client.software import SAID
 from kwire.codec.headers import API_VERSIONS
 from kwire.codec.library import Library, builtin_library
+from kwire.codec.verdict import judge
 from kwire.errors import UnknownName
 from kwire.schema.model import Versions
 
 UNSUPPORTED_VERSION = 35
+METADATA, VOTE = 3, 52  # keys of APIs: brokers have the one, controllers the other
 CHUNK = 1 << 18
 PROBE = 1.0  # seconds for a TLS handshake that only finds out
 KEPT = 10_000  # exchanges that nobody fetched; older ones are dropped
@@ -118,7 +121,7 @@ class Connection:
             return ours.high
         theirs = self.offered.get(definition.key)
         if theirs is None:
-            raise Failure("unsupported", self.address, f"this listener does not serve {definition.name}")
+            raise Failure("unsupported", self.address, unserved(definition.name, self.offered))
         both = ours.within(theirs)
         if not both:
             raise Failure("unsupported", self.address, f"takes {definition.name} v{theirs}, kwire knows v{ours}")
@@ -185,6 +188,8 @@ class Connection:
             self._socket.settimeout(_left(deadline))
             data = self._socket.recv(CHUNK)
         except TimeoutError as error:
+            if name.startswith("ApiVersions") and not len(self._inbox):
+                self._coax()
             raise self._silent(name) from error
         except ssl.SSLError as error:
             raise tls_failure(self.address, error) from error
@@ -193,6 +198,17 @@ class Connection:
         if not data:
             raise self._lost(name, None)
         return data
+
+    def _coax(self) -> None:
+        """A server that reads lines waits for the end of one: told so, it says what it is. Raises Failure (not
+        kafka) for what that brings."""
+        with contextlib.suppress(OSError):
+            self._socket.settimeout(PROBE)
+            self._socket.sendall(b"\r\n\r\n")
+            self._inbox.feed(self._socket.recv(CHUNK))
+        verdict = judge(self._inbox.held) if len(self._inbox) >= 4 else None
+        if verdict is not None and verdict.known:
+            raise self._inbox.not_kafka()
 
     def _silent(self, name: str) -> Failure:
         """No answer in time, or the beginning of one."""
@@ -211,6 +227,13 @@ class Connection:
         how = "reset" if isinstance(error, ConnectionResetError) else "closed"
         hint = BEFORE_VERSIONS if name.startswith("ApiVersions") else ""
         return Failure("closed", self.address, f"{how} the connection instead of an answer to {name}", hint)
+
+
+def unserved(api: str, offered: dict[int, Versions]) -> str:
+    """That a listener lacks an API; a controller's is called so (KIP-919)."""
+    if METADATA in offered or VOTE not in offered:
+        return f"this listener does not serve {api}"
+    return f"this is a controller's listener: it does not serve {api}, brokers' listeners do"
 
 
 def dial(address: Address, timeout: float) -> socket.socket:

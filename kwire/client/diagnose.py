@@ -8,7 +8,7 @@ from one without: the one names its mechanisms (error 33), the other has no use 
 from __future__ import annotations
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
+from kwire.client.connection import Connection, unserved
 from kwire.client.failure import Failure
 from kwire.client.inbox import WANTS_TLS
 from kwire.client.login import UNSUPPORTED_MECHANISM
@@ -46,7 +46,7 @@ def _version(connection: Connection, api: str, version: int) -> str | None:
     definition = connection.library.registry.find(api).definition
     theirs = (connection.offered or {}).get(definition.key or 0)
     if theirs is None:
-        return f"this listener does not serve {definition.name}"
+        return unserved(definition.name, connection.offered or {})
     if version not in theirs:
         gone = [row.release for row in definition.releases if version < row.versions.low]
         since = f", which Kafka {gone[0]} removed" if gone and version < theirs.low else ""

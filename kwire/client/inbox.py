@@ -23,6 +23,11 @@ class Inbox:
     def __len__(self) -> int:
         return len(self._held)
 
+    @property
+    def held(self) -> bytes:
+        """What has come and is no frame yet."""
+        return bytes(self._held)
+
     def feed(self, data: bytes) -> None:
         self._held += data
 

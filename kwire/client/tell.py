@@ -22,6 +22,11 @@ HANGS = {
     6: "A real client repeats this until default.api.timeout.ms (60 s) is over; poll() gives nothing meanwhile.",
     7: "A real client repeats this for ever, with fresh metadata; poll() gives nothing meanwhile.",
 }
+UNRESOLVED = (
+    "A Java client ends here, in its constructor: ConfigException, No resolvable bootstrap urls given in "
+    "bootstrap.servers. librdkafka and others try the names again and again, and give nothing meanwhile."
+)
+LEFT_OUT = "a Java client leaves it out, and never tries it again"
 
 
 class Ended(Exception):
@@ -62,6 +67,8 @@ class Teller:
             return self.tell(number, ERROR, text, [*before, *details], error=reason.code, advice=advice, **facts)
         kind = reason.kind if isinstance(reason, Failure) else None
         advice = None if kind in (None, "sasl", "unsupported") else HANGS.get(number)
+        if (number, kind) == (1, "name"):
+            advice = UNRESOLVED
         return self.tell(number, ERROR, str(reason), before, advice=advice, failure=kind, **facts)
 
 

@@ -16,11 +16,12 @@ from typing import Any
 from kwire.client.address import Address
 from kwire.client.bootstrap import Attempt, View, attempts, reach
 from kwire.client.cluster import Cluster
+from kwire.client.failure import Failure
 from kwire.client.occupied import Occupied, occupied
 from kwire.client.place import PASSING, Place
 from kwire.client.reachable import of_metadata
 from kwire.client.step import ERROR, NOTE, OK, Detail, Step
-from kwire.client.tell import HANGS, Ended, Teller
+from kwire.client.tell import HANGS, LEFT_OUT, UNRESOLVED, Ended, Teller
 from kwire.client.walk_classic import Classic, Waits, quietly
 from kwire.client.walk_epochs import Epochs
 from kwire.client.walk_settings import Settings
@@ -98,7 +99,7 @@ class Walk:
             raise Ended(self.teller.fail(1, error, bootstrap=str(address), tried=_tried(tried))) from error
         reached = reach(view.brokers.values(), min(REACH, self.settings.timeout))
         told = of_metadata(view, self.settings.topic, address, reached)
-        details = [Detail(str(attempt.failure), NOTE) for attempt in tried if attempt.failure]
+        details = [_unanswered(attempt, NOTE) for attempt in tried if attempt.failure]
         facts = {"bootstrap": str(address), "tried": _tried(tried)} | _seen(view, reached)
         step = self.teller.tell(
             1, told.verdict, told.text, [*details, *told.details], error=view.error, advice=told.advice, **facts
@@ -113,11 +114,12 @@ class Walk:
         if len(tried) == 1 and not left:
             return self.teller.fail(1, last, tried=_tried(tried))
         text = f"none of {len(tried)} addresses answers" if len(tried) > 1 else str(last)
-        details = [Detail(str(attempt.failure), ERROR) for attempt in tried] if len(tried) > 1 else []
+        details = [_unanswered(attempt, ERROR) for attempt in tried] if len(tried) > 1 else []
         if left:
             again = f"Once more in {PAUSE:g} s, {left} time{'' if left == 1 else 's'} at most."
             return self.teller.tell(1, NOTE, text, details, advice=again, tried=_tried(tried))
-        return self.teller.tell(1, ERROR, text, details, advice=HANGS[1], tried=_tried(tried))
+        advice = UNRESOLVED if all(map(_is_unresolved, tried)) else HANGS[1]
+        return self.teller.tell(1, ERROR, text, details, advice=advice, tried=_tried(tried))
 
     # ---------------------------------------------------------------- 2
 
@@ -150,6 +152,15 @@ class Walk:
         if not group.members or self.settings.busy:
             return None
         return "Joining makes its members rebalance and takes partitions from them: --yes joins all the same."
+
+
+def _is_unresolved(attempt: Attempt) -> bool:
+    return isinstance(attempt.failure, Failure) and attempt.failure.kind == "name"
+
+
+def _unanswered(attempt: Attempt, verdict: str) -> Detail:
+    more = f"; {LEFT_OUT}" if _is_unresolved(attempt) else ""
+    return Detail(f"{attempt.failure}{more}", verdict)
 
 
 def _tried(tried: Sequence[Attempt]) -> list[dict[str, Any]]:

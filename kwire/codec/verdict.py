@@ -97,6 +97,8 @@ def judge(data: bytes) -> Verdict | None:
         return Verdict(f"{CAPTURES[data[:4]]} file", "", size, advice)
     if data[:8] == b"\x00\x00\x00\x08\x04\xd2\x16\x2f":
         return Verdict("PostgreSQL SSLRequest", "", size, "A PostgreSQL client talks to this port.")
+    if re.match(rb"\s*<(?:!DOCTYPE\s+HTML|html)", data[:64], re.IGNORECASE):
+        return Verdict("HTML page", "", size, "An HTTP server or proxy answers on this port, not a broker.")
     if data.startswith(b"HTTP/1."):
         line = data.split(b"\r\n", 1)[0][:80].decode("latin-1")
         return Verdict("HTTP response", line, size, "An HTTP server or proxy answers on this port, not a broker.")

@@ -156,3 +156,39 @@ def test_secrets_are_withheld(kwire: Kwire) -> None:
     ran = kwire("call", "b", "SaslAuthenticate", body, "-n")
     assert "s3cret" not in ran.text
     assert "withheld" in ran.text
+
+
+def test_a_request_goes_to_whom_it_belongs(kwire: Kwire) -> None:
+    groups = '{"Groups":["g"]}'
+    with Broker(nodes=3) as broker:
+        node = broker.server.state.cluster.coordinator("g")
+        target = broker.addresses[node - 1]
+        other = broker.addresses[node % 3]
+        ran = kwire("call", other, "DescribeGroups", groups)
+        assert ran.err == f"kwire: node {node} coordinates g: asked at {target}\n"
+        assert f"→ {target} " in ran.text
+        assert "GROUP_ID_NOT_FOUND" in ran.text
+        assert "NOT_COORDINATOR" in kwire("call", other, "DescribeGroups", groups, "--no-route").text
+        assert kwire("call", other, "DescribeGroups", groups, "-v", "3").err == ran.err
+        assert kwire("call", target, "DescribeGroups", groups).err == ""
+
+
+def test_a_coordinator_that_cannot_be_reached(kwire: Kwire) -> None:
+    with Broker(faults=["FindCoordinator:advertise=127.0.0.1:1"]) as broker:
+        ran = kwire("call", broker.address, "Heartbeat", '{"GroupId":"g"}', "--yes")
+        assert ran.err.endswith(f"nothing listens there; --no-route asks {broker.address}\n")
+
+
+def test_a_web_server(kwire: Kwire) -> None:
+    from http.server import HTTPServer, SimpleHTTPRequestHandler
+    from threading import Thread
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Quiet) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        ran = kwire("call", f"127.0.0.1:{server.server_port}", "Metadata", "--timeout", "300ms")
+    assert ran.status == 3
+    assert ran.err == f"kwire: 127.0.0.1:{server.server_port}: not Kafka: HTML page\n"

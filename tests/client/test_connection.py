@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
+from kwire.client.connection import Connection, unserved
 from kwire.client.diagnose import why_closed
 from kwire.client.failure import Failure
 from kwire.client.security import Security
@@ -203,3 +203,9 @@ def test_files_that_are_no_certificates(tmp_path: Path) -> None:
         assert not isinstance(caught.value, Failure)
         with pytest.raises((KwireError, ssl.SSLError)), Broker() as broker:
             Connection.open(Address.parse(broker.address), Security(tls=True, insecure=True, cert=bad))
+
+
+def test_a_controllers_listener_is_called_so() -> None:
+    why = "this is a controller's listener: it does not serve Metadata, brokers' listeners do"
+    assert unserved("Metadata", {52: Versions(0, 1)}) == why
+    assert unserved("Vote", {3: Versions(0, 1)}) == "this listener does not serve Vote"

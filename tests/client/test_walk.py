@@ -224,3 +224,13 @@ def test_a_row_is_plain_data() -> None:
         row = steps[0].row()
         assert (row["step"], row["name"], row["verdict"], row["error"]) == (1, "bootstrap", "ok", None)
         assert row["facts"]["brokers"] == [{"node": 1, "address": broker.address, "failure": None}]
+
+
+def test_names_that_do_not_resolve(unused: Address) -> None:
+    _, [only], _ = _walk("nosuch.invalid:9092")
+    assert only.advice is not None
+    assert only.advice.startswith("A Java client ends here, in its constructor: ConfigException")
+    _, [both], _ = _walk(f"nosuch.invalid:9092,{unused}")
+    assert both.details[0].text.endswith("; a Java client leaves it out, and never tries it again")
+    assert both.advice is not None
+    assert both.advice.startswith("A real client tries the addresses again and again")
