@@ -84,6 +84,7 @@ class Cluster:
             lambda _: {}
         )  # for an API: by node, None: all
         self.features = 1  # how often the levels of features were set
+        self.levels: dict[str, int] = {}  # of features, where they were set
         self.moved = 0  # coordinators have moved on by so many nodes
         self._limits = limits
         self._new_log = self._make_log  # one bound method for all partitions

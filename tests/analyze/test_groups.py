@@ -93,6 +93,19 @@ def test_a_member_that_does_not_rejoin_is_dropped(life: Life) -> None:
     assert found[1] == "warning: generation 2 took 5.0 s to form from 6.000: it waited for c2 in vain"
 
 
+def test_to_go_on_at_the_rebalance_timeout_is_the_rule(life: Life) -> None:
+    life.join("c1", 1.0, 1, members=("c1-id", "c2-id"), took=3.0, rebalance=5000)
+    life.join("c2", 1.2, 1, took=2.8, rebalance=5000, leader="c1-id")
+    life.sync("c2", 4.01, 1, took=0.01)
+    life.sync("c1", 4.015, 1, given=("c1-id", "c2-id"))
+    life.join("c3", 6.0, 2, took=5.001, rebalance=5000, leader="c1-id")
+    life.join("c1", 6.3, 2, members=("c1-id", "c3-id"), asks="c1-id", took=4.702, rebalance=5000)
+    for at in (5.0, 7.0, 9.0, 10.9):
+        life.beat("c2", at, 1, 0 if at < 6 else 27)
+    life.beat("c2", 12.0, 1, 25)
+    assert not [one for one in life.said(notes=True) if "Kafka's rules" in one]
+
+
 def test_a_fenced_static_member(life: Life) -> None:
     life.join("c1", 1.0, 1, members=("c1-a",), member="c1-a", took=3.0, instance="i-1")
     life.sync("c1", 4.0, 1)

@@ -26,7 +26,8 @@ def features(state: State) -> dict[str, tuple[int, int, int]]:
     """Name to lowest, highest, and what is in force."""
     era = state.settings.era or NEWEST
     low, high = next(levels for since, levels in METADATA.items() if era >= since)
-    found = {name: (low, high, high) for name, (low, high, since) in FEATURES.items() if era >= since}
+    levels = state.cluster.levels
+    found = {name: (low, high, levels.get(name, high)) for name, (low, high, since) in FEATURES.items() if era >= since}
     found["metadata.version"] = (low, high, high)
     if "transaction.version" in found:
         found["transaction.version"] = (0, 2, state.transactions.coordinator.settings.level)

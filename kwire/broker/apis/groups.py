@@ -21,6 +21,13 @@ def join(request: Request, state: State) -> Body | Later:
     return state.groups.ask(request)
 
 
+def consumer(request: Request, state: State) -> Body | Later:
+    """The new protocol's, while the cluster's group.version has it (KafkaApis.isConsumerGroupProtocolEnabled)."""
+    if state.cluster.levels.get("group.version") == 0:
+        raise Refused(Code.UNSUPPORTED_VERSION, "group.version is 0")
+    return join(request, state) if request.api == "ConsumerGroupHeartbeat" else ask(request, state)
+
+
 APIS = (
     Api("OffsetCommit", Versions(0, 10), join),
     Api("OffsetFetch", Versions(0, 10), ask),
@@ -32,6 +39,6 @@ APIS = (
     Api("ListGroups", Versions(0, 5), ask),
     Api("DeleteGroups", Versions(0, 3), ask),
     Api("OffsetDelete", Versions(0, 0), ask),
-    Api("ConsumerGroupHeartbeat", Versions(0, 1), join),
-    Api("ConsumerGroupDescribe", Versions(0, 1), ask),
+    Api("ConsumerGroupHeartbeat", Versions(0, 1), consumer),
+    Api("ConsumerGroupDescribe", Versions(0, 1), consumer),
 )

@@ -1,7 +1,7 @@
 """DescribeQuorum (55) and UpdateFeatures (57): the controllers, and the levels of what the cluster can do.
 
-Every node is a voter, the first one leads, and all of them are up to date. transaction.version can be set from 0 to 2;
-other features stay at the level that they have.
+Every node is a voter, the first one leads, and all of them are up to date. Features take any level that ApiVersions
+tells of, with two exceptions that a real cluster makes too: metadata.version and kraft.version never go down.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def update_features(request: Request, state: State) -> Body:
         answer |= {"ErrorCode": Code.NONE, "ErrorMessage": None}  # each row has its own
     if not any(row["ErrorCode"] for row in rows) and not body.get("ValidateOnly", False):
         for each in updates:
+            state.cluster.levels[each["Feature"]] = each["MaxVersionLevel"]
             if each["Feature"] == "transaction.version":
                 state.transactions.coordinator.level = each["MaxVersionLevel"]
         state.cluster.features += 1
@@ -79,8 +80,15 @@ def _check(update: Body, state: State) -> None:
         why += " setting the upgrade type to either safe or unsafe downgrade."
     elif level > now and kind != UPGRADE:
         why = f"Invalid update version {level} for feature {name}. Can't downgrade to a newer version."
-    elif level != now and name != "transaction.version":
-        why = f"{name} stays at {now} here"
+    elif level < now and name == "kraft.version":
+        why = f"Invalid update version {level} for feature {name}. Can't downgrade the version of this feature."
+    elif level < now and name == "metadata.version":
+        why = f"Invalid metadata.version {level}. "
+        why += (
+            "Unsafe metadata downgrade is not supported in this version."
+            if kind == UNSAFE_DOWNGRADE
+            else "Refusing to perform the requested downgrade because it might delete metadata information."
+        )
     else:
         return
     raise Refused(Code.INVALID_UPDATE_VERSION, why)

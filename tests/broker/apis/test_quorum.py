@@ -35,8 +35,27 @@ def test_features_are_set_and_told(desk: Any) -> None:
     assert update("transaction.version", 0, 2)["ErrorCode"] == 0
     assert told() == (2, None)
     assert update("transaction.version", 2, 2)["ErrorCode"] == 95
-    for wrong in (("x", 1), ("transaction.version", 3), ("group.version", 0, 2)):
+    for wrong in (("x", 1), ("transaction.version", 3), ("metadata.version", 7, 2), ("kraft.version", 0, 3)):
         assert update(*wrong)["ErrorCode"] == 95
     assert update("transaction.version", 9, version=1)["Results"][0]["ErrorCode"] == 95
     assert update("transaction.version", 1, version=0)["Results"][0]["ErrorCode"] == 0
     assert told() == (3, 1)
+
+
+def test_every_feature_that_is_told_of_can_be_set(desk: Any) -> None:
+    def groups() -> int:
+        body = {"GroupId": "g", "MemberEpoch": 0, "RebalanceTimeoutMs": 1000, "SubscribedTopicNames": ["t"]}
+        error: int = desk.ask("ConsumerGroupHeartbeat", 0, {**body, "TopicPartitions": [], "MemberId": ""})["ErrorCode"]
+        return error
+
+    assert groups() == 0
+    answer = desk.ask("ApiVersions", 4, {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"})
+    for row in answer["SupportedFeatures"]:
+        if row["Name"] in ("metadata.version", "kraft.version"):  # which no cluster takes back
+            continue
+        for level, kind in ((row["MinVersion"], 2), (row["MaxVersion"], 1)):
+            update = {"Feature": row["Name"], "MaxVersionLevel": level, "UpgradeType": kind}
+            assert desk.ask("UpdateFeatures", 2, {"FeatureUpdates": [update]})["ErrorCode"] == 0
+            assert (groups() == 35) == (update["Feature"] == "group.version" and level == 0)
+    again = desk.ask("ApiVersions", 4, {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"})
+    assert again["FinalizedFeatures"] == answer["FinalizedFeatures"]
