@@ -101,7 +101,7 @@ def test_what_a_reader_of_committed_records_sees(broker: Broker) -> None:
         lambda: write(b"aborted", 1), lambda: write(b"kept", 2), lambda: end(1, False), lambda: end(2, True),
         lambda: write(b"plain", -1), lambda: write(b"open", 3),
     ):  # fmt: skip
-        broker._call(act)
+        broker.thread.call(act)
     assert [record.value for record in broker.log("t")] == [b"aborted", b"kept", b"plain", b"open"]
     assert [record.value for record in broker.log("t", committed=True)] == [b"kept", b"plain"]
 

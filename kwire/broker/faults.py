@@ -64,6 +64,7 @@ class Verdict:
     flip: int = 0
     unsupported: bool = False
     dead: bool = False  # half-open
+    paused: bool = False  # a pause began
     before: list[str] = field(default_factory=list)  # forget, move, expire, lead
     rules: list[str] = field(default_factory=list)  # as they were written
 
@@ -217,11 +218,22 @@ class Faults:
             elif action == "error":
                 verdict.error = value if verdict.error is None else verdict.error
             elif action == "pause":
+                verdict.paused = True
                 self._paused[request.node] = rule, None if value is None else request.time + value
             elif action == "half-open":
                 verdict.dead = True
             elif action in ("drop", "cut", "short", "flip", "unsupported"):
                 setattr(verdict, action, value)
+
+    def spoiled(self, data: bytes, verdict: Verdict) -> tuple[bytes | None, str | None]:
+        """What goes out of an answer's frame, and why the connection ends after it, if it does."""
+        if verdict.drop or verdict.cut:
+            return None, "cut on purpose" if verdict.cut else None
+        if verdict.flip:
+            data = self.damage(data, verdict.flip, 8)
+        if verdict.short is None:
+            return data, None
+        return data[: verdict.short], f"cut short after {verdict.short} bytes, on purpose"
 
     def damage(self, data: bytes, count: int, first: int) -> bytes:
         """A frame with count bytes changed, none of them before first."""

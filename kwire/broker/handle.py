@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from kwire.broker.faults import Control, Faults, Hook
 from kwire.broker.producers import Aborted
 from kwire.broker.recorder import Recorder
 from kwire.broker.server import Server
+from kwire.broker.thread import LoopThread
 from kwire.broker.words import Happening, Seen, Settings
 from kwire.errors import KwireError
 from kwire.outputs import Output
 from kwire.records import Record, read_records
-
-T = TypeVar("T")
-START = 30.0  # seconds
 
 
 class Broker:
@@ -63,61 +58,36 @@ class Broker:
         self.certificate: str | None = None
         self._output = Output(capture, private=True) if isinstance(capture, str | Path) else capture
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self.thread = LoopThread("kwire broker")
         self._server: Server | None = None
-        self._failed: BaseException | None = None
 
     # ------------------------------------------------------------ life
 
     def start(self) -> Broker:
         """Listens; returns when clients can connect."""
-        if self._thread is not None:
-            raise KwireError("this broker runs already")
         context = None
-        if self.settings.tls:
+        if self.settings.tls and not self.thread.running:
             from kwire.broker.tls import context as make
 
             context, self.certificate = make(self.settings.host)
-        ready = threading.Event()
-        self._failed = None
 
-        async def run() -> None:
-            try:
-                recorder = Recorder(self._output, limit=self.settings.limits.capture) if self._output else None
-                server = Server(self.settings, self.faults, recorder, context)
-                await server.start()
-            except BaseException as error:
-                self._failed = error
-                ready.set()
-                return
-            stopping = asyncio.Event()
-            self._loop, self._server, self._stopping = asyncio.get_running_loop(), server, stopping
-            ready.set()
-            await stopping.wait()
-            await server.stop()
+        async def begin() -> Server:
+            recorder = Recorder(self._output, limit=self.settings.limits.capture) if self._output else None
+            self._server = Server(self.settings, self.faults, recorder, context)
+            await self._server.start()
+            return self._server
 
-        self._thread = threading.Thread(target=lambda: asyncio.run(run()), name="kwire broker", daemon=True)
-        self._thread.start()
-        ready.wait(START)
-        if self._failed is not None:
-            self._thread.join()
-            self._thread = None
-            raise self._failed
+        self.thread.start(begin)
         return self
 
     def stop(self) -> None:
         """Closes every connection and the ports; what was logged and what happened stays to be looked at."""
-        if self._thread is None or self._loop is None:
-            return
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join()
-        self._thread = self._loop = None
+        self.thread.stop()
         if self._folder is not None:
             self._folder.cleanup()
 
     def __enter__(self) -> Broker:
-        return self if self._thread is not None else self.start()
+        return self if self.thread.running else self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -156,12 +126,12 @@ class Broker:
 
     def events(self, kind: str | None = None) -> list[Happening]:
         """What has happened: connections, logins, topics, faults, and everything with groups."""
-        found = self._call(lambda: list(self.server.state.happenings))
+        found = self.thread.call(lambda: list(self.server.state.happenings))
         return [event for event in found if kind is None or event.kind == kind]
 
     def requests(self, api: str | None = None) -> list[Seen]:
         """The requests that came, the newest 5,000."""
-        found = self._call(lambda: list(self.server.state.requests))
+        found = self.thread.call(lambda: list(self.server.state.requests))
         return [seen for seen in found if api is None or seen.api == api]
 
     def log(self, topic: str, partition: int = 0, *, committed: bool = False) -> list[Record]:
@@ -177,7 +147,7 @@ class Broker:
             aborted = log.producers.aborted_between(log.start, until) if committed else []
             return log.read(log.start, 1 << 62, whole_first=True, until=until), aborted
 
-        data, aborted = self._call(read)
+        data, aborted = self.thread.call(read)
         return [
             record
             for batch in read_records(b"".join(data))
@@ -193,7 +163,7 @@ class Broker:
         from kwire.broker.codes import Refused
 
         try:
-            self._call(lambda: self.server.state.create(name, partitions))
+            self.thread.call(lambda: self.server.state.create(name, partitions))
         except Refused as refused:
             raise KwireError(refused.why) from None
 
@@ -203,14 +173,3 @@ class Broker:
         if self._server is None:
             raise KwireError("this broker has not been started")
         return self._server
-
-    def _call(self, act: Callable[[], T]) -> T:
-        """In the broker's thread, while it runs."""
-        loop = self._loop
-        if loop is None or threading.current_thread() is self._thread:
-            return act()
-
-        async def run() -> T:
-            return act()
-
-        return asyncio.run_coroutine_threadsafe(run(), loop).result()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kwire.broker import elements, slices
 from kwire.broker.acls import ANONYMOUS
+from kwire.broker.answers import error_body, framed, written
 from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.authorizer import Guard
 from kwire.broker.codes import Code, Refused
@@ -21,10 +22,9 @@ from kwire.broker.faults import Verdict, mentioned
 from kwire.broker.pieces import MANY, in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.broker.security import Wrong
-from kwire.broker.shape import fitted, refusal
 from kwire.broker.state import State
 from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Peer, Request, Work
-from kwire.codec.headers import request_header_version, response_header_version
+from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import DecodeError, KwireError
 
@@ -81,7 +81,7 @@ class Service:
             return None
         if unknown:
             body = api_versions.refusal(self.state)
-            done(Reply(self._frame(request, body, 0)))
+            done(Reply(written(request, body, 0)))
             return None
         self.state.saw(request)
         return Exchange(self, request, done, len(data)).start()
@@ -148,33 +148,12 @@ class Service:
         """The handler's outcome; what it refuses as a whole becomes an answer full of that error. Raises Hangup."""
         if not self.state.memory.allows(request.api, request.client_id, request.body):
             self.state.tell("refused", str(request.peer), f"{request.api}: groups, offsets and settings take too much")
-            return self.refusal(request, Code.POLICY_VIOLATION)
+            return error_body(request, Code.POLICY_VIOLATION)
         try:
             handler = self._served[request.api].handle
             return Guard(request, self.state).handle(handler) if self.state.acls.on else handler(request, self.state)
         except Refused as refused:
-            return self.refusal(request, refused.code)
-
-    def refusal(self, request: Request, code: int) -> Body:
-        """One error in every error field of the answer."""
-        if request.key == API_VERSIONS:
-            return {"ErrorCode": code}
-        asked = self._library.plan(f"{request.api}Request", request.version).root
-        return refusal(self._library.plan(f"{request.api}Response", request.version).root, asked, request.body, code)
-
-    def frame(self, request: Request, body: Body) -> bytes:
-        """The answer's frame, size prefix included."""
-        return self._frame(request, body, request.version)
-
-    def _frame(self, request: Request, body: Body, version: int) -> bytes:
-        codec = self._library.codec(f"{request.api}Response", version)
-        return self.framed(request, codec.encode(fitted(codec.plan.root, body)), version)
-
-    def framed(self, request: Request, data: bytes, version: int) -> bytes:
-        """An answer's body with size and header in front of it."""
-        message = self._library.api_message(request.key, request=False)
-        tail = b"\0" if response_header_version(request.key, version, message) else b""
-        return b"".join((pack(">ii", len(data) + 4 + len(tail), request.correlation_id), tail, data))
+            return error_body(request, refused.code)
 
 
 class Exchange:
@@ -282,7 +261,7 @@ class Exchange:
             return verdict.body
         if verdict.unsupported:
             return self.unsupported()
-        return None if verdict.error is None else self.service.refusal(self.request, verdict.error)
+        return None if verdict.error is None else error_body(self.request, verdict.error)
 
     def answer_in_slices(self, cut: slices.Slices) -> Work[None]:
         """Handles the slices, one at each step."""
@@ -304,13 +283,13 @@ class Exchange:
         if body is None:
             self._done(Reply(None))
         else:
-            self.reply(self.service.framed(self.request, body, self.request.version))
+            self.reply(framed(self.request, body, self.request.version))
 
     def unsupported(self) -> Body:
         if self.request.key == API_VERSIONS:
             self.request = self.request._replace(version=0)
             return api_versions.refusal(self.state)
-        return self.service.refusal(self.request, Code.UNSUPPORTED_VERSION)
+        return error_body(self.request, Code.UNSUPPORTED_VERSION)
 
     def answer(self, body: Body | None) -> None:
         """The body is there."""
@@ -330,7 +309,7 @@ class Exchange:
             request.peer.soon(lambda: self.write_in_steps(large))
             return
         try:
-            data = self.service.frame(request, body)
+            data = written(request, body, request.version)
         except KwireError as error:
             self._done(Reply(None, self.unwritten(error)))
             return
@@ -343,9 +322,9 @@ class Exchange:
         layout = layout_of(request.api, request.version)
         try:
             if layout is None:
-                data = self.service.frame(request, body)
+                data = written(request, body, request.version)
             else:
-                data = self.service.framed(request, (yield from in_steps(layout, body)), request.version)
+                data = framed(request, (yield from in_steps(layout, body)), request.version)
         except KwireError as error:
             self._done(Reply(None, self.unwritten(error)))
             return
@@ -359,14 +338,8 @@ class Exchange:
         """The frame is there: out with it, or what the faults leave of it."""
         reply, verdict = Reply(data, close), self.verdict
         if verdict is not None:
-            if verdict.flip:
-                reply = reply._replace(data=self.state.faults.damage(data, verdict.flip, 8))
-            if verdict.short is not None:
-                reply = Reply(
-                    (reply.data or b"")[: verdict.short], f"cut short after {verdict.short} bytes, on purpose"
-                )
-            if verdict.drop or verdict.cut:
-                reply = Reply(None, "cut on purpose" if verdict.cut else None)
+            left, why = self.state.faults.spoiled(data, verdict)
+            reply = Reply(left, why or close)
             if verdict.delay:
                 self.state.clock.after(verdict.delay, lambda: self._late(reply))
                 return

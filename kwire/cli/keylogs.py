@@ -24,9 +24,9 @@ keylog_option = click.option(
     "kwire explain keylog says how to get them.",
 )  # fmt: skip
 
+SECRETS = "write the sessions' secrets here (NSS key log): who has them reads what is said."
 keylog_output = output_option(
-    "--keylog", name="keylog", private=True, keeps=True,
-    purpose="With --tls, write the sessions' secrets here (NSS key log): who has them reads what is said.",
+    "--keylog", name="keylog", private=True, keeps=True, purpose=f"With --tls, {SECRETS}",
 )  # fmt: skip
 with_secrets = click.option(
     "--with-secrets", "secrets", is_flag=True,
@@ -35,14 +35,14 @@ with_secrets = click.option(
 
 
 @contextlib.contextmanager
-def written(keylog: Output | None, tls: bool) -> Iterator[Path | None]:
+def written(keylog: Output | None, tls: bool, options: str = "--tls") -> Iterator[Path | None]:
     """The file of an option keylog_output, which is there and belongs to its owner alone: OpenSSL adds the lines.
-    Raises click.UsageError without TLS, OutputError, OSError."""
+    Raises click.UsageError without TLS, which options turn on, OutputError, OSError."""
     if keylog is None:
         yield None
         return
     if not tls:
-        raise click.UsageError("--keylog belongs to --tls")
+        raise click.UsageError(f"--keylog belongs to {options}")
     if not keylog.is_file:
         raise click.UsageError("--keylog needs a file")
     with keylog:

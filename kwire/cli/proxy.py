@@ -13,6 +13,7 @@ from kwire.cli.brokers import FILE
 from kwire.cli.captures import Wanted, exchange_options, fewer_collections
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following
+from kwire.cli.keylogs import SECRETS, written
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.cli.shown import Shown, shown_options
 from kwire.errors import Exit, KwireError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kwire.proxy.tap import Feed
     from kwire.proxy.words import Notice
 
-SAID = ("listening", "refused", "unreachable", "capture", "bug")  # connections are seen by their exchanges
+SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # connections are seen by their exchanges
 
 
 @click.command()
@@ -61,6 +62,18 @@ SAID = ("listening", "refused", "unreachable", "capture", "bug")  # connections 
 @click.option("--client-cert", type=FILE, help="The proxy's own certificate towards brokers (PEM).")
 @click.option("--client-key", type=FILE, help="Its private key, when it is not in the same file.")
 @click.option("--insecure", is_flag=True, help="With --upstream-tls, any certificate, whatever name it bears.")
+@output_option(
+    "--keylog", name="keylog", private=True, keeps=True,
+    purpose=f"With --tls or --upstream-tls, {SECRETS} Both sides.",
+)  # fmt: skip
+@click.option(
+    "--fault", "faults", multiple=True, metavar="RULE",
+    help="Fail on purpose, as kwire broker --help says, without forget, move and expire; repeatable.",
+)  # fmt: skip
+@click.option(
+    "--control", type=click.Path(), metavar="PATH",
+    help="A Unix socket, made here, through which kwire fault changes the rules.",
+)  # fmt: skip
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @shown_options
@@ -69,16 +82,17 @@ SAID = ("listening", "refused", "unreachable", "capture", "bug")  # connections 
 def command(
     upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
     tls: bool, cert: Path | None, key: Path | None, certificate: Output | None, upstream_tls: bool, ca: Path | None,
-    client_cert: Path | None, client_key: Path | None, insecure: bool, stats: bool, quiet: bool, shown: Shown,
-    output: str, wanted: Wanted,
+    client_cert: Path | None, client_key: Path | None, insecure: bool, keylog: Output | None,
+    faults: tuple[str, ...], control: str | None, stats: bool, quiet: bool, shown: Shown, output: str, wanted: Wanted,
 ) -> int:  # fmt: skip
     """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
     port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
 
     \b
-    kwire proxy broker:9092                                     clients then use 127.0.0.1:19092
+    kwire proxy broker:9092                  clients then use 127.0.0.1:19092
     kwire proxy broker:9092 --capture said.pcapng --errors
-    kwire proxy broker:9093 --upstream-tls --ca cluster.pem     an encrypted cluster, in plain on this side
+    kwire proxy broker:9092 --fault Fetch:delay=2s,chance=0.1
+    kwire proxy broker:9093 --upstream-tls --ca cluster.pem     in plain here
 
     Logins pass through untouched. Mechanisms that bind to the TLS channel (SCRAM-SHA-256-PLUS) cannot.
     """
@@ -113,18 +127,23 @@ def command(
             file.write(pem.encode())
         print(f"kwire: clients must trust {certificate}", file=sys.stderr)
     proxy = Proxy(
-        settings=settings, capture=capture, show_secrets=shown.show_secrets, feed=None if quiet else feed,
-        tls=context, upstream_tls=outward,
+        settings=settings, faults=faults, capture=capture, show_secrets=shown.show_secrets,
+        feed=None if quiet else feed, tls=context, upstream_tls=outward, control=control,
     )  # fmt: skip
+    proxy.seen = None
     proxy.watching.append(_say)
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     _end_with_signals(feed)
-    with proxy.start():
-        if quiet:
-            while not feed.closed:
-                time.sleep(0.1)
-        else:
-            _show(feed, chosen, stats, shown, output)
+    with written(keylog, tls or upstream_tls, "--tls or --upstream-tls") as log:
+        for each in (context, outward):
+            if each is not None and log is not None:
+                each.keylog_filename = str(log)
+        with proxy.start():
+            if quiet:
+                while not feed.closed:
+                    time.sleep(0.1)
+            else:
+                _show(feed, chosen, stats, shown, output)
     if feed.dropped:
         print(f"kwire: {feed.dropped:,} packets came too fast to be shown", file=sys.stderr)
     if not quiet:

@@ -9,7 +9,8 @@ from kwire.codec.library import builtin_library
 from kwire.codec.secrets import conceal, may_hold_secrets, withheld
 from kwire.codec.span import Span
 from kwire.payloads.open import open_payloads
-from kwire.proxy.link import Asked, Edit, Edits
+from kwire.proxy.cutter import Edit
+from kwire.proxy.link import Asked, Edits
 
 HEAD = 8  # bytes of size prefix and correlation id, or of size prefix, API key and version
 

@@ -1,19 +1,21 @@
 """A client's connection and the one to its broker: two transports around a link.
 
-A side that does not take what is sent to it stops the reading of the other. Whatever a peer sends can end this
-connection and no other.
+A side that does not take what is sent to it stops the reading of the other; so does an answer that waits on purpose,
+and a broker that is paused. Whatever a peer sends can end this connection and no other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, cast
 
 from kwire.client.address import Address
 from kwire.client.security import tls_failure
 from kwire.errors import KwireError
+from kwire.proxy.cutter import End, Piece, Wait
 from kwire.proxy.link import Link
 from kwire.proxy.routes import Route
 from kwire.proxy.words import Refused
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.proxy.server import Server
     from kwire.proxy.tap import Side
 
-Cut = Callable[[bytes], Sequence[bytes | memoryview]]
+Cut = Callable[[bytes], list[Piece]]
 
 
 class Pair:
@@ -30,17 +32,22 @@ class Pair:
 
     def __init__(self, server: Server, route: Route) -> None:
         self.server, self.route = server, route
-        self.link = Link(server.edits, server.limits.frame)
-        self.client = End(self, self.link.requests)
-        self.broker = End(self, self.link.responses)
+        self.judge = server.judge(self)
+        self.link = Link(server.edits, server.limits.frame, self.judge)
+        self.client = Half(self, self.link.requests)
+        self.broker = Half(self, self.link.responses)
         self.name = ""
         self.began = server.loop.time()
         self.spoke = False
         self.why = ""
         self.over = False
+        self.dead = False  # half-open: its broker is gone, and the client is not told
         self.counted = 0  # of link.held, in the server's sum
         self._dial: asyncio.Task[None] | None = None
         self._linger: asyncio.TimerHandle | None = None
+        self._look: asyncio.TimerHandle | None = None  # at a broker that is paused
+        self._late: deque[Piece] = deque()  # for the client, behind an answer that waits
+        self._waits: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------ life
 
@@ -48,6 +55,7 @@ class Pair:
         """The client is there; its broker is called, and until then nothing is read."""
         peer = self.client.transport.get_extra_info("peername") or ("", 0)
         self.name = str(Address(peer[0], peer[1]))
+        self.judge.peer.host, self.judge.peer.port = peer[0], peer[1]
         self.client.transport.pause_reading()
         if self.server.began(self):
             self._dial = self.server.loop.create_task(self._connect())
@@ -92,6 +100,10 @@ class Pair:
                 end.transport.abort() if abort else end.transport.close()
         if self._dial is not None and not self.broker.made:
             self._dial.cancel()
+        for timer in (self._waits, self._look):
+            if timer is not None:
+                timer.cancel()
+        self._late.clear()
         self._linger = self.server.loop.call_later(self.server.limits.linger, self._abort)
         self.server.held(-self.counted)
         self.counted = 0
@@ -101,26 +113,30 @@ class Pair:
             if end.made and not end.lost:
                 end.transport.abort()
 
-    def lost(self) -> None:
+    def lost(self, half: Half) -> None:
         """A side is gone."""
-        self.close("closed")
-        if all(end.lost or not end.made for end in (self.client, self.broker)):
+        if half is self.broker and self._waits is not None:
+            self._late.append(End("closed"))
+        elif not (self.dead and half is self.broker):
+            self.close("closed")
+        if all(each.lost or not each.made for each in (self.client, self.broker)):
             if self._linger is not None:
                 self._linger.cancel()
             self.server.ended(self)
 
     # ------------------------------------------------------------ bytes
 
-    def pass_on(self, end: End, data: bytes) -> None:
+    def pass_on(self, half: Half, data: bytes) -> None:
         """What came on a side goes to the other."""
-        if self.over:
+        if self.over or self.dead:
             return
-        self.spoke = self.spoke or end is self.client
-        other = self.broker if end is self.client else self.client
-        if end.side is not None:
-            end.side.came(data)
+        asks = half is self.client
+        self.spoke = self.spoke or asks
+        if half.side is not None:
+            half.side.came(data)
         try:
-            pieces = end.cut(data)
+            pieces = half.cut(data)
+            made = self.link.responses(b"") if asks else []
             held = self.link.held
             if held != self.counted:
                 self.server.held(held - self.counted)
@@ -134,22 +150,79 @@ class Pair:
             self.server.bug(error)
             self.close("a bug in kwire", abort=True)
             return
-        if pieces and not self.over:
-            if other.side is not None:
-                for piece in pieces:
-                    other.side.went(bytes(piece))
-            other.transport.writelines(pieces)
+        if asks:
+            self._send(self.broker, pieces)
+            pieces = made
+        if self._waits is not None:
+            self._late.extend(pieces)
+        else:
+            self._send(self.client, pieces)
         self.pace()
+
+    def _send(self, half: Half, pieces: Iterable[Piece]) -> None:
+        """Pieces to one side, as far as none of them says otherwise."""
+        ready: list[bytes | memoryview] = []
+        pieces = iter(pieces)
+        for piece in pieces:
+            if isinstance(piece, bytes | memoryview):
+                ready.append(piece)
+                continue
+            self._write(half, ready)
+            ready = []
+            if isinstance(piece, Wait):
+                self._late.extend(pieces)
+                self._waits = self.server.loop.call_later(piece.ns / 1e9, self._go_on)
+            elif isinstance(piece, End):
+                self.close(piece.why)
+            else:
+                self._die()
+            return
+        self._write(half, ready)
+
+    def _write(self, half: Half, pieces: list[bytes | memoryview]) -> None:
+        if not pieces or self.over or self.dead:
+            return
+        if half.side is not None:
+            for piece in pieces:
+                half.side.went(bytes(piece))
+        half.transport.writelines(pieces)
+
+    def _go_on(self) -> None:
+        """An answer has waited long enough."""
+        self._waits = None
+        pieces, self._late = self._late, deque()
+        self._send(self.client, pieces)
+        self.pace()
+
+    def _die(self) -> None:
+        """The connection is half open from here on: what the client says is read and forgotten."""
+        self.dead = True
+        self.server.held(-self.counted)
+        self.counted = 0
+        if self._waits is not None:
+            self._waits.cancel()
+        self._late.clear()
+        self.broker.transport.abort()
+        self.client.read(True)
 
     def pace(self) -> None:
         """Reads of each side only while the other takes what comes."""
-        if self.over or not self.broker.made:
+        if self.over or self.dead or not self.broker.made:
             return
-        self.client.read(not self.broker.full and len(self.link.waiting) < self.server.limits.pipelined)
-        self.broker.read(not self.client.full)
+        silence = self.server.silence(self.route)
+        if silence and self._look is None:
+            self._look = self.server.loop.call_later(silence / 1e9, self._look_again)
+        most = self.server.limits.pipelined
+        asked = len(self.link.waiting) < most and len(self._late) < most and not self.link.ending
+        self.client.read(asked and not (silence or self.broker.full or self.client.full))
+        self.broker.read(not (silence or self.client.full or self._waits))
+
+    def _look_again(self) -> None:
+        self._look = None
+        self.pace()
 
 
-class End(asyncio.Protocol):
+class Half(asyncio.Protocol):
     """One of the two sides. side: where it is recorded, if it is."""
 
     def __init__(self, pair: Pair, cut: Cut) -> None:
@@ -187,7 +260,7 @@ class End(asyncio.Protocol):
         self.lost = True
         if self.side is not None:
             self.side.end()
-        self.pair.lost()
+        self.pair.lost(self)
 
 
 def _unreachable(address: Address, error: Exception) -> str:

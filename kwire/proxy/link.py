@@ -2,7 +2,8 @@
 
 Frames pass as they come, in whatever pieces. Of each request only the header is looked at, so that its answer, which
 comes in the same order, is known by its correlation id. Only frames with an edit wait until they are whole. A Produce
-with acks=0 gets no answer; after SaslHandshake v0 there are tokens without headers.
+with acks=0 gets no answer; after SaslHandshake v0 there are tokens without headers. A judge may keep requests back, and
+answer them when their turn has come.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections import deque
 from collections.abc import Callable
 from struct import Struct, unpack_from
 from struct import error as StructError
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kwire.broker.service import foreign
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
+from kwire.proxy.cutter import Cutter, Dead, Edit, End, Piece, Short
 from kwire.proxy.words import Refused
 from kwire.wire.varint import VarintError, read_uvarint
 
@@ -24,8 +26,6 @@ HEAD = Struct(">ihhi")
 PRODUCE, SASL_HANDSHAKE = 0, 17
 MOST_HEAD = 100_000  # bytes up to a Produce's acks: two texts of 32 KiB each, and tags
 
-Edit = Callable[[bytes], bytes]
-
 
 class Asked(NamedTuple):
     """A request, as its header says. correlation None: a token of SASL, which has no header."""
@@ -33,6 +33,35 @@ class Asked(NamedTuple):
     key: int
     version: int
     correlation: int | None
+
+
+class Fate(NamedTuple):
+    """What becomes of a request that was judged. forward: the broker gets it. made: what the client gets in its place,
+    when its turn has come. after: what is made of the broker's answer."""
+
+    forward: bool
+    made: list[Piece] | None = None
+    after: Edit | None = None
+
+
+class Judging(Protocol):
+    """Who keeps requests back. active: whether headers are to be shown to concerns(), which says whether a request is
+    to be judged; client: its client id."""
+
+    @property
+    def active(self) -> bool: ...
+
+    def concerns(self, asked: Asked, client: str | None) -> bool: ...
+
+    def judge(self, frame: bytes, asked: Asked, client: str | None) -> Fate | None: ...
+
+
+class Awaited(NamedTuple):
+    """An answer that is due: the broker's, with its edit, or one that was made here."""
+
+    asked: Asked
+    edit: Edit | None = None
+    made: list[Piece] | None = None
 
 
 class Edits(NamedTuple):
@@ -44,18 +73,16 @@ class Edits(NamedTuple):
     token: Edit | None = None
 
 
-class Short(Exception):
-    """More of the frame is needed before it is known what it is; args[0]: so many bytes of it."""
-
-
 class Link:
-    """requests() and responses() take what came and give what goes on. Both raise Refused."""
+    """requests() and responses() take what came and give what goes on; responses(b"") gives what is due meanwhile. Both
+    raise Refused. lenient: requests may stay without an answer, as where one was dropped."""
 
-    def __init__(self, edits: Edits, largest: int) -> None:
-        self.edits, self.largest = edits, largest
-        self.waiting: deque[tuple[Asked, Edit | None]] = deque()
-        self.requests = _Cutter(self._request)
-        self.responses = _Cutter(self._response)
+    def __init__(self, edits: Edits, largest: int, judge: Judging | None = None, lenient: bool = False) -> None:
+        self.edits, self.largest, self.judge, self.lenient = edits, largest, judge, lenient
+        self.waiting: deque[Awaited] = deque()
+        self.requests = Cutter(self._request)
+        self.responses = Cutter(self._response, self._made if judge else None)
+        self.ending = False  # an end is due: what the client still asks is not looked at
         self._tokens = False  # SaslHandshake v0 was asked, and no request with a header since
 
     @property
@@ -76,116 +103,99 @@ class Link:
         have = len(data) - at
         if have < min(total, 14):
             raise Short(min(total, 14))
+        if self.ending:
+            return total, lambda _: b""
         if self._tokens and not _plausible(data, at, total):
-            self.waiting.append((Asked(-1, -1, None), self.edits.token))
+            self.waiting.append(Awaited(Asked(-1, -1, None), self.edits.token))
             return total, self.edits.token
         if total < 12:
             raise Refused(f"the client sends a request of {total - 4} bytes, too few for a header")
         _, key, version, correlation = HEAD.unpack_from(data, at)
         asked = Asked(key, version, correlation)
         answered = key != PRODUCE or _acks(data, at, total, version) != 0
-        edit = self.edits.request(asked)
-        response = self.edits.response(asked)
+        edit, response = self.edits.request(asked), self.edits.response(asked)
+        if self.judge is not None and self.judge.active:
+            client = _client(data, at, total)
+            if self.judge.concerns(asked, client):
+                return total, lambda frame: self._judged(frame, asked, client, answered)
         self._tokens = key == SASL_HANDSHAKE and version == 0
         if answered:
-            self.waiting.append((asked, response))
+            self.waiting.append(Awaited(asked, response))
         return total, edit
+
+    def _judged(self, frame: bytes, asked: Asked, client: str | None, answered: bool) -> bytes | list[Piece]:
+        """A whole request, and what the judge lets of it pass."""
+        assert self.judge is not None
+        fate = self.judge.judge(frame, asked, client) or Fate(True)
+        made, response = fate.made, self.edits.response(asked)
+        if fate.forward:
+            self._tokens = asked.key == SASL_HANDSHAKE and asked.version == 0
+            if answered:
+                edit = _both(response, fate.after) if fate.after else response
+                self.waiting.append(Awaited(asked, edit))
+            request = self.edits.request(asked)
+            return request(frame) if request else frame
+        if made and isinstance(made[0], Dead):  # at once, whatever is due
+            return made
+        self.ending = any(isinstance(piece, End) for piece in made or ())
+        if made and (answered or self.ending):
+            self.waiting.append(Awaited(asked, None, made))
+        return b""
+
+    def _made(self) -> list[Piece]:
+        """Answers that were made here and are next."""
+        out: list[Piece] = []
+        while self.waiting and (made := self.waiting[0].made) is not None:
+            out += made
+            self.waiting.popleft()
+        return out
 
     def _response(self, data: bytes | bytearray, at: int) -> tuple[int, Edit | None]:
         total = self._size(data, at, "the broker")
         if not self.waiting:
             raise Refused("the broker answers what nobody asked")
-        asked, edit = self.waiting[0]
+        asked = self.waiting[0].asked
         if asked.correlation is not None:
             if total < 8:
                 raise Refused(f"the broker sends an answer of {total - 4} bytes, too few for a header")
             if len(data) - at < 8:
                 raise Short(8)
             (found,) = SIZE.unpack_from(data, at + 4)
-            if found != asked.correlation:
+            if found != asked.correlation and not self._skip_to(found):
                 raise Refused(f"the broker answers {found}, due is the answer to {asked.correlation}")
-        self.waiting.popleft()
-        return total, edit
+        return total, self.waiting.popleft().edit
+
+    def _skip_to(self, correlation: int) -> bool:
+        """Leaves out requests that got no answer, where that may be."""
+        ids = [each.asked.correlation for each in self.waiting] if self.lenient else []
+        if correlation not in ids:
+            return False
+        for _ in range(ids.index(correlation)):
+            self.waiting.popleft()
+        return True
 
 
-class _Cutter:
-    """One direction: what comes is cut where frames begin, and given on in as few pieces as possible.
+def _both(first: Edit | None, then: Edit) -> Edit:
+    """One edit after another one, which gives bytes."""
 
-    begins(data, at) says of the frame at a place its length, size prefix included, and its edit, once for each frame;
-    it raises Short when it needs more of it."""
+    def edit(frame: bytes) -> bytes | list[Piece]:
+        between = first(frame) if first is not None else frame
+        return then(between) if isinstance(between, bytes) else between
 
-    def __init__(self, begins: Callable[[bytes | bytearray, int], tuple[int, Edit | None]]) -> None:
-        self._begins = begins
-        self.held = bytearray()  # the beginning of a frame
-        self._need = 0  # bytes that held must have before it is looked at again
-        self._edit: Edit | None = None  # of the frame in held, when it is known
-        self._left = 0  # bytes of the current frame that pass as they come
+    return edit
 
-    def __call__(self, data: bytes) -> list[bytes | memoryview]:
-        out: list[bytes | memoryview] = []
-        at = since = 0
-        size = len(data)
-        view = memoryview(data)
-        while at < size:
-            if self._left:
-                step = min(self._left, size - at)
-                self._left -= step
-                at += step
-            elif self.held:
-                since = at = at + self._fill(view[at:], out)
-            else:
-                done = self._begin(data, at)
-                if done is None:  # it waits for more
-                    out.append(view[since:at])
-                    self.held += view[at:]
-                    since = at = size
-                elif done:
-                    total, edit = done
-                    out += [view[since:at], edit(bytes(view[at : at + total]))]
-                    since = at = at + total
-        if since < size:
-            out.append(view[since:])
-        return [piece for piece in out if len(piece)]
 
-    def _begin(self, data: bytes, at: int) -> tuple[int, Edit] | tuple[()] | None:
-        """The frame at a place: () when it passes, None when it must be held, its length and edit when it is whole."""
-        try:
-            total, edit = self._begins(data, at)
-        except Short as short:
-            self._need = short.args[0]
-            return None
-        if edit is None:
-            self._left = total
-            return ()
-        if len(data) - at < total:
-            self._need, self._edit = total, edit
-            return None
-        return total, edit
-
-    def _fill(self, data: memoryview, out: list[bytes | memoryview]) -> int:
-        """Adds to what is held; gives on what is ready, and says how many bytes of data were taken."""
-        taken = min(self._need - len(self.held), len(data))
-        self.held += data[:taken]
-        if len(self.held) < self._need:
-            return taken
-        if self._edit is None:
-            try:
-                total, edit = self._begins(self.held, 0)
-            except Short as short:
-                self._need = short.args[0]
-                return taken
-            if edit is None:
-                out.append(bytes(self.held))
-                self._left = total - len(self.held)
-                self.held = bytearray()
-                return taken
-            self._need, self._edit = total, edit
-            if len(self.held) < total:
-                return taken
-        whole, edit = bytes(self.held), self._edit
-        self.held, self._edit = bytearray(), None
-        out.append(edit(whole))
-        return taken
+def _client(data: bytes | bytearray, at: int, total: int) -> str | None:
+    """The client id of a request; None where there is none. Raises Short."""
+    if total < 14:
+        return None
+    (length,) = unpack_from(">h", data, at + 12)
+    end = 14 + max(length, 0)
+    if end > total or length < 0:
+        return None
+    if len(data) - at < end:
+        raise Short(end)
+    return data[at + 14 : at + end].decode("utf-8", "replace")
 
 
 def _acks(data: bytes | bytearray, at: int, total: int, version: int) -> int:

@@ -14,7 +14,8 @@ from kwire.codec.headers import API_VERSIONS, header_plan, response_header_versi
 from kwire.codec.library import builtin_library
 from kwire.codec.values import Codec
 from kwire.errors import KwireError, UnknownName
-from kwire.proxy.link import Asked, Edit, Edits
+from kwire.proxy.cutter import Edit
+from kwire.proxy.link import Asked, Edits
 from kwire.proxy.words import Refused
 from kwire.schema.model import NONE, Versions
 
@@ -25,21 +26,22 @@ ADDRESSES = {
     0: "NodeEndpoints", 1: "NodeEndpoints", 3: "Brokers", 10: "Coordinators", 60: "Brokers", 78: "NodeEndpoints",
     79: "NodeEndpoints",
 }  # fmt: skip
-FIND_COORDINATOR = 10
+FIND_COORDINATOR, DESCRIBE_CLUSTER = 10, 60
 
-Local = Callable[[str, int], tuple[str, int]]
+Local = Callable[[int, str, int, int], tuple[str, int]]
 Body = dict[str, Any]
 
 
-def edits(local: Local) -> Edits:
-    """The proxy's edits. local: host and port that clients use for a broker's host and port; may raise Refused."""
+def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edits:
+    """The proxy's edits. local: by API key, a broker's host, port and node id, the host and port that clients are
+    told; may raise Refused. ranges: by key, where less is offered than there is."""
 
     def response(asked: Asked) -> Edit | None:
         if asked.key == API_VERSIONS:
-            return lambda frame: _edited(frame, asked, cap)
+            return lambda frame: edited(frame, asked, lambda body: cap(body, ranges()))
         if not carries_addresses(asked):
             return None
-        return lambda frame: _edited(frame, asked, lambda body: relocate(body, asked.key, local))
+        return lambda frame: edited(frame, asked, lambda body: relocate(body, asked.key, local))
 
     return Edits(response=response)
 
@@ -72,18 +74,21 @@ def relocate(body: Body, key: int, local: Local) -> bool:
     changed = False
     for each in found or ():
         if each["Host"] and 0 < each["Port"] < 65536:  # else there is no such broker: Host "", Port -1
-            each["Host"], each["Port"] = local(each["Host"], each["Port"])
+            node = each["BrokerId"] if key == DESCRIBE_CLUSTER else each["NodeId"]
+            each["Host"], each["Port"] = local(key, each["Host"], each["Port"], node)
             changed = True
     return changed
 
 
-def cap(body: Body) -> bool:
-    """Leaves only what kwire knows of an ApiVersions answer; whether anything was taken away."""
+def cap(body: Body, ranges: dict[int, Versions]) -> bool:
+    """Leaves only what kwire knows of an ApiVersions answer, and within ranges; whether anything was taken away."""
     kept = []
     changed = False
     for each in body["ApiKeys"]:
         offered = Versions(each["MinVersion"], each["MaxVersion"])
-        both = offered.within(_known(each["ApiKey"]))
+        both = offered.within(known(each["ApiKey"]))
+        if each["ApiKey"] in ranges:
+            both = both.within(ranges[each["ApiKey"]])
         if both:
             changed = changed or both != offered
             kept.append({**each, "MinVersion": both.low, "MaxVersion": both.high})
@@ -96,7 +101,7 @@ def cap(body: Body) -> bool:
 
 
 @cache
-def _known(key: int) -> Versions:
+def known(key: int) -> Versions:
     """The versions of an API whose layouts are known in both directions."""
     library = builtin_library()
     request, response = library.api_message(key, request=True), library.api_message(key, request=False)
@@ -105,11 +110,11 @@ def _known(key: int) -> Versions:
     return request.versions.within(response.versions)
 
 
-def _edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
+def edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
     """The frame after a change of its body. Raises Refused for what cannot be read."""
     version = asked.version
     try:
-        if asked.key == API_VERSIONS and (_error(frame) == UNSUPPORTED_VERSION or version not in _known(asked.key)):
+        if asked.key == API_VERSIONS and (_error(frame) == UNSUPPORTED_VERSION or version not in known(asked.key)):
             version = 0  # KIP-511: the answer to a version that the broker does not know
         body_at = body_start(frame, asked.key, version)
         codec = _response_codec(asked.key, version)

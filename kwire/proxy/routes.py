@@ -21,11 +21,12 @@ BACKLOG = 512
 @dataclass(eq=False, slots=True)
 class Route:
     """A local port and the brokers behind it, tried in their order: several only of the first port. number counts from
-    1, 0 is the first port."""
+    1, 0 is the first port. node: the broker's id, below zero while no answer has named it."""
 
     number: int
     upstream: tuple[Address, ...]
     local: Address
+    node: int
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.upstream))
@@ -56,7 +57,7 @@ class Routes:
             self.by_broker[upstream[0]] = route
         return route
 
-    def local(self, host: str, port: int) -> tuple[str, int]:
+    def local(self, host: str, port: int, node: int) -> tuple[str, int]:
         """What clients are told instead of a broker's address. Raises Refused when there are too many."""
         known = self.by_broker.get((host, port))
         if known is None:
@@ -64,6 +65,7 @@ class Routes:
             if len(self.by_broker) >= limit:
                 raise Refused(f"the cluster names more than {limit} brokers; no port for {host}:{port}")
             known = self.by_broker[host, port] = self._add((Address(host, port),), self._free())
+        known.node = node
         return self._advertised(known)
 
     def _advertised(self, route: Route) -> tuple[str, int]:
@@ -75,7 +77,7 @@ class Routes:
 
     def _add(self, upstream: tuple[Address, ...], sock: socket.socket) -> Route:
         port = sock.getsockname()[1]
-        route = Route(len(self.all), upstream, Address(shown_host(self.settings.listen.host), port))
+        route = Route(len(self.all), upstream, Address(shown_host(self.settings.listen.host), port), -1 - len(self.all))
         self.all.append(route)
         self._opened(route, sock)
         return route

@@ -6,11 +6,17 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
 
+from kwire.broker.control import ControlSocket
+from kwire.broker.fault_rules import ONCE
+from kwire.broker.faults import Faults
+from kwire.broker.words import Seen
 from kwire.proxy.connection import Pair
+from kwire.proxy.faults import Judge, name_of
 from kwire.proxy.rewrite import edits
 from kwire.proxy.routes import Route, Routes
 from kwire.proxy.tap import Tap
@@ -19,11 +25,12 @@ from kwire.proxy.words import Notice, Settings
 
 class Server:
     """A proxy with its listeners; start() and stop() are its life. tls: towards clients; upstream_tls: towards
-    brokers. tap: what sees all bytes."""
+    brokers. tap: what sees all bytes. faults: made with cannot=ONCE. saw: where the header of each request goes."""
 
     def __init__(
         self, settings: Settings, tap: Tap | None = None, tls: ssl.SSLContext | None = None,
-        upstream_tls: ssl.SSLContext | None = None,
+        upstream_tls: ssl.SSLContext | None = None, faults: Faults | None = None,
+        control: ControlSocket | None = None, saw: Callable[[Seen], None] | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.limits = settings, settings.limits
         self.loop = asyncio.get_running_loop()
@@ -31,7 +38,9 @@ class Server:
         self.tap, self.tls, self.upstream_tls = tap, tls, upstream_tls
         self.watching: list[Callable[[Notice], None]] = []
         self.routes = Routes(settings, self._opened)
-        self.edits = edits(self.routes.local)
+        self.faults = faults if faults is not None else Faults(cannot=ONCE)
+        self.edits = edits(self._told, self.faults.ranges)
+        self._control, self._saw = control, saw
         self.pairs: set[Pair] = set()
         self.connections = 0  # ever made
         self._held = 0
@@ -48,6 +57,8 @@ class Server:
             await asyncio.gather(*self._opening)
             if self.tap is not None:
                 self.tap.open()
+            if self._control is not None:
+                await self._control.start()
         except BaseException:
             await self.stop()
             raise
@@ -55,6 +66,8 @@ class Server:
     async def stop(self) -> None:
         """Closes everything; safe to call twice."""
         self._stopping = True
+        if self._control is not None:
+            await self._control.stop()
         if self._opening:
             await asyncio.gather(*self._opening, return_exceptions=True)
         for listener in self._listeners:
@@ -85,13 +98,37 @@ class Server:
             listener.close()
         self.tell("listening", str(self.routes.address(route)), f"for {route}")
 
+    # ------------------------------------------------------------ faults
+
+    def judge(self, pair: Pair) -> Judge:
+        """What looks at a connection's requests."""
+
+        def told(api: str, rule: str) -> None:
+            self.tell("fault", pair.name, f"{api}: {rule}")
+
+        return Judge(self.faults, lambda: pair.route.node, time.time_ns, told, self._pace, self._saw)
+
+    def silence(self, route: Route) -> int:
+        """ns until one may look again whether a broker still says nothing; 0: it speaks."""
+        return self.faults.silence(route.node, time.time_ns())
+
+    def _pace(self) -> None:
+        for pair in list(self.pairs):
+            pair.pace()
+
+    def _told(self, key: int, host: str, port: int, node: int) -> tuple[str, int]:
+        """What clients are told instead of a broker's address."""
+        address = self.routes.local(host, port, node)
+        elsewhere = self.faults.advertised(name_of(key))
+        return elsewhere.get(node) or elsewhere.get(None) or address
+
     # ------------------------------------------------------------ told by connections
 
     def began(self, pair: Pair) -> bool:
         """A new connection; whether there is room for it. One that never said anything makes room, the oldest first."""
         self.connections += 1
         if len(self.pairs) >= self.limits.connections:
-            silent = [each for each in self.pairs if not each.spoke]
+            silent = [each for each in self.pairs if each.dead or not each.spoke]
             if not silent:
                 self.tell("refused", pair.name, f"there are {len(self.pairs):,} connections already")
                 self.pairs.add(pair)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.broker.recorder import RAW, Recorder, Stream
 from kwire.proxy.blank import blanking
+from kwire.proxy.cutter import Piece
 from kwire.proxy.link import Link
 from kwire.proxy.words import MiB, Refused
 
@@ -96,7 +97,7 @@ class Blanked(Writer):
     """A writer that is given everything without its secrets."""
 
     def __init__(self, plain: Writer, largest: int) -> None:
-        self._link = Link(blanking(), largest)
+        self._link = Link(blanking(), largest, lenient=True)
         self._plain = plain
         self._lost = False
         super().__init__(self._requests, self._responses, plain.end)
@@ -107,9 +108,7 @@ class Blanked(Writer):
     def _responses(self, data: bytes) -> None:
         self._pass(data, self._link.responses, self._plain.response)
 
-    def _pass(
-        self, data: bytes, cut: Callable[[bytes], list[bytes | memoryview]], write: Callable[[bytes], None]
-    ) -> None:
+    def _pass(self, data: bytes, cut: Callable[[bytes], list[Piece]], write: Callable[[bytes], None]) -> None:
         if not self._lost:
             try:
                 pieces = cut(data)
@@ -117,7 +116,7 @@ class Blanked(Writer):
                 self._lost = True
             else:
                 if pieces:
-                    write(b"".join(pieces))
+                    write(b"".join(piece for piece in pieces if isinstance(piece, bytes | memoryview)))
                 return
         write(bytes(len(data)))
 

@@ -52,8 +52,8 @@ class Settings:
 
 
 class Notice(NamedTuple):
-    """Something that a person watching wants to see. kind: listening, connected, closed, refused, unreachable, capture
-    or bug. who: a connection or an address; text: from the wire, not yet made safe to show."""
+    """Something that a person watching wants to see. kind: listening, connected, closed, refused, unreachable, fault,
+    capture or bug. who: a connection or an address; text: from the wire, not yet made safe to show."""
 
     kind: str
     who: str

@@ -195,7 +195,7 @@ def test_answers_that_nobody_reads_have_a_limit() -> None:
     with Broker(topics={"t": 1}, settings=Settings(limits=Limits(unsent=4 << 20))) as broker:
         records = build([(None, bytes(900_000))])
         for _ in range(4):
-            broker._call(lambda: broker.server.state.cluster.topics["t"].partitions[0].log.append(records, 0, 0))
+            broker.thread.call(lambda: broker.server.state.cluster.topics["t"].partitions[0].log.append(records, 0, 0))
         part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1 << 24}
         body = {"MaxBytes": 1 << 24, "Topics": [{"Topic": "t", "Partitions": [part]}]}
         fetch = pack(">hhih", 1, 4, 7, -1) + kwire.encode("FetchRequest", 4, body)

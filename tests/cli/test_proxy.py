@@ -18,6 +18,7 @@ from kwire.testing import Broker
 
 MAIN = [sys.executable, "-c", "from kwire.cli.main import main; main()", "proxy"]
 METADATA = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", -1)
+ONE_TOPIC = pack(">ihhih", 17, 3, 1, 7, -1) + pack(">ih1s", 1, 1, b"t")
 
 
 def started(*options: str) -> tuple[subprocess.Popen[str], int]:
@@ -32,9 +33,9 @@ def started(*options: str) -> tuple[subprocess.Popen[str], int]:
     raise AssertionError("it does not listen")
 
 
-def ask(port: int) -> None:
+def ask(port: int, frame: bytes = METADATA) -> None:
     with socket.create_connection(("127.0.0.1", port), 10) as sock:
-        sock.sendall(METADATA)
+        sock.sendall(frame)
         assert sock.recv(1000)
 
 
@@ -82,6 +83,7 @@ def test_what_cannot_be_is_one_line() -> None:
     ("options", "said"),
     [
         (["--certificate", "c.pem"], "--cert and --certificate belong to --tls"),
+        (["--keylog", "k"], "--keylog belongs to --tls or --upstream-tls"),
         (["--insecure"], "--ca, --client-cert and --insecure belong to --upstream-tls"),
         (["--tls", "--key", __file__], "--key belongs to --cert, and --client-key to --client-cert"),
     ],
@@ -111,3 +113,50 @@ def test_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert "Metadata v1" in out
+
+
+def test_faults_from_the_start_and_while_it_runs(tmp_path: Path) -> None:
+    control = tmp_path / "c"
+    with Broker() as broker:
+        process, port = started(broker.address, "--fault", "Metadata:throttle=2s,times=1", "--control", str(control))
+        try:
+            ask(port)
+            fault = [*MAIN[:-1], "fault"]
+            done = subprocess.run([*fault, "list", "--control", str(control)], capture_output=True, text=True)
+            assert done.stdout.splitlines()[1].split() == ["1", "1", "1", "Metadata:throttle=2s,times=1"]
+            subprocess.run([*fault, "add", "topic=t:error=7", "--control", str(control)], check=True)
+            ask(port, ONE_TOPIC)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert "REQUEST_TIMED_OUT" in out
+    assert re.sub(r"127\.0\.0\.1:\d+", "X", err).splitlines() == [
+        "kwire: fault: X Metadata: Metadata:throttle=2s,times=1",
+        "kwire: fault: X Metadata: topic=t:error=7",
+    ]
+    assert not control.exists()
+
+
+def test_the_secrets_of_both_sides(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="certificates need it")
+    import ssl
+
+    trusted, log = tmp_path / "proxy.pem", tmp_path / "keys"
+    with Broker(tls=True) as broker:
+        options = ["--tls", "--certificate", str(trusted), "--upstream-tls", "--ca", broker.certificate_file]
+        process, port = started(broker.address, *options, "--keylog", str(log))
+        try:
+            plain = socket.create_connection(("127.0.0.1", port), 10)
+            with ssl.create_default_context(cafile=str(trusted)).wrap_socket(
+                plain, server_hostname="localhost"
+            ) as sock:
+                sock.sendall(METADATA)
+                assert sock.recv(1000)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+        finally:
+            process.kill()
+    lines = [line.split() for line in log.read_text().splitlines() if not line.startswith("#")]
+    assert len({random for label, random, _ in lines if label == "CLIENT_TRAFFIC_SECRET_0"}) == 2
+    assert log.stat().st_mode & 0o077 == 0

@@ -15,7 +15,7 @@ COUNT = 60
 
 def check_nothing_went_around(broker: Broker, proxy: Proxy) -> None:
     assert len(broker.events("connected")) == len(proxy.events("connected")) > 0
-    assert set(proxy.addresses) == set(broker.addresses)
+    assert set(proxy.brokers) == set(broker.addresses)
 
 
 def test_librdkafka_logs_in_produces_and_consumes(tmp_path: Path) -> None:

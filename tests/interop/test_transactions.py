@@ -28,7 +28,7 @@ def seeded(broker: Broker) -> None:
 
     broker.create_topic("in")
     log = broker.server.state.cluster.topics["in"].partitions[0].log
-    broker._call(lambda: log.append(build([(None, b"v%d" % n) for n in range(10)]), 0, 0))
+    broker.thread.call(lambda: log.append(build([(None, b"v%d" % n) for n in range(10)]), 0, 0))
 
 
 def committed(broker: Broker) -> list[bytes | None]:

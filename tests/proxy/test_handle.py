@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -51,7 +52,7 @@ def test_every_broker_gets_a_port_and_clients_are_told_it() -> None:
         with connect(proxy.address) as sock:
             told = brokers(ask(sock))
         assert set(told).isdisjoint(broker.addresses)
-        assert proxy.addresses == dict(zip(broker.addresses, told, strict=True))
+        assert proxy.brokers == dict(zip(broker.addresses, told, strict=True))
         assert told[0] == proxy.address
         for address in told:
             with connect(address) as sock:
@@ -167,3 +168,116 @@ def test_a_broker_whose_certificate_is_not_trusted_is_said() -> None:
             assert sock.recv(1) == b""
             (event,) = proxy.events("unreachable")
             assert "certificate not trusted" in event.text
+
+
+def beat(correlation: int) -> bytes:
+    frame = pack(">hhih", 12, 0, correlation, -1) + pack(">h1sih1s", 1, b"g", 1, 1, b"m")
+    return pack(">i", len(frame)) + frame
+
+
+def test_faults_and_requests(tmp_path: Path) -> None:
+    target = tmp_path / "c.pcapng"
+    with Broker() as broker, Proxy(broker.address, faults=["Heartbeat:delay=50ms"], capture=target) as proxy:
+        with connect(proxy.address) as sock:
+            sock.sendall(beat(1) + METADATA + beat(2))
+            answers = [exactly(sock, int.from_bytes(exactly(sock, 4)))[:4] for _ in range(3)]
+            assert [int.from_bytes(each) for each in answers] == [1, 7, 2]
+            proxy.fault("Heartbeat:drop=after,times=1")
+            sock.sendall(beat(3))
+            ask(sock)
+            proxy.fault("Heartbeat:error=27")
+            assert ask(sock, beat(4))[8:10] == pack(">h", 27)
+            proxy.faults.clear()
+            with proxy.control("Metadata", lambda _: "cut"):
+                sock.sendall(METADATA)
+                assert sock.recv(1) == b""
+        assert [seen.api for seen in proxy.requests()] == [
+            "Heartbeat", "Metadata", "Heartbeat", "Heartbeat", "Metadata", "Heartbeat", "Metadata",
+        ]  # fmt: skip
+        assert len(proxy.requests("Heartbeat")) == 4
+        assert len(broker.requests("Heartbeat")) == 3
+        assert proxy.events("fault")[0].text == "Heartbeat: Heartbeat:delay=50ms"
+    near = [each for each in kwire.read(target) if each.conversation.ends[1] == proxy.address]
+    assert [each.response is None for each in near] == [False, False, False, True, False, False, True]
+
+
+def test_an_answer_that_waits_comes_though_the_broker_is_gone() -> None:
+    with Broker() as broker, Proxy(broker.address, faults=["Metadata:delay=300ms"]) as proxy:
+        broker.fault("Heartbeat:cut")
+        with connect(proxy.address) as sock:
+            sock.sendall(METADATA + beat(1))
+            assert len(exactly(sock, int.from_bytes(exactly(sock, 4)))) > 20
+            assert sock.recv(1) == b""
+
+
+def test_a_paused_broker_is_silent_on_all_connections_until_the_rule_is_cleared() -> None:
+    with Broker(nodes=2) as broker, Proxy(broker.address) as proxy, connect(proxy.address) as one:
+        others = [each for each in brokers(ask(one)) if each != proxy.address]
+        with connect(others[0]) as two, connect(proxy.address) as third:
+            ask(two)
+            proxy.fault("node=1:pause")
+            for sock in (one, third):
+                sock.settimeout(0.3)
+                sock.sendall(METADATA)
+                with pytest.raises(TimeoutError):
+                    sock.recv(1)
+            ask(two)
+            proxy.faults.clear()
+            for sock in (one, third):
+                sock.settimeout(10)
+                size = exactly(sock, 4)
+                assert len(brokers(size + exactly(sock, int.from_bytes(size)))) == 2
+
+
+def test_a_half_open_connection_stays_and_is_over_with_its_client() -> None:
+    with Broker() as broker, Proxy(broker.address) as proxy:
+        with connect(proxy.address) as sock:
+            ask(sock)
+            proxy.fault("Metadata:half-open,times=1")
+            sock.settimeout(0.3)
+            for _ in range(2):
+                sock.sendall(METADATA)
+                with pytest.raises(TimeoutError):
+                    sock.recv(1)
+            assert proxy.events("closed") == []
+            assert broker.events("closed")
+            with connect(proxy.address) as other:
+                ask(other)
+        until = time.monotonic() + 10
+        while len(proxy.events("closed")) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(proxy.events("closed")) == 2
+
+
+def test_clients_are_sent_elsewhere() -> None:
+    with Broker(nodes=2) as broker, Proxy(broker.address) as proxy, connect(proxy.address) as sock:
+        first, _ = brokers(ask(sock))
+        proxy.fault("node=2:advertise=nowhere.example:1")
+        assert brokers(ask(sock)) == [first, "nowhere.example:1"]
+
+
+def test_who_does_not_read_answers_made_here_is_not_buffered_without_end() -> None:
+    with (
+        Broker() as broker,
+        Proxy(broker.address, faults=["Metadata:error=7"]) as proxy,
+        connect(proxy.address) as sock,
+    ):
+        sock.settimeout(2)
+        with pytest.raises(TimeoutError):
+            sock.sendall(METADATA * MUCH)
+        server = proxy.server
+        unsent = sum(pair.client.transport.get_write_buffer_size() for pair in server.pairs)
+        assert unsent < 2 * server.limits.buffered
+
+
+def test_its_faults_are_changed_through_a_socket(tmp_path: Path) -> None:
+    from kwire.broker.control import ask as tell
+
+    with Broker() as broker, Proxy(broker.address, control=tmp_path / "c") as proxy, connect(proxy.address) as sock:
+        tell(tmp_path / "c", {"do": "add", "rule": "Heartbeat:error=27"})
+        assert ask(sock, beat(1))[8:10] == pack(">h", 27)
+        (rule,) = tell(tmp_path / "c", {"do": "list"})["rules"]
+        assert (rule["came"], rule["met"]) == (1, 1)
+        with pytest.raises(KwireError, match="only a broker can expire"):
+            tell(tmp_path / "c", {"do": "add", "rule": "Heartbeat:expire"})
+    assert not (tmp_path / "c").exists()

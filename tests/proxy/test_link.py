@@ -77,7 +77,7 @@ def test_a_produce_without_acks_is_not_waited_for(version: int, step: int) -> No
     link = plain()
     data = produce(version, 1, 0) + produce(version, 2, 1) + produce(version, 3, -1)
     assert run(link.requests, data, step) == data
-    assert [asked.correlation for asked, _ in link.waiting] == [2, 3]
+    assert [each.asked.correlation for each in link.waiting] == [2, 3]
 
 
 def test_tokens_after_the_old_handshake_have_no_header() -> None:
@@ -85,7 +85,7 @@ def test_tokens_after_the_old_handshake_have_no_header() -> None:
     token = pack(">i", 10) + b"\0Ann\0word1"
     data = request(SASL_HANDSHAKE, 0, 1, pack(">h", 5) + b"PLAIN") + token + request(METADATA, 1, 2, pack(">i", -1))
     assert run(link.requests, data, 4) == data
-    assert [asked.correlation for asked, _ in link.waiting] == [1, None, 2]
+    assert [each.asked.correlation for each in link.waiting] == [1, None, 2]
     said = response(1, bytes(6)) + pack(">i", 0) + response(2)
     assert run(link.responses, said, 3) == said
 
@@ -112,3 +112,14 @@ def test_what_cannot_go_on_is_refused(asked: bytes, said: bytes, why: str) -> No
     with pytest.raises(Refused) as refused:
         converse(asked, said)
     assert str(refused.value).startswith(why)
+
+
+def test_requests_without_answers_are_left_out_where_that_may_be() -> None:
+    asked = b"".join(request(METADATA, 1, number, pack(">i", -1)) for number in (1, 2, 3))
+    link = Link(Edits(), LARGEST, lenient=True)
+    link.requests(asked)
+    assert link.responses(response(3)) == [response(3)]
+    assert not link.waiting
+    link.requests(asked)
+    with pytest.raises(Refused, match="answers 9, due is the answer to 1"):
+        link.responses(response(9))

@@ -17,7 +17,9 @@ LIBRARY = builtin_library()
 NODE = {"Host": "b1.example", "Port": 9092}
 
 
-def local(host: str, port: int) -> tuple[str, int]:
+def local(key: int, host: str, port: int, node: int) -> tuple[str, int]:
+    assert key in ADDRESSES
+    assert node in (-1, 0)
     return f"local-{host}", port + 1
 
 
