@@ -12,7 +12,7 @@ from uuid import UUID
 
 from kwire.analyze.findings import Reference
 from kwire.coordinator.bodies import shape
-from kwire.coordinator.words import Check
+from kwire.coordinator.types import Check
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message

@@ -12,10 +12,10 @@ from kwire.records.compression import name_of
 from kwire.session.decoded import Decoded
 
 if TYPE_CHECKING:
+    from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Message
-    from kwire.session.kinds import Kind
 
 PRODUCE = 0
 MAGIC_AT = 16  # of a batch or a wrapped message alike

@@ -10,11 +10,11 @@ from __future__ import annotations
 from kwire.analyze.calls import CONSUMER_HEARTBEAT, Call
 from kwire.analyze.history import Contradiction, History
 from kwire.analyze.replay import MOST, NOT_REACHED
-from kwire.coordinator.consumer_bodies import owned_of
-from kwire.coordinator.consumer_checks import JOIN, check_member, unknown_member
-from kwire.coordinator.consumer_members import Member, Members
-from kwire.coordinator.reconcile import Hold, MemberState
-from kwire.coordinator.words import MS, Check
+from kwire.coordinator.consumer.bodies import owned_of
+from kwire.coordinator.consumer.checks import JOIN, check_member, unknown_member
+from kwire.coordinator.consumer.members import Member, Members
+from kwire.coordinator.consumer.reconciliation import Hold, MemberState
+from kwire.coordinator.types import MS, Check
 
 UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
 MISSED = 3  # heartbeats

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.capture.places import reference
+from kwire.capture.packet_numbers import reference
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Message

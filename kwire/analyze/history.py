@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kwire.analyze.calls import Call
 from kwire.analyze.findings import Reference
 from kwire.analyze.members import Assignment, Contact, Departure, Member, Seats, client_of
-from kwire.coordinator.words import Check
+from kwire.coordinator.types import Check
 
 MOST_GENERATIONS = 2000
 MOST_PROBLEMS = 1000

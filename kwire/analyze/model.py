@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
-from kwire.coordinator import classic, gates, heartbeat, joins
-from kwire.coordinator.desk import Desk, Reply, Request
+from kwire.coordinator import classic, heartbeat, joins, preconditions
+from kwire.coordinator.context import Context, Reply, Request
 from kwire.coordinator.group import Group, Member, State
-from kwire.coordinator.kinds import Commit, kind_of
+from kwire.coordinator.group_kinds import Commit, kind_of
 from kwire.coordinator.offsets import Offsets
-from kwire.coordinator.words import MS, Caller, Check, Settings
+from kwire.coordinator.types import MS, Caller, Check, Settings
 
-HANDLERS: dict[int, Callable[[Desk, Request], Reply | None]] = {
+HANDLERS: dict[int, Callable[[Context, Request], Reply | None]] = {
     JOIN: joins.join, SYNC: joins.sync, HEARTBEAT: heartbeat.heartbeat, LEAVE: joins.leave,
 }  # fmt: skip
 ANY = 2**31 - 1
@@ -42,21 +42,21 @@ class Model:
         self.name = name
         self._new_id = ""
         rules = heartbeat.of_era(era)
-        self.desk = Desk(settings, lambda _: self._new_id, None, Offsets(), gates.of_era(era), rules)
-        self.desk.purgatory.kinds |= classic.kinds(self.desk)
+        self.context = Context(settings, lambda _: self._new_id, None, Offsets(), preconditions.of_era(era), rules)
+        self.context.purgatory.kinds |= classic.kinds(self.context)
         self._tickets = 0
 
     @property
     def group(self) -> Group | None:
         """The group; None when the model knows of none."""
-        found = self.desk.groups.get(self.name)
+        found = self.context.groups.get(self.name)
         return found if isinstance(found, Group) else None
 
     def tick(self, now: int) -> None:
         """Time goes on. What is due comes a little late."""
-        self.desk.purgatory.tick(now - LATE_MS * MS)
-        self.desk.now = max(self.desk.now, now)
-        self.desk.events.clear()
+        self.context.purgatory.tick(now - LATE_MS * MS)
+        self.context.now = max(self.context.now, now)
+        self.context.events.clear()
 
     def ask(self, call: Call) -> tuple[int, Check | None]:
         """The ticket under which a request is answered, and the check that decided when it is answered at once."""
@@ -69,7 +69,7 @@ class Model:
             self._new_id = str((call.answer or {}).get("MemberId") or f"unseen-{self._tickets}")
         caller = Caller(call.client_id, call.host)
         request = Request(self._tickets, call.api, call.version, body, caller)
-        reply = HANDLERS[call.key](self.desk, request)
+        reply = HANDLERS[call.key](self.context, request)
         return self._tickets, None if reply is None else reply.check
 
     def _commit(self, call: Call) -> Check:
@@ -78,11 +78,11 @@ class Model:
             return Check(5, "group", 0, f"there is no group {self.name}")
         generation = -1 if call.generation is None else call.generation
         who = Commit(call.member, call.instance, generation, call.api != "OffsetCommit", call.version)
-        return kind_of(group).may_commit(self.desk, group, who)
+        return kind_of(group).may_commit(self.context, group, who)
 
     def answers(self) -> dict[int, int]:
         """Errors by ticket of requests that waited and are answered now."""
-        ready, self.desk.answers = self.desk.answers, []
+        ready, self.context.answers = self.context.answers, []
         return {answer.ticket: answer.body.get("ErrorCode", 0) for answer in ready}
 
     def form(self, now: int) -> list[str]:
@@ -93,7 +93,7 @@ class Model:
         if group is None or group.state is not State.PREPARING:
             return []
         absent = [member.id for member in group.missing()]
-        classic.complete_join(self.desk, group)
+        classic.complete_join(self.context, group)
         return absent
 
     def stand(self, now: int) -> None:
@@ -102,33 +102,33 @@ class Model:
         self.tick(now)
         if group is not None and group.state is State.COMPLETING:
             group.go(State.STABLE, now)
-            classic.propagate(self.desk, group, 0, "as seen")
+            classic.propagate(self.context, group, 0, "as seen")
 
     def rebalance(self, now: int) -> None:
         """The group rebalances, as the capture shows."""
         group = self.group
         self.tick(now)
         if group is not None and group.can_rebalance and group.members:
-            classic.prepare(self.desk, group, "as seen", None, "seen")
+            classic.prepare(self.context, group, "as seen", None, "seen")
 
     def drop(self, member: str, now: int) -> None:
         """A member is gone, as the capture shows."""
         group = self.group
         self.tick(now)
         if group is not None and member in group.members:
-            classic.evict(self.desk, group, group.members[member], "as seen")
+            classic.evict(self.context, group, group.members[member], "as seen")
 
     def adopt(self, number: int, leader: str, protocol: str, kind: str, members: Iterable[Known], now: int) -> None:
         """A generation that was just formed: all its members are to send SyncGroup."""
-        self.desk.now = max(self.desk.now, now)
-        group = self.desk.groups[self.name] = Group(self.name, since=now)
+        self.context.now = max(self.context.now, now)
+        group = self.context.groups[self.name] = Group(self.name, since=now)
         for one in members:
             session = NEVER_MS if one.session is None else one.session
             rebalance = NEVER_MS if one.rebalance is None or one.rebalance < 0 else one.rebalance
             member = Member(one.id, one.instance, one.client_id, one.host, session, rebalance, kind,
                             ((protocol, one.metadata),))  # fmt: skip
             group.add(member)
-            classic.keep_alive(self.desk, group, member, "JoinGroup")
+            classic.keep_alive(self.context, group, member, "JoinGroup")
         group.leader = leader or group.leader
         group.go(State.PREPARING, now)
         group.generation = number - 1

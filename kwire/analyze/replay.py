@@ -12,7 +12,7 @@ from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
 from kwire.analyze.history import Contradiction, History
 from kwire.analyze.model import LATE_MS, Known, Model
 from kwire.coordinator.group import State
-from kwire.coordinator.words import MS, Check
+from kwire.coordinator.types import MS, Check
 
 SLACK = LATE_MS * MS  # ns within which the order of requests is not certain
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED = 27, 25, 82

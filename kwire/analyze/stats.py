@@ -17,9 +17,9 @@ from kwire.session.select import WRONG_CODES
 from kwire.wire.columns import Ints
 
 if TYPE_CHECKING:
+    from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch
     from kwire.session.conversation import Conversation
-    from kwire.session.kinds import Kind
 
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
 OTHERS = "(others)"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from struct import pack
 
+from kwire.broker.context import Body, Request
 from kwire.broker.shape import fitted, refusal
-from kwire.broker.words import Body, Request
 from kwire.codec.headers import API_VERSIONS, response_header_version
 from kwire.codec.library import builtin_library
 

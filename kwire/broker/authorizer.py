@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.broker import acls
 from kwire.broker.acls import CLUSTER, GROUP, THE_CLUSTER, TOPIC, TRANSACTIONAL_ID
 from kwire.broker.codes import Code
+from kwire.broker.context import Body, Later, Outcome, Request
 from kwire.broker.shape import refusal
-from kwire.broker.words import Body, Later, Outcome, Request
 from kwire.codec.library import builtin_library
 
 if TYPE_CHECKING:

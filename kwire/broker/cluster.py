@@ -15,9 +15,9 @@ from uuid import UUID, uuid4
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import Configs
+from kwire.broker.context import Limits
 from kwire.broker.log import OVERHEAD, Log, Room
-from kwire.broker.words import Limits
-from kwire.coordinator.words import Topic as GroupTopic
+from kwire.coordinator.types import Topic as GroupTopic
 from kwire.counted import counted
 from kwire.wire.uuids import ZERO, to_text
 

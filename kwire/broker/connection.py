@@ -14,8 +14,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
+from kwire.broker.context import Peer, Work, at_once
 from kwire.broker.service import Reply, Service, foreign, is_large
-from kwire.broker.words import Peer, Work, at_once
 
 if TYPE_CHECKING:
     from kwire.broker.recorder import Recorder, Stream

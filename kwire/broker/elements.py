@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import error as StructError
 from struct import unpack_from
 
-from kwire.broker.words import Work
+from kwire.broker.context import Work
 from kwire.codec.plan import Slot, StructPlan
 from kwire.wire.varint import VarintError, read_uvarint
 

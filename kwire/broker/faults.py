@@ -36,8 +36,8 @@ from fnmatch import fnmatchcase
 from itertools import count
 from random import Random
 
+from kwire.broker.context import Body, Request
 from kwire.broker.fault_rules import ONCE, Rule
-from kwire.broker.words import Body, Request
 from kwire.codec.library import builtin_library
 from kwire.codec.named import named
 from kwire.errors import KwireError

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from kwire.broker.codes import Code
+from kwire.broker.context import MS, Body, Later, Request, Timer
 from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
 from kwire.broker.state import LONGEST, State
-from kwire.broker.words import MS, Body, Later, Request, Timer
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.words import Answer, Caller, Check, Event
+from kwire.coordinator.types import Answer, Caller, Check, Event
 
 HEAVY = 10_000  # bytes of an event that is kept whole
 LOOKS_AT_TOPICS = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe")

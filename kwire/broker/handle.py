@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from kwire.broker.context import Happening, Seen, Settings
 from kwire.broker.faults import Control, Faults, Hook
 from kwire.broker.producers import Aborted
 from kwire.broker.recorder import Recorder
 from kwire.broker.server import Server
 from kwire.broker.thread import LoopThread
-from kwire.broker.words import Happening, Seen, Settings
 from kwire.errors import KwireError
 from kwire.outputs import Output
 from kwire.records import Record, read_records
@@ -25,7 +25,7 @@ class Broker:
     --fault takes them. users: name to password, with SASL PLAIN and SCRAM. super_users: an authorizer, for whom
     all others need ACLs. tls: with a certificate of its own, see
     certificate. capture: a file, pcapng; one that exists is overwritten. settings: what else there is, see
-    kwire.broker.words.Settings. Raises KwireError for a rule that does not parse, OSError for a port that is taken.
+    kwire.broker.context.Settings. Raises KwireError for a rule that does not parse, OSError for a port that is taken.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sys import getsizeof
 from typing import Any
 
-from kwire.broker.words import MS
+from kwire.broker.context import MS
 
 ENTRY = 100  # bytes of a dict's or a list's entry, numbers and keys that others share included
 PARTS = 16  # one request may leave so small a part of all behind

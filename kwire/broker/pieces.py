@@ -11,8 +11,8 @@ from functools import cache
 from struct import pack
 from typing import Any, NamedTuple
 
+from kwire.broker.context import Body, Hangup, Request, Work
 from kwire.broker.shape import fitted
-from kwire.broker.words import Body, Hangup, Request, Work
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.values import Codec

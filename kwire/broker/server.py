@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
+from kwire.broker.budgets import Lane, Pool
 from kwire.broker.cluster import Node
 from kwire.broker.connection import Connection
+from kwire.broker.context import MiB, Peer, Settings, Timer
 from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
 from kwire.broker.recorder import Recorder
+from kwire.broker.scheduling import Turns
 from kwire.broker.security import Login
 from kwire.broker.service import Service
-from kwire.broker.shares import Lane, Pool
 from kwire.broker.state import State
 from kwire.broker.transactions import Transactions
-from kwire.broker.turns import Turns
-from kwire.broker.words import MiB, Peer, Settings, Timer
 from kwire.errors import KwireError
 
 LAST_PORT = 65_535

@@ -18,12 +18,12 @@ from kwire.broker.answers import error_body, framed, written
 from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.authorizer import Guard
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Peer, Request, Work
 from kwire.broker.faults import Verdict, mentioned
 from kwire.broker.pieces import MANY, in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.broker.security import Wrong
 from kwire.broker.state import State
-from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Peer, Request, Work
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import DecodeError, KwireError

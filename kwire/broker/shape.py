@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.words import Body
+from kwire.broker.context import Body
 from kwire.codec.plan import Slot, StructPlan
 
 PARTITION = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes", "Partitions", "PartitionId"})

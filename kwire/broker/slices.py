@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Request
 from kwire.broker.pieces import MANY, Pieces, weight
-from kwire.broker.words import MS, Body, Hangup, Later, Outcome, Request
 from kwire.wire.uuids import ZERO
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Refused
+from kwire.broker.context import MS, Clock, Happening, Request, Seen, Settings
 from kwire.broker.faults import Faults
 from kwire.broker.memory import Memory
 from kwire.broker.quotas import Quotas
 from kwire.broker.security import Users
-from kwire.broker.words import MS, Clock, Happening, Request, Seen, Settings
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import MS, Body, Request, Timer
 from kwire.broker.state import State
-from kwire.broker.words import MS, Body, Request, Timer
 from kwire.coordinator.codes import (
     CONCURRENT_TRANSACTIONS,
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -20,11 +20,11 @@ from kwire.coordinator.codes import (
     PRODUCER_FENCED,
     TRANSACTION_ABORTABLE,
 )
-from kwire.coordinator.desk import everything
-from kwire.coordinator.transaction import Place
-from kwire.coordinator.transaction_desk import Marker
-from kwire.coordinator.transactions import OFFSETS_TOPIC, TransactionCoordinator
-from kwire.coordinator.words import Caller, Check
+from kwire.coordinator.context import everything
+from kwire.coordinator.transactions.coordinator.context import Marker
+from kwire.coordinator.transactions.coordinator.coordinator import OFFSETS_TOPIC, TransactionCoordinator
+from kwire.coordinator.transactions.coordinator.transaction import Place
+from kwire.coordinator.types import Caller, Check
 from kwire.records.batch import Header
 
 ADDS = {"Produce": 12, "TxnOffsetCommit": 5}  # from this version on the request itself adds partitions (KIP-890)

@@ -15,6 +15,6 @@ def need(*packages: str, command: str, extra: str = "table") -> None:
     """Loads Arrow when these packages are there. Raises Missing."""
     if not all(map(importlib.util.find_spec, packages)):
         raise Missing(f"{command} needs {' and '.join(packages)}: pip install 'kwire[{extra}]'")
-    from kwire.tables.lean import load
+    from kwire.tables.without_pandas import load
 
     load()

@@ -18,8 +18,8 @@ from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.errors import Exit, KwireError, OutputError
 
 if TYPE_CHECKING:
+    from kwire.broker.context import Happening, Settings
     from kwire.broker.server import Server
-    from kwire.broker.words import Happening, Settings
     from kwire.outputs import Output
 
 
@@ -174,8 +174,8 @@ def command(
     """
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
-    from kwire.broker.words import Limits, MiB, Settings
-    from kwire.coordinator.words import Settings as GroupSettings
+    from kwire.broker.context import Limits, MiB, Settings
+    from kwire.coordinator.types import Settings as GroupSettings
 
     groups = GroupSettings(era=era or (4, 3), group_initial_rebalance_delay_ms=rebalance_delay)
     settings = Settings(

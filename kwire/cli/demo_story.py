@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from kwire.broker.context import Settings
 from kwire.broker.handle import Broker
-from kwire.broker.words import Settings
 from kwire.client.address import Address
 from kwire.client.cluster import Cluster
 from kwire.client.connection import Connection
 from kwire.client.consumer import Member, Options
 from kwire.client.failure import Refusal
 from kwire.client.producer import produce
-from kwire.coordinator.words import Settings as Groups
+from kwire.coordinator.types import Settings as Groups
 from kwire.counted import counted
 
 GROUP, TOPIC = "billing", "orders"

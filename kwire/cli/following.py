@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kwire.cli.exchange_output import Shown
 from kwire.cli.filters import Filter
-from kwire.cli.shown import Shown
 
 if TYPE_CHECKING:
     from kwire.capture.packets import Packets

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kwire.capture.places import reference
+from kwire.capture.packet_numbers import reference
 from kwire.cli.references import PacketReference, captures_of, settled
 from kwire.counted import counted
 from kwire.errors import CaptureError

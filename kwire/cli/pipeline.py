@@ -28,7 +28,7 @@ class Local(click.Path):
     """A path, as file: addresses give it too."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from kwire.pipeline.addresses import local
+        from kwire.pipeline.paths import local
 
         return super().convert(local(value), param, ctx)
 
@@ -37,7 +37,7 @@ class Source(Local):
     """A path, or the address of one in a file system that Spark reads."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from kwire.pipeline.addresses import is_elsewhere
+        from kwire.pipeline.paths import is_elsewhere
 
         return value if is_elsewhere(value) else super().convert(value, param, ctx)
 
@@ -186,7 +186,7 @@ class Interrupt:
 
 def _fit_for_streams(sources: tuple[str, ...], folder: str, form: str, bodies: str, drop_duplicates: bool) -> None:
     """Raises UsageError for what a stream cannot do."""
-    from kwire.pipeline.addresses import is_elsewhere
+    from kwire.pipeline.paths import is_elsewhere
 
     if len(sources) > 1 or not (is_elsewhere(sources[0]) or Path(sources[0]).is_dir()):
         raise click.UsageError("--stream reads the files of one folder, or one topic")

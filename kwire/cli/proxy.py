@@ -11,11 +11,11 @@ import click
 
 from kwire.cli.brokers import FILE
 from kwire.cli.captures import Wanted, exchange_options, fewer_collections
+from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following
 from kwire.cli.keylogs import SECRETS, written
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
-from kwire.cli.shown import Shown, shown_options
 from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kwire.outputs import Output
     from kwire.proxy.tap import Feed
-    from kwire.proxy.words import Notice
+    from kwire.proxy.types import Notice
 
 SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # connections are seen by their exchanges
 
@@ -108,7 +108,7 @@ def command(
     from kwire.client.security import Security
     from kwire.proxy.handle import Proxy
     from kwire.proxy.tap import Feed
-    from kwire.proxy.words import Limits, MiB, Settings
+    from kwire.proxy.types import Limits, MiB, Settings
 
     settings = Settings(
         tuple(Address.parse_all(upstream)), _listen(listen), advertise,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Captures, Progress, capture_options, conclude
+from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
-from kwire.cli.shown import Shown, shown_options
 from kwire.counted import counted
 from kwire.errors import Exit
 

@@ -19,8 +19,8 @@ from kwire.client.bodies import Partition
 from kwire.client.cluster import Cluster
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
-from kwire.client.place import BACKOFF, LOADING, PASSING, Place
 from kwire.client.reader import Polled, Reader
+from kwire.client.topology import BACKOFF, LOADING, PASSING, Place
 from kwire.errors import KwireError
 
 UNKNOWN_MEMBER_ID, MEMBER_ID_REQUIRED = 25, 79

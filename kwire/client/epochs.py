@@ -13,8 +13,8 @@ from kwire.client.bodies import Partition
 from kwire.client.consumer import Options
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
-from kwire.client.place import Place
 from kwire.client.reader import Reader
+from kwire.client.topology import Place
 from kwire.wire import uuids
 
 JOINING, LEAVING = 0, -1

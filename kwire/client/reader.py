@@ -10,7 +10,7 @@ from kwire.client import bodies
 from kwire.client.address import Address
 from kwire.client.bodies import EARLIEST, LATEST, Fetched, Partition
 from kwire.client.failure import Refusal
-from kwire.client.place import Place
+from kwire.client.topology import Place
 from kwire.errors import KwireError
 from kwire.records import Record
 

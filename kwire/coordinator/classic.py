@@ -20,12 +20,12 @@ from kwire.coordinator.codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from kwire.coordinator.desk import Desk, counted, elapsed, shown_ms
+from kwire.coordinator.context import Context, counted, elapsed, shown_ms
 from kwire.coordinator.group import Group, Member, State
 from kwire.coordinator.hashorder import HashOrdered
 from kwire.coordinator.purgatory import Kind
 from kwire.coordinator.timers import Key
-from kwire.coordinator.words import MS, Check
+from kwire.coordinator.types import MS, Check
 
 HEARTBEAT, JOIN, SYNC, CLEANUP = "heartbeat", "join", "sync", "cleanup"
 NEW_MEMBER_JOIN_MS = 300_000  # how long a new member may wait for its first generation (GroupCoordinator, from 2.2 on)
@@ -33,22 +33,22 @@ CLEANUP_MS = 600_000  # offsets.retention.check.interval.ms
 LEAST_WAIT_MS = 1_000  # before nobody's rejoining is waited for again: members choose the timeout, 0 among others
 
 
-Act = Callable[[Desk, Group, str], None]  # the string is the member, "" for the group
+Act = Callable[[Context, Group, str], None]  # the string is the member, "" for the group
 
 
-def kinds(desk: Desk) -> dict[str, Kind]:
+def kinds(context: Context) -> dict[str, Kind]:
     """The purgatory's table."""
 
     def group(key: Key) -> Group | None:
-        found = desk.groups.get(key.group)
+        found = context.groups.get(key.group)
         return found if isinstance(found, Group) else None
 
     def on(act: Act) -> Callable[[Key, int], None]:
         def run(key: Key, now: int) -> None:
-            desk.now = max(desk.now, now)
+            context.now = max(context.now, now)
             found = group(key)
             if found is not None:
-                act(desk, found, key.member)
+                act(context, found, key.member)
 
         return run
 
@@ -62,61 +62,61 @@ def kinds(desk: Desk) -> dict[str, Kind]:
 
     return {
         HEARTBEAT: Kind(on(_heartbeat_missed)),
-        JOIN: Kind(on(_join_expired), joined, on(lambda desk, group, _: complete_join(desk, group))),
+        JOIN: Kind(on(_join_expired), joined, on(lambda context, group, _: complete_join(context, group))),
         SYNC: Kind(on(_sync_expired), synced),
         CLEANUP: Kind(on(_clean_up)),
     }
 
 
-def new_group(desk: Desk, group_id: str) -> Group:
+def new_group(context: Context, group_id: str) -> Group:
     """An empty group, kept."""
-    scala = not desk.since(4, 0)
-    made = desk.groups[group_id] = Group(group_id, since=desk.now, members=HashOrdered(scala), scala=scala)
+    scala = not context.since(4, 0)
+    made = context.groups[group_id] = Group(group_id, since=context.now, members=HashOrdered(scala), scala=scala)
     return made
 
 
 # heartbeats
 
 
-def keep_alive(desk: Desk, group: Group, member: Member, heard: str, timeout_ms: int | None = None) -> None:
+def keep_alive(context: Context, group: Group, member: Member, heard: str, timeout_ms: int | None = None) -> None:
     """Begins the member's wait for its next heartbeat anew."""
-    member.last_heartbeat, member.heard = desk.now, heard
+    member.last_heartbeat, member.heard = context.now, heard
     if member.key is None:
         member.key = Key(HEARTBEAT, group.id, member.id)
     ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
-    desk.purgatory.wait(member.key, desk.now + ms * MS)
+    context.purgatory.wait(member.key, context.now + ms * MS)
 
 
-def await_rejoin(desk: Desk, group: Group, member_id: str, session_timeout_ms: int) -> None:
+def await_rejoin(context: Context, group: Group, member_id: str, session_timeout_ms: int) -> None:
     """An id was handed out; it must join within its session timeout."""
     group.pending[member_id] = session_timeout_ms
-    desk.purgatory.wait(Key(HEARTBEAT, group.id, member_id), desk.now + session_timeout_ms * MS)
+    context.purgatory.wait(Key(HEARTBEAT, group.id, member_id), context.now + session_timeout_ms * MS)
 
 
-def _heartbeat_missed(desk: Desk, group: Group, member_id: str) -> None:
+def _heartbeat_missed(context: Context, group: Group, member_id: str) -> None:
     """onExpireHeartbeat: looks once more whether the member must go."""
     if member_id in group.pending:
         why = f"handed out {shown_ms(group.pending[member_id])} ago and never used; session timeout the same"
         facts = {"cause": "pending", "session_timeout_ms": group.pending[member_id]}
         group.remove(member_id)
-        desk.tell(group, "evicted", why, member_id, facts)
-        _after_eviction(desk, group, why, None)
+        context.tell(group, "evicted", why, member_id, facts)
+        _after_eviction(context, group, why, None)
         return
     member = group.members.get(member_id)
-    if member is not None and not stays(desk, member):
-        evict(desk, group, member)
+    if member is not None and not stays(context, member):
+        evict(context, group, member)
 
 
-def stays(desk: Desk, member: Member) -> bool:
+def stays(context: Context, member: Member) -> bool:
     """shouldKeepMemberAlive; from 2.2 on a new member may not wait for its join for ever (hasSatisfiedHeartbeat)."""
-    if member.is_new and desk.since(2, 2):
+    if member.is_new and context.since(2, 2):
         return False
     return member.joining is not None or member.syncing is not None
 
 
-def evict(desk: Desk, group: Group, member: Member, order: str = "") -> None:
+def evict(context: Context, group: Group, member: Member, order: str = "") -> None:
     """Removes a member that was not heard of, or that somebody wants gone, and lets the group act on it."""
-    ago = elapsed(member.last_heartbeat, desk.now)
+    ago = elapsed(member.last_heartbeat, context.now)
     if order:
         cause, why = "order", order
     elif member.is_new:
@@ -124,9 +124,9 @@ def evict(desk: Desk, group: Group, member: Member, order: str = "") -> None:
     else:
         limit = shown_ms(member.session_timeout_ms)
         cause, why = "session", f"not heard of for {ago} (last: {member.heard}); session timeout {limit}"
-    desk.tell(group, "evicted", why, member.id, {"cause": cause, **heartbeat_facts(member, desk.now)})
-    remove(desk, group, member)
-    _after_eviction(desk, group, f"{member.label} was evicted: {why}", member.id)
+    context.tell(group, "evicted", why, member.id, {"cause": cause, **heartbeat_facts(member, context.now)})
+    remove(context, group, member)
+    _after_eviction(context, group, f"{member.label} was evicted: {why}", member.id)
 
 
 def heartbeat_facts(member: Member, now: int) -> dict[str, Any]:
@@ -144,37 +144,37 @@ def heartbeat_facts(member: Member, now: int) -> dict[str, Any]:
 # rebalances
 
 
-def rebalance_or_complete(desk: Desk, group: Group, why: str, member: str | None, trigger: str) -> None:
+def rebalance_or_complete(context: Context, group: Group, why: str, member: str | None, trigger: str) -> None:
     """maybePrepareRebalanceOrCompleteJoin."""
     if group.can_rebalance:
-        prepare(desk, group, why, member, trigger)
+        prepare(context, group, why, member, trigger)
     else:
-        desk.purgatory.check(Key(JOIN, group.id), desk.now)
+        context.purgatory.check(Key(JOIN, group.id), context.now)
 
 
-def prepare(desk: Desk, group: Group, why: str, member: str | None, trigger: str) -> None:
+def prepare(context: Context, group: Group, why: str, member: str | None, trigger: str) -> None:
     """To PreparingRebalance; the first rebalance of an empty group is held back, later ones wait for the members."""
     if group.state is State.COMPLETING:
         for each in group.members.values():
             each.assignment = b""
-        propagate(desk, group, REBALANCE_IN_PROGRESS, why)
+        propagate(context, group, REBALANCE_IN_PROGRESS, why)
     group.unsynced.clear()
-    desk.purgatory.end(Key(SYNC, group.id))
-    desk.purgatory.end(Key(CLEANUP, group.id))
+    context.purgatory.end(Key(SYNC, group.id))
+    context.purgatory.end(Key(CLEANUP, group.id))
     first = group.state is State.EMPTY
-    group.go(State.PREPARING, desk.now)
-    group.rebalance_began = desk.now
+    group.go(State.PREPARING, context.now)
+    group.rebalance_began = context.now
     facts = {"trigger": trigger, "from": str(group.before), "rebalance_timeout_ms": group.rebalance_timeout_ms}
-    desk.tell(group, "rebalance", why, member, facts)
-    delay = desk.settings.group_initial_rebalance_delay_ms if desk.since(0, 11) else 0
+    context.tell(group, "rebalance", why, member, facts)
+    delay = context.settings.group_initial_rebalance_delay_ms if context.since(0, 11) else 0
     if first and delay > 0:
         group.grew = False
-        group.hold_until = desk.now + group.rebalance_timeout_ms * MS
-        desk.purgatory.wait(Key(JOIN, group.id), desk.now + delay * MS)
+        group.hold_until = context.now + group.rebalance_timeout_ms * MS
+        context.purgatory.wait(Key(JOIN, group.id), context.now + delay * MS)
     elif first or group.all_joined:
-        complete_join(desk, group)
+        complete_join(context, group)
     else:
-        desk.purgatory.wait(Key(JOIN, group.id), desk.now + max(group.rebalance_timeout_ms, 0) * MS)
+        context.purgatory.wait(Key(JOIN, group.id), context.now + max(group.rebalance_timeout_ms, 0) * MS)
 
 
 def can_complete(group: Group) -> bool:
@@ -182,35 +182,35 @@ def can_complete(group: Group) -> bool:
     return group.state is State.PREPARING and group.before is not State.EMPTY and group.all_joined
 
 
-def _join_expired(desk: Desk, group: Group, _: str) -> None:
+def _join_expired(context: Context, group: Group, _: str) -> None:
     """InitialDelayedJoin waits again while members keep coming, up to the rebalance timeout; DelayedJoin goes on."""
     if group.state is not State.PREPARING:
         return
     if group.before is State.EMPTY and group.grew:
         group.grew = False
-        delay = desk.settings.group_initial_rebalance_delay_ms * MS
-        if desk.now < group.hold_until:
-            desk.purgatory.wait(Key(JOIN, group.id), min(desk.now + delay, group.hold_until))
+        delay = context.settings.group_initial_rebalance_delay_ms * MS
+        if context.now < group.hold_until:
+            context.purgatory.wait(Key(JOIN, group.id), min(context.now + delay, group.hold_until))
             return
-    complete_join(desk, group)
+    complete_join(context, group)
 
 
-def complete_join(desk: Desk, group: Group) -> None:
+def complete_join(context: Context, group: Group) -> None:
     """completeClassicGroupJoin: who has not rejoined is out, static members excepted; then the next generation."""
-    desk.purgatory.end(Key(JOIN, group.id))
-    _drop_late(desk, group)
+    context.purgatory.end(Key(JOIN, group.id))
+    _drop_late(context, group)
     if group.members and not group.elect():
         wait = max(group.rebalance_timeout_ms, LEAST_WAIT_MS) * MS
-        desk.purgatory.wait(Key(JOIN, group.id), desk.now + wait)
+        context.purgatory.wait(Key(JOIN, group.id), context.now + wait)
         return
-    if not group.members and not desk.since(0, 10):
-        bury(desk, group, "its last member is gone")  # in 0.9 there is no Empty (KAFKA-2720)
+    if not group.members and not context.since(0, 10):
+        bury(context, group, "its last member is gone")  # in 0.9 there is no Empty (KAFKA-2720)
         return
-    took = (desk.now - group.rebalance_began) // MS
-    group.next_generation(desk.now)
+    took = (context.now - group.rebalance_began) // MS
+    group.next_generation(context.now)
     if group.state is State.EMPTY:
-        desk.tell(group, "empty", f"generation {group.generation} has no members", None, {"took_ms": took})
-        clean_up_later(desk, group)
+        context.tell(group, "empty", f"generation {group.generation} has no members", None, {"took_ms": took})
+        clean_up_later(context, group)
         return
     facts = {
         "leader": group.leader,
@@ -221,27 +221,27 @@ def complete_join(desk: Desk, group: Group) -> None:
     }
     members = counted(len(group.members), "member")
     why = f"{members}, leader {group.leader}, protocol {group.protocol}; joining took {shown_ms(took)}"
-    desk.tell(group, "generation", why, None, facts)
+    context.tell(group, "generation", why, None, facts)
     for member in group.members.values():
-        answer_join(desk, group, member)
-        keep_alive(desk, group, member, f"generation {group.generation} began")
+        answer_join(context, group, member)
+        keep_alive(context, group, member, f"generation {group.generation} began")
         member.is_new = False
         group.unsynced.add(member.id)
-    if desk.since(3, 0):
-        desk.purgatory.wait(Key(SYNC, group.id), desk.now + max(group.rebalance_timeout_ms, 0) * MS)
+    if context.since(3, 0):
+        context.purgatory.wait(Key(SYNC, group.id), context.now + max(group.rebalance_timeout_ms, 0) * MS)
 
 
-def _drop_late(desk: Desk, group: Group) -> None:
+def _drop_late(context: Context, group: Group) -> None:
     late = [member for member in group.missing() if member.instance_id is None]
-    if not desk.since(2, 3):
+    if not context.since(2, 3):
         late = list(group.missing())
     for member in late:
         group.remove(member.id)
-        desk.purgatory.end(Key(HEARTBEAT, group.id, member.id))
-        why = f"did not rejoin in {elapsed(group.rebalance_began, desk.now)}; rebalance timeout " + shown_ms(
+        context.purgatory.end(Key(HEARTBEAT, group.id, member.id))
+        why = f"did not rejoin in {elapsed(group.rebalance_began, context.now)}; rebalance timeout " + shown_ms(
             member.rebalance_timeout_ms
         )
-        desk.tell(group, "evicted", why, member.id, {"cause": "rebalance", **heartbeat_facts(member, desk.now)})
+        context.tell(group, "evicted", why, member.id, {"cause": "rebalance", **heartbeat_facts(member, context.now)})
 
 
 def joined_body(group: Group, member: Member, skip: bool = False, leader: str | None = None) -> Body:
@@ -263,39 +263,39 @@ def unjoined_body(error: int, member_id: str) -> Body:
     return {"ErrorCode": error, "GenerationId": -1, "ProtocolName": None, "MemberId": member_id}
 
 
-def answer_join(desk: Desk, group: Group, member: Member) -> None:
+def answer_join(context: Context, group: Group, member: Member) -> None:
     """The member's JoinGroup is answered with the new generation."""
     check = Check(
         0, "joined", NONE, f"generation {group.generation} began with {counted(len(group.members), 'member')}"
     )
-    desk.release(group.await_join(member, None), joined_body(group, member), check)
+    context.release(group.await_join(member, None), joined_body(group, member), check)
 
 
-def _sync_expired(desk: Desk, group: Group, _: str) -> None:
+def _sync_expired(context: Context, group: Group, _: str) -> None:
     """expirePendingSync (from 3.0 on): who has not sent SyncGroup within the rebalance timeout is out."""
     if group.state not in (State.COMPLETING, State.STABLE) or not group.unsynced:
         return
     late = [group.members[member_id] for member_id in group.members if member_id in group.unsynced]
     for member in late:
         group.remove(member.id)
-        desk.purgatory.end(Key(HEARTBEAT, group.id, member.id))
+        context.purgatory.end(Key(HEARTBEAT, group.id, member.id))
         why = f"sent no SyncGroup for generation {group.generation} within the rebalance timeout"
-        desk.tell(group, "evicted", why, member.id, {"cause": "sync", **heartbeat_facts(member, desk.now)})
+        context.tell(group, "evicted", why, member.id, {"cause": "sync", **heartbeat_facts(member, context.now)})
     names = ", ".join(member.id for member in late)
-    prepare(desk, group, f"no SyncGroup from {names}", late[0].id, "evicted")
+    prepare(context, group, f"no SyncGroup from {names}", late[0].id, "evicted")
 
 
 # assignments
 
 
-def propagate(desk: Desk, group: Group, error: int, why: str) -> None:
+def propagate(context: Context, group: Group, error: int, why: str) -> None:
     """Answers every SyncGroup that waits, with the assignment or the error."""
     for member in group.members.values():
         if member.syncing is None:
             continue
         ticket, member.syncing = member.syncing, None
-        desk.release(ticket, synced_body(group, member, error), Check(0, "synced", error, why))
-        keep_alive(desk, group, member, "SyncGroup answered")
+        context.release(ticket, synced_body(group, member, error), Check(0, "synced", error, why))
+        keep_alive(context, group, member, "SyncGroup answered")
 
 
 def synced_body(group: Group, member: Member, error: int = NONE) -> Body:
@@ -312,80 +312,80 @@ def synced_body(group: Group, member: Member, error: int = NONE) -> Body:
 # members go
 
 
-def remove(desk: Desk, group: Group, member: Member) -> None:
+def remove(context: Context, group: Group, member: Member) -> None:
     """Takes a member out; its JoinGroup, if one waits, learns that it is unknown. (A waiting SyncGroup is left alone by
     Kafka; here it is answered too, so that no request waits for ever.)"""
     check = Check(0, "removed", UNKNOWN_MEMBER_ID, f"{member.label} was removed from group {group.id}")
-    desk.release(group.await_join(member, None), unjoined_body(UNKNOWN_MEMBER_ID, ""), check)
+    context.release(group.await_join(member, None), unjoined_body(UNKNOWN_MEMBER_ID, ""), check)
     ticket, member.syncing = member.syncing, None
-    desk.release(ticket, {"ErrorCode": UNKNOWN_MEMBER_ID}, check)
-    desk.purgatory.end(Key(HEARTBEAT, group.id, member.id))
+    context.release(ticket, {"ErrorCode": UNKNOWN_MEMBER_ID}, check)
+    context.purgatory.end(Key(HEARTBEAT, group.id, member.id))
     group.remove(member.id)
 
 
-def _after_eviction(desk: Desk, group: Group, why: str, member: str | None) -> None:
+def _after_eviction(context: Context, group: Group, why: str, member: str | None) -> None:
     """removeMemberAndUpdateClassicGroup, removePendingMemberAndUpdateClassicGroup. From 4.0 on they do not wait for the
     end of the time for which a first rebalance is held back."""
     if member is not None and group.state in (State.STABLE, State.COMPLETING):
-        prepare(desk, group, why, member, "evicted")
-    elif group.state is State.PREPARING and group.all_joined and desk.since(4, 0):
-        complete_join(desk, group)
+        prepare(context, group, why, member, "evicted")
+    elif group.state is State.PREPARING and group.all_joined and context.since(4, 0):
+        complete_join(context, group)
     elif group.state is State.PREPARING:
-        desk.purgatory.check(Key(JOIN, group.id), desk.now)
+        context.purgatory.check(Key(JOIN, group.id), context.now)
 
 
-def after_leaving(desk: Desk, group: Group, why: str, member: str, pending: bool) -> None:
+def after_leaving(context: Context, group: Group, why: str, member: str, pending: bool) -> None:
     """What a group does when members have left of their own will. pending: only ids that were handed out; for those
     only 4.0 and later begin a rebalance."""
-    if group.state in (State.STABLE, State.COMPLETING) and (not pending or desk.since(4, 0)):
-        prepare(desk, group, why, member, "left")
+    if group.state in (State.STABLE, State.COMPLETING) and (not pending or context.since(4, 0)):
+        prepare(context, group, why, member, "left")
     elif group.state is State.PREPARING:
-        desk.purgatory.check(Key(JOIN, group.id), desk.now)
+        context.purgatory.check(Key(JOIN, group.id), context.now)
 
 
-def replace(desk: Desk, group: Group, old: Member, new_id: str) -> Member:
+def replace(context: Context, group: Group, old: Member, new_id: str) -> Member:
     """replaceStaticMember: what waits for the old incarnation is answered with FENCED_INSTANCE_ID."""
     why = f"instance {old.instance_id} joined anew as {new_id}"
     check = Check(0, "fenced", FENCED_INSTANCE_ID, why)
-    desk.release(group.await_join(old, None), unjoined_body(FENCED_INSTANCE_ID, old.id), check)
+    context.release(group.await_join(old, None), unjoined_body(FENCED_INSTANCE_ID, old.id), check)
     ticket, old.syncing = old.syncing, None
-    desk.release(ticket, {"ErrorCode": FENCED_INSTANCE_ID}, check)
-    desk.purgatory.end(Key(HEARTBEAT, group.id, old.id))
+    context.release(ticket, {"ErrorCode": FENCED_INSTANCE_ID}, check)
+    context.purgatory.end(Key(HEARTBEAT, group.id, old.id))
     new = group.replace(old, new_id)
-    desk.tell(group, "fenced", why, old.id, {"by": new_id, "instance_id": old.instance_id})
-    keep_alive(desk, group, new, "JoinGroup")
+    context.tell(group, "fenced", why, old.id, {"by": new_id, "instance_id": old.instance_id})
+    keep_alive(context, group, new, "JoinGroup")
     return new
 
 
 # groups go
 
 
-def clean_up_later(desk: Desk, group: Group) -> None:
+def clean_up_later(context: Context, group: Group) -> None:
     """cleanupGroupMetadata: an empty group that holds no offsets is forgotten at the next round."""
-    desk.purgatory.wait(Key(CLEANUP, group.id), desk.now + CLEANUP_MS * MS)
+    context.purgatory.wait(Key(CLEANUP, group.id), context.now + CLEANUP_MS * MS)
 
 
-def _clean_up(desk: Desk, group: Group, _: str) -> None:
+def _clean_up(context: Context, group: Group, _: str) -> None:
     if group.state is not State.EMPTY:
         return
-    if group.pending or desk.offsets.holds(group.id):
-        clean_up_later(desk, group)
+    if group.pending or context.offsets.holds(group.id):
+        clean_up_later(context, group)
         return
-    bury(desk, group, f"empty for {elapsed(group.since, desk.now)} and without offsets")
+    bury(context, group, f"empty for {elapsed(group.since, context.now)} and without offsets")
 
 
-def bury(desk: Desk, group: Group, why: str, error: int = NOT_COORDINATOR) -> None:
+def bury(context: Context, group: Group, why: str, error: int = NOT_COORDINATOR) -> None:
     """To Dead and out of the coordinator; whoever still waits gets the error."""
     check = Check(0, "group dead", error, f"{NAMES.get(error, error)}: {why}")
     for member in list(group.members.values()):
-        desk.release(group.await_join(member, None), unjoined_body(error, member.id), check)
+        context.release(group.await_join(member, None), unjoined_body(error, member.id), check)
         ticket, member.syncing = member.syncing, None
-        desk.release(ticket, {"ErrorCode": error}, check)
-        desk.purgatory.end(Key(HEARTBEAT, group.id, member.id))
+        context.release(ticket, {"ErrorCode": error}, check)
+        context.purgatory.end(Key(HEARTBEAT, group.id, member.id))
     for member_id in group.pending:
-        desk.purgatory.end(Key(HEARTBEAT, group.id, member_id))
+        context.purgatory.end(Key(HEARTBEAT, group.id, member_id))
     for kind in (JOIN, SYNC, CLEANUP):
-        desk.purgatory.end(Key(kind, group.id))
-    group.go(State.DEAD, desk.now)
-    desk.groups.pop(group.id, None)
-    desk.tell(group, "dead", why)
+        context.purgatory.end(Key(kind, group.id))
+    group.go(State.DEAD, context.now)
+    context.groups.pop(group.id, None)
+    context.tell(group, "dead", why)

@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kwire.coordinator import classic, consumer_desk, describe, gates, heartbeat, joins, offsets
+from kwire.coordinator import classic, describe, heartbeat, joins, offsets, preconditions
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.consumer_group import ConsumerGroup
-from kwire.coordinator.desk import Desk, Reply, Request, Topics
-from kwire.coordinator.kinds import kind_of
-from kwire.coordinator.words import Answer, Caller, Check, Event, Settings
+from kwire.coordinator.consumer import context as consumer_groups
+from kwire.coordinator.consumer.group import ConsumerGroup
+from kwire.coordinator.context import Context, Reply, Request, Topics
+from kwire.coordinator.group_kinds import kind_of
+from kwire.coordinator.types import Answer, Caller, Check, Event, Settings
 from kwire.errors import UnknownName
 
 NOBODY = Caller()
@@ -27,9 +28,9 @@ NOBODY = Caller()
 
 class Api(NamedTuple):
     """handle answers, or returns None when the answer comes later. gated: the request names one group, in GroupId, and
-    the gates are asked about it; refuse: the body when one of them stops it."""
+    the preconditions are asked about it; refuse: the body when one of them stops it."""
 
-    handle: Callable[[Desk, Request], Reply | None]
+    handle: Callable[[Context, Request], Reply | None]
     gated: bool
     refuse: Callable[[Request, Check], Body]
 
@@ -58,7 +59,7 @@ APIS: dict[str, Api] = {
     "ListGroups": Api(describe.list_groups, False, _top),
     "DescribeGroups": Api(describe.describe_groups, False, _top),
     "DeleteGroups": Api(describe.delete_groups, False, _top),
-    "ConsumerGroupHeartbeat": Api(consumer_desk.heartbeat, True, _message),
+    "ConsumerGroupHeartbeat": Api(consumer_groups.heartbeat, True, _message),
     "ConsumerGroupDescribe": Api(describe.describe_consumer_groups, False, _top),
 }
 
@@ -79,8 +80,8 @@ class Coordinator:
     ) -> None:
         chosen = settings or Settings()
         rules = heartbeat.of_era(chosen.era)
-        self._desk = Desk(chosen, new_id, topics, offsets.Offsets(), gates.of_era(chosen.era), rules)
-        self._desk.purgatory.kinds |= classic.kinds(self._desk) | consumer_desk.kinds(self._desk)
+        self._desk = Context(chosen, new_id, topics, offsets.Offsets(), preconditions.of_era(chosen.era), rules)
+        self._desk.purgatory.kinds |= classic.kinds(self._desk) | consumer_groups.kinds(self._desk)
         self._tickets = 0
 
     # requests and answers
@@ -113,11 +114,13 @@ class Coordinator:
     def _stopped(self, entry: Api, request: Request) -> Reply | None:
         if not entry.gated:
             return None
-        desk = self._desk
-        check = gates.stopped(desk, desk.gates, request.api, request.caller, request.body["GroupId"])
+        context = self._desk
+        check = preconditions.stopped(
+            context, context.preconditions, request.api, request.caller, request.body["GroupId"]
+        )
         if check is None:
             return None
-        if request.api == "Heartbeat" and check.name == gates.LOADED.name:
+        if request.api == "Heartbeat" and check.name == preconditions.LOADED.name:
             return heartbeat.blind(check)
         return Reply(entry.refuse(request, check), check)
 
@@ -220,7 +223,7 @@ class Coordinator:
             return False
         expired = kind_of(found).expire(self._desk, found, member)
         if isinstance(found, ConsumerGroup):
-            consumer_desk.settle(self._desk, found)
+            consumer_groups.settle(self._desk, found)
         return expired
 
     def end_transaction(self, producer: int, commit: bool) -> None:
@@ -233,4 +236,4 @@ class Coordinator:
         for group in self._desk.groups.values():
             if isinstance(group, ConsumerGroup):
                 group.topics_changed()
-                consumer_desk.settle(self._desk, group)
+                consumer_groups.settle(self._desk, group)

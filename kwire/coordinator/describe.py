@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.coordinator import gates
+from kwire.coordinator import preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE
-from kwire.coordinator.consumer_group import ConsumerGroup
-from kwire.coordinator.desk import Desk, Reply, Request
+from kwire.coordinator.consumer.group import ConsumerGroup
+from kwire.coordinator.context import Context, Reply, Request
 from kwire.coordinator.group import Group, Member, State
-from kwire.coordinator.kinds import kind_of
-from kwire.coordinator.words import Check
+from kwire.coordinator.group_kinds import kind_of
+from kwire.coordinator.types import Check
 
 SAYS_NOT_FOUND = 6  # DescribeGroups version from which a group that is not there is an error (KIP-1043)
 NOT_ASKED = -(2**31)
@@ -22,17 +22,22 @@ OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8  # read, delete, describe
 CONFIG_OPERATIONS = 1 << 10 | 1 << 11  # describe and alter configs: groups have some since 3.8
 
 
-def list_groups(desk: Desk, request: Request) -> Reply:
+def list_groups(context: Context, request: Request) -> Reply:
     """ListGroups: groups that this broker coordinates and the caller may see, by state and type."""
-    if not desk.active:
-        check = Check(gates.ACTIVE.number, gates.ACTIVE.name, gates.ACTIVE.error, "the coordinator is not active")
+    if not context.active:
+        check = Check(
+            preconditions.ACTIVE.number,
+            preconditions.ACTIVE.name,
+            preconditions.ACTIVE.error,
+            "the coordinator is not active",
+        )
         return Reply({"ErrorCode": check.error, "Groups": []}, check)
     states = {state.strip().lower() for state in request.body.get("StatesFilter") or ()}
     types = {kind.strip().lower() for kind in request.body.get("TypesFilter") or ()}
     listed = [
         _listed(name, group)
-        for name, group in desk.groups.items()
-        if desk.owns(name) and desk.may(request.caller, name)
+        for name, group in context.groups.items()
+        if context.owns(name) and context.may(request.caller, name)
     ]
     groups = [
         each
@@ -54,40 +59,43 @@ def _listed(name: str, group: Any) -> Body:
     }
 
 
-def _each(desk: Desk, request: Request, names: list[str]) -> list[tuple[str, Check | None]]:
+def _each(context: Context, request: Request, names: list[str]) -> list[tuple[str, Check | None]]:
     """The groups asked for, each with the check that stops it."""
-    return [(name, gates.stopped(desk, desk.gates, request.api, request.caller, name)) for name in names]
+    return [
+        (name, preconditions.stopped(context, context.preconditions, request.api, request.caller, name))
+        for name in names
+    ]
 
 
 def _worst(checks: list[Check | None], done: str) -> Check:
     return next((check for check in checks if check is not None and check.error), Check(0, done, NONE, done))
 
 
-def describe_groups(desk: Desk, request: Request) -> Reply:
+def describe_groups(context: Context, request: Request) -> Reply:
     """DescribeGroups: classic groups; any other id is a Dead group, from v6 on with GROUP_ID_NOT_FOUND."""
     groups = []
     checks: list[Check | None] = []
-    for name, check in _each(desk, request, request.body["Groups"]):
-        group = desk.groups.get(name)
+    for name, check in _each(context, request, request.body["Groups"]):
+        group = context.groups.get(name)
         if check is not None:
             body: Body = {"GroupId": name, "ErrorCode": check.error}
         elif isinstance(group, Group):
-            body = _described(group, desk.since(4, 0))
+            body = _described(group, context.since(4, 0))
         else:
             why = f"there is no group {name}" if group is None else f"group {name} is no classic group"
             check = Check(0, "group", GROUP_ID_NOT_FOUND if request.version >= SAYS_NOT_FOUND else NONE, why)
             said = {"ErrorCode": check.error, "ErrorMessage": why} if check.error else {}
             body = {"GroupId": name, "GroupState": str(State.DEAD), **said}
-        body["AuthorizedOperations"] = _operations(desk, request, body.get("ErrorCode", NONE))
+        body["AuthorizedOperations"] = _operations(context, request, body.get("ErrorCode", NONE))
         groups.append(body)
         checks.append(check)
     return Reply({"Groups": groups}, _worst(checks, "described"))
 
 
-def _operations(desk: Desk, request: Request, error: int) -> int:
+def _operations(context: Context, request: Request, error: int) -> int:
     if error or not request.body.get("IncludeAuthorizedOperations"):
         return NOT_ASKED
-    return OPERATIONS | (CONFIG_OPERATIONS if desk.since(3, 8) else 0)
+    return OPERATIONS | (CONFIG_OPERATIONS if context.since(3, 8) else 0)
 
 
 def _described(group: Group, keeps: bool) -> Body:
@@ -114,42 +122,44 @@ def _described_member(member: Member, protocol: str | None, stable: bool, keeps:
     }
 
 
-def describe_consumer_groups(desk: Desk, request: Request) -> Reply:
+def describe_consumer_groups(context: Context, request: Request) -> Reply:
     """ConsumerGroupDescribe: groups of KIP-848 only."""
     groups = []
     checks: list[Check | None] = []
-    for name, check in _each(desk, request, request.body["GroupIds"]):
-        group = desk.groups.get(name)
+    for name, check in _each(context, request, request.body["GroupIds"]):
+        group = context.groups.get(name)
         if check is None and not isinstance(group, ConsumerGroup):
             why = f"there is no group {name}" if group is None else f"group {name} is no consumer group"
             check = Check(0, "group", GROUP_ID_NOT_FOUND, why)
         if check is not None:
             groups.append({"GroupId": name, "ErrorCode": check.error, "ErrorMessage": check.why})
         elif isinstance(group, ConsumerGroup):
-            groups.append(group.describe(request.version) | {"AuthorizedOperations": _operations(desk, request, NONE)})
+            groups.append(
+                group.describe(request.version) | {"AuthorizedOperations": _operations(context, request, NONE)}
+            )
         checks.append(check)
     return Reply({"Groups": groups}, _worst(checks, "described"))
 
 
-def delete_groups(desk: Desk, request: Request) -> Reply:
+def delete_groups(context: Context, request: Request) -> Reply:
     """DeleteGroups: empty groups with their offsets; an id that is named twice counts once."""
     results = []
     checks: list[Check | None] = []
-    for name, check in _each(desk, request, list(dict.fromkeys(request.body["GroupsNames"]))):
-        decided = check or _delete(desk, name)
+    for name, check in _each(context, request, list(dict.fromkeys(request.body["GroupsNames"]))):
+        decided = check or _delete(context, name)
         said = {"ErrorMessage": decided.why} if decided.error else {}
         results.append({"GroupId": name, "ErrorCode": decided.error, **said})
         checks.append(decided)
     return Reply({"Results": results}, _worst(checks, "deleted"))
 
 
-def _delete(desk: Desk, name: str) -> Check:
-    group = desk.groups.get(name)
+def _delete(context: Context, name: str) -> Check:
+    group = context.groups.get(name)
     if group is None:
         return Check(0, "group", GROUP_ID_NOT_FOUND, f"there is no group {name}")
     kind = kind_of(group)
     if not kind.is_empty(group):
         return Check(0, "state", NON_EMPTY_GROUP, f"group {name} is {kind.state(group)} and has members")
-    kind.end(desk, group, "deleted by request")
-    desk.offsets.forget(name)
+    kind.end(context, group, "deleted by request")
+    context.offsets.forget(name)
     return Check(0, "deleted", NONE, f"group {name} is gone, with its offsets")

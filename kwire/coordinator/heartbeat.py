@@ -26,9 +26,9 @@ from kwire.coordinator.codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from kwire.coordinator.desk import Desk, Reply, Request, elapsed, shown_ms
+from kwire.coordinator.context import Context, Reply, Request, elapsed, shown_ms
 from kwire.coordinator.group import Group, State
-from kwire.coordinator.words import Check
+from kwire.coordinator.types import Check
 
 
 class Beat(NamedTuple):
@@ -127,26 +127,26 @@ def of_era(era: tuple[int, int]) -> tuple[Rule, ...]:
     return next((rules for start, rules in ERAS if era >= start), ERAS[-1][1])
 
 
-def heartbeat(desk: Desk, request: Request) -> Reply:
+def heartbeat(context: Context, request: Request) -> Reply:
     """Heartbeat. gates.py has made checks 1 to 4."""
     body = request.body
-    group = desk.groups.get(body["GroupId"])
+    group = context.groups.get(body["GroupId"])
     if not isinstance(group, Group):
         why = f"this coordinator knows no group {body['GroupId']}"
         return _reply(Check(5, "group", UNKNOWN_MEMBER_ID, why))
     beat = Beat(group, body["MemberId"], body.get("GroupInstanceId"), body["GenerationId"])
-    for rule in desk.heartbeat_rules:
+    for rule in context.heartbeat_rules:
         why_not = rule.fails(beat)
         if why_not is not None:
             if rule.counts:
-                classic.keep_alive(desk, group, group.members[beat.member], "Heartbeat")
+                classic.keep_alive(context, group, group.members[beat.member], "Heartbeat")
             return _reply(Check(rule.number, rule.name, rule.error, why_not))
     member = group.members[beat.member]
     why = (
-        f"generation {group.generation} stands; last heard of {elapsed(member.last_heartbeat, desk.now)} ago, "
+        f"generation {group.generation} stands; last heard of {elapsed(member.last_heartbeat, context.now)} ago, "
         f"session timeout {shown_ms(member.session_timeout_ms)}"
     )
-    classic.keep_alive(desk, group, member, "Heartbeat")
+    classic.keep_alive(context, group, member, "Heartbeat")
     return _reply(Check(8, "generation", NONE, why))
 
 

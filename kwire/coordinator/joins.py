@@ -22,11 +22,11 @@ from kwire.coordinator.codes import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
-from kwire.coordinator.desk import Desk, Reply, Request, shown_ms
+from kwire.coordinator.context import Context, Reply, Request, shown_ms
 from kwire.coordinator.group import Group, Member, State
-from kwire.coordinator.kinds import kind_of
+from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.timers import Key
-from kwire.coordinator.words import MS, Check
+from kwire.coordinator.types import MS, Check
 
 SKIPS_ASSIGNMENT = 9  # JoinGroup version from which a static leader that comes back is told to keep the assignment
 NEEDS_MEMBER_ID = 4  # JoinGroup version from which a dynamic member must come back with the id handed out
@@ -67,51 +67,51 @@ def _refused(error: int, name: str, why: str, member: str = "") -> Reply:
     return Reply(classic.unjoined_body(error, member), Check(0, name, error, why))
 
 
-def join(desk: Desk, request: Request) -> Reply | None:
+def join(context: Context, request: Request) -> Reply | None:
     """JoinGroup: answered at once with an error or the present generation, or when the rebalance ends."""
     asked = _read(request)
-    low, high = desk.settings.group_min_session_timeout_ms, desk.settings.group_max_session_timeout_ms
+    low, high = context.settings.group_min_session_timeout_ms, context.settings.group_max_session_timeout_ms
     if not low <= asked.session_ms <= high:
         why = f"session timeout {shown_ms(asked.session_ms)} is not within {low:,} to {high:,} ms"
         return _refused(INVALID_SESSION_TIMEOUT, "session timeout", why, asked.member)
-    other = desk.groups.get(request.body["GroupId"])
+    other = context.groups.get(request.body["GroupId"])
     if other is not None and not isinstance(other, Group) and other.members:
-        return _join_other(desk, request, asked)
-    group = _group(desk, request.body["GroupId"], create=not asked.member)
+        return _join_other(context, request, asked)
+    group = _group(context, request.body["GroupId"], create=not asked.member)
     if group is None:
         why = f"there is no group {request.body['GroupId']}, so {asked.member} cannot be its member"
         return _refused(UNKNOWN_MEMBER_ID, "group", why, asked.member)
-    limit = desk.settings.group_max_size
-    if desk.since(2, 2) and not _has_room(group, asked.member, limit):
+    limit = context.settings.group_max_size
+    if context.since(2, 2) and not _has_room(group, asked.member, limit):
         group.remove(asked.member)
-        desk.purgatory.end(Key(classic.HEARTBEAT, group.id, asked.member))
+        context.purgatory.end(Key(classic.HEARTBEAT, group.id, asked.member))
         why = f"group.max.size is {limit:,}, and as many are members or joining"
         return _refused(GROUP_MAX_SIZE_REACHED, "group size", why)
     if not group.supports(asked.protocol_type, asked.names):
         return _refused(INCONSISTENT_GROUP_PROTOCOL, "protocol", _unsupported(group, asked), asked.member)
-    return _join_known(desk, request, group, asked) if asked.member else _join_new(desk, request, group, asked)
+    return _join_known(context, request, group, asked) if asked.member else _join_new(context, request, group, asked)
 
 
-def _join_other(desk: Desk, request: Request, asked: Join) -> Reply:
+def _join_other(context: Context, request: Request, asked: Join) -> Reply:
     """classicGroupJoinToConsumerGroup, as far as it goes without the online upgrade."""
     if not asked.member and asked.instance is None and request.version >= NEEDS_MEMBER_ID:
         why = f"JoinGroup v{request.version} without a member id; it must come back with the id that it was given"
-        return _refused(MEMBER_ID_REQUIRED, "member id", why, desk.new_id(request.caller.client_id))
+        return _refused(MEMBER_ID_REQUIRED, "member id", why, context.new_id(request.caller.client_id))
     why = f"group {request.body['GroupId']} is of another kind and has members"
     return _refused(INCONSISTENT_GROUP_PROTOCOL, "group kind", why)
 
 
-def _group(desk: Desk, group_id: str, create: bool) -> Group | None:
+def _group(context: Context, group_id: str, create: bool) -> Group | None:
     """The classic group; made if need be, also in place of an empty group of another kind."""
-    found = desk.groups.get(group_id)
+    found = context.groups.get(group_id)
     if isinstance(found, Group):
         return found
     if not create:
         return None
     if found is not None:
-        kind_of(found).end(desk, found, "a classic group takes its place")
-    made = classic.new_group(desk, group_id)
-    classic.clean_up_later(desk, made)
+        kind_of(found).end(context, found, "a classic group takes its place")
+    made = classic.new_group(context, group_id)
+    classic.clean_up_later(context, made)
     return made
 
 
@@ -140,26 +140,26 @@ def _unsupported(group: Group, asked: Join) -> str:
 # new members
 
 
-def _join_new(desk: Desk, request: Request, group: Group, asked: Join) -> Reply | None:
+def _join_new(context: Context, request: Request, group: Group, asked: Join) -> Reply | None:
     if asked.instance is not None:
-        new_id = desk.new_id(asked.instance)
+        new_id = context.new_id(asked.instance)
         old = group.members.get(group.instances.get(asked.instance, ""))
         if old is not None:
-            return _rejoin_static(desk, request, group, asked, old, new_id)
-        _add(desk, request, group, asked, new_id)
+            return _rejoin_static(context, request, group, asked, old, new_id)
+        _add(context, request, group, asked, new_id)
         return None
-    new_id = desk.new_id(request.caller.client_id)
-    if request.version < NEEDS_MEMBER_ID or not desk.since(2, 2):
-        _add(desk, request, group, asked, new_id)
+    new_id = context.new_id(request.caller.client_id)
+    if request.version < NEEDS_MEMBER_ID or not context.since(2, 2):
+        _add(context, request, group, asked, new_id)
         return None
-    classic.await_rejoin(desk, group, new_id, asked.session_ms)
+    classic.await_rejoin(context, group, new_id, asked.session_ms)
     why = f"JoinGroup v{request.version} without a member id; it must come back with the id that it was given"
     facts = {"session_timeout_ms": asked.session_ms, "client_id": request.caller.client_id}
-    desk.tell(group, "id handed out", why, new_id, facts)
+    context.tell(group, "id handed out", why, new_id, facts)
     return _refused(MEMBER_ID_REQUIRED, "member id", why, new_id)
 
 
-def _add(desk: Desk, request: Request, group: Group, asked: Join, member_id: str) -> None:
+def _add(context: Context, request: Request, group: Group, asked: Join, member_id: str) -> None:
     """addMemberThenRebalanceOrCompleteJoin."""
     caller = request.caller
     member = Member(
@@ -172,17 +172,17 @@ def _add(desk: Desk, request: Request, group: Group, asked: Join, member_id: str
         asked.protocol_type,
         asked.protocols,
         is_new=True,
-        joining=desk.wait(request),
+        joining=context.wait(request),
     )
-    first = group.before is State.EMPTY if desk.since(4, 0) else group.generation == 0
+    first = group.before is State.EMPTY if context.since(4, 0) else group.generation == 0
     if group.state is State.PREPARING and first:
         group.grew = True
     group.add(member)
-    timeout = classic.NEW_MEMBER_JOIN_MS if desk.since(2, 2) else None
-    classic.keep_alive(desk, group, member, "JoinGroup", timeout)
+    timeout = classic.NEW_MEMBER_JOIN_MS if context.since(2, 2) else None
+    classic.keep_alive(context, group, member, "JoinGroup", timeout)
     why = f"{member.label} joined; reason: {asked.reason}"
-    desk.tell(group, "joined", why, member.id, _facts(member, asked))
-    classic.rebalance_or_complete(desk, group, why, member.id, "joined")
+    context.tell(group, "joined", why, member.id, _facts(member, asked))
+    classic.rebalance_or_complete(context, group, why, member.id, "joined")
 
 
 def _facts(member: Member, asked: Join) -> dict[str, Any]:
@@ -201,12 +201,12 @@ def _facts(member: Member, asked: Join) -> dict[str, Any]:
 # members that come back
 
 
-def _join_known(desk: Desk, request: Request, group: Group, asked: Join) -> Reply | None:
+def _join_known(context: Context, request: Request, group: Group, asked: Join) -> Reply | None:
     """classicGroupJoinExistingMember."""
     if asked.member in group.pending:
         if asked.instance is not None:  # Kafka: IllegalStateException
             return _refused(UNKNOWN_SERVER_ERROR, "pending member", "an id that was handed out is no static member's")
-        _add(desk, request, group, asked, asked.member)
+        _add(context, request, group, asked, asked.member)
         return None
     refused = group.refuses(asked.member, asked.instance)
     if refused:
@@ -215,7 +215,7 @@ def _join_known(desk: Desk, request: Request, group: Group, asked: Join) -> Repl
     same = member.protocols == asked.protocols
     match group.state:
         case State.PREPARING:
-            _update(desk, request, group, asked, member, "rejoined")
+            _update(context, request, group, asked, member, "rejoined")
         case State.COMPLETING if same:
             why = f"{member.id} asked again with the same protocols; generation {group.generation} stands"
             return Reply(classic.joined_body(group, member), Check(0, "joined", NONE, why))
@@ -223,58 +223,60 @@ def _join_known(desk: Desk, request: Request, group: Group, asked: Join) -> Repl
             why = f"a follower that changes nothing; generation {group.generation} stands"
             return Reply(classic.joined_body(group, member), Check(0, "joined", NONE, why))
         case State.STABLE if group.leader == member.id:
-            _update(desk, request, group, asked, member, "leader rejoined")
+            _update(context, request, group, asked, member, "leader rejoined")
         case State.STABLE | State.COMPLETING:
-            _update(desk, request, group, asked, member, "metadata changed")
+            _update(context, request, group, asked, member, "metadata changed")
         case _:
             why = f"group {group.id} is {group.state}"
             return _refused(UNKNOWN_MEMBER_ID, "state", why, asked.member)
     return None
 
 
-def _update(desk: Desk, request: Request, group: Group, asked: Join, member: Member, trigger: str) -> None:
+def _update(context: Context, request: Request, group: Group, asked: Join, member: Member, trigger: str) -> None:
     """updateMemberThenRebalanceOrCompleteJoin. Of two JoinGroups of one member Kafka forgets the first."""
     group.update(member, asked.protocols, asked.session_ms, asked.rebalance_ms)
-    before = group.await_join(member, desk.wait(request))
-    superseded = before if desk.drop(before) else None
+    before = group.await_join(member, context.wait(request))
+    superseded = before if context.drop(before) else None
     why = f"{member.label}: {trigger}; reason: {asked.reason}"
-    desk.tell(group, "rejoined", why, member.id, {**_facts(member, asked), "superseded": superseded})
-    classic.rebalance_or_complete(desk, group, why, member.id, trigger)
+    context.tell(group, "rejoined", why, member.id, {**_facts(member, asked), "superseded": superseded})
+    classic.rebalance_or_complete(context, group, why, member.id, trigger)
 
 
-def _rejoin_static(desk: Desk, request: Request, group: Group, asked: Join, old: Member, new_id: str) -> Reply | None:
+def _rejoin_static(
+    context: Context, request: Request, group: Group, asked: Join, old: Member, new_id: str
+) -> Reply | None:
     """updateStaticMemberThenRebalanceOrCompleteJoin: in a stable group a static member that restarts takes the place of
     its former self; the generation stays unless its protocols change the group's."""
     leader = group.leader
-    member = classic.replace(desk, group, old, new_id)
+    member = classic.replace(context, group, old, new_id)
     group.update(member, asked.protocols, asked.session_ms, asked.rebalance_ms)
     why = f"static member {member.label} joined in place of {old.id}; reason: {asked.reason}"
-    desk.tell(group, "rejoined", why, member.id, {**_facts(member, asked), "replaces": old.id})
+    context.tell(group, "rejoined", why, member.id, {**_facts(member, asked), "replaces": old.id})
     if group.state is State.STABLE and group.select_protocol() == group.protocol:
         skips = request.version >= SKIPS_ASSIGNMENT
         body = classic.joined_body(group, member, skip=skips and group.leader == member.id, leader=group.leader)
         if not skips:
             body |= {"Members": [], "Leader": leader}
         return Reply(body, Check(0, "joined", NONE, f"{why}; generation {group.generation} stands"))
-    group.await_join(member, desk.wait(request))
+    group.await_join(member, context.wait(request))
     if group.state is State.COMPLETING:
-        classic.prepare(desk, group, why, member.id, "static member rejoined")
+        classic.prepare(context, group, why, member.id, "static member rejoined")
     else:
-        classic.rebalance_or_complete(desk, group, why, member.id, "static member rejoined")
+        classic.rebalance_or_complete(context, group, why, member.id, "static member rejoined")
     return None
 
 
 # SyncGroup
 
 
-def sync(desk: Desk, request: Request) -> Reply | None:
+def sync(context: Context, request: Request) -> Reply | None:
     """SyncGroup: the leader's brings the assignment, the others wait for it."""
     body = request.body
     if request.version >= NAMES_PROTOCOL and None in (body.get("ProtocolType"), body.get("ProtocolName")):
         return _unsynced(
             INCONSISTENT_GROUP_PROTOCOL, "protocol", "SyncGroup must name protocol type and name from v5 on"
         )
-    group = desk.groups.get(body["GroupId"])
+    group = context.groups.get(body["GroupId"])
     if not isinstance(group, Group) or group.state is State.EMPTY:
         return _unsynced(UNKNOWN_MEMBER_ID, "group", f"group {body['GroupId']} has no members")
     refusal = _refuse_sync(group, request)
@@ -284,16 +286,16 @@ def sync(desk: Desk, request: Request) -> Reply | None:
     if group.state is State.PREPARING:
         return _unsynced(REBALANCE_IN_PROGRESS, "state", f"group {group.id} is {group.state}: join again")
     group.unsynced.discard(member.id)
-    desk.purgatory.check(Key(classic.SYNC, group.id), desk.now)
+    context.purgatory.check(Key(classic.SYNC, group.id), context.now)
     if group.state is State.STABLE:
-        if not desk.since(4, 0):
-            classic.keep_alive(desk, group, member, "SyncGroup")
+        if not context.since(4, 0):
+            classic.keep_alive(context, group, member, "SyncGroup")
         why = f"generation {group.generation} is complete; this is the assignment"
         return Reply(classic.synced_body(group, member), Check(0, "synced", NONE, why))
-    before, member.syncing = member.syncing, desk.wait(request)
-    desk.drop(before)
+    before, member.syncing = member.syncing, context.wait(request)
+    context.drop(before)
     if group.leader == member.id:
-        _assign(desk, group, body["Assignments"])
+        _assign(context, group, body["Assignments"])
     return None
 
 
@@ -319,36 +321,36 @@ def _unsynced(error: int, name: str, why: str) -> Reply:
     return Reply({"ErrorCode": error}, Check(0, name, error, why))
 
 
-def _assign(desk: Desk, group: Group, assignments: list[dict[str, Any]]) -> None:
+def _assign(context: Context, group: Group, assignments: list[dict[str, Any]]) -> None:
     """setAndPropagateAssignment: members left out get nothing."""
     given = {each["MemberId"]: each["Assignment"] for each in assignments}
     for member in group.members.values():
         member.assignment = given.get(member.id, b"")
-    group.go(State.STABLE, desk.now)
+    group.go(State.STABLE, context.now)
     why = f"leader {group.leader} brought the assignment of generation {group.generation}"
-    classic.propagate(desk, group, NONE, why)
-    took = (desk.now - group.rebalance_began) // MS
+    classic.propagate(context, group, NONE, why)
+    took = (context.now - group.rebalance_began) // MS
     facts = {"leader": group.leader, "took_ms": took, "left_out": [each for each in group.members if each not in given]}
-    desk.tell(group, "stable", f"{why}; the rebalance took {shown_ms(took)}", group.leader, facts)
+    context.tell(group, "stable", f"{why}; the rebalance took {shown_ms(took)}", group.leader, facts)
 
 
 # LeaveGroup
 
 
-def leave(desk: Desk, request: Request) -> Reply:
+def leave(context: Context, request: Request) -> Reply:
     """LeaveGroup: one member (below v3), or several with an error each."""
-    group = desk.groups.get(request.body["GroupId"])
+    group = context.groups.get(request.body["GroupId"])
     before = len(group.members) if isinstance(group, Group) else 0
     left: list[str] = []
     results, errors = [], []
     for member, instance, reason in _leavers(request):
-        error = _leave_one(desk, group, member, instance, reason) if isinstance(group, Group) else UNKNOWN_MEMBER_ID
+        error = _leave_one(context, group, member, instance, reason) if isinstance(group, Group) else UNKNOWN_MEMBER_ID
         errors.append(error)
         results.append({"MemberId": member, "GroupInstanceId": instance, "ErrorCode": error})
         if error == NONE:
             left.append(member or instance or "")
     if left and isinstance(group, Group):
-        classic.after_leaving(desk, group, f"{', '.join(left)} left", left[0], len(group.members) == before)
+        classic.after_leaving(context, group, f"{', '.join(left)} left", left[0], len(group.members) == before)
     first = next((error for error in errors if error), NONE)
     top = first if request.version < 3 else NONE
     why = f"{len(left)} of {len(results)} left group {request.body['GroupId']}"
@@ -363,7 +365,7 @@ def _leavers(request: Request) -> Iterator[tuple[str, str | None, str]]:
         yield each["MemberId"], each.get("GroupInstanceId"), each.get("Reason") or "not provided"
 
 
-def _leave_one(desk: Desk, group: Group, member_id: str, instance: str | None, reason: str) -> int:
+def _leave_one(context: Context, group: Group, member_id: str, instance: str | None, reason: str) -> int:
     """classicGroupLeaveToClassicGroup, for one: an administrator names the instance alone, a member itself."""
     if not member_id:
         member_id = group.instances.get(instance or "", "")
@@ -371,15 +373,15 @@ def _leave_one(desk: Desk, group: Group, member_id: str, instance: str | None, r
             return UNKNOWN_MEMBER_ID
     elif member_id in group.pending:
         group.remove(member_id)
-        desk.purgatory.end(Key(classic.HEARTBEAT, group.id, member_id))
-        desk.tell(group, "left", f"before it joined; reason: {reason}", member_id, {"reason": reason})
+        context.purgatory.end(Key(classic.HEARTBEAT, group.id, member_id))
+        context.tell(group, "left", f"before it joined; reason: {reason}", member_id, {"reason": reason})
         return NONE
     else:
         refused = group.refuses(member_id, instance)
         if refused:
             return refused
     member = group.members[member_id]
-    facts = {"reason": reason, **classic.heartbeat_facts(member, desk.now)}
-    desk.tell(group, "left", f"of its own will; reason: {reason}", member_id, facts)
-    classic.remove(desk, group, member)
+    facts = {"reason": reason, **classic.heartbeat_facts(member, context.now)}
+    context.tell(group, "left", f"of its own will; reason: {reason}", member_id, facts)
+    classic.remove(context, group, member)
     return NONE

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kwire.coordinator import classic, gates
+from kwire.coordinator import classic, preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.codes import (
     GROUP_ID_NOT_FOUND,
@@ -24,9 +24,9 @@ from kwire.coordinator.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
 )
-from kwire.coordinator.desk import Desk, Reply, Request, counted
-from kwire.coordinator.kinds import Commit, kind_of
-from kwire.coordinator.words import Check, Topic
+from kwire.coordinator.context import Context, Reply, Request, counted
+from kwire.coordinator.group_kinds import Commit, kind_of
+from kwire.coordinator.types import Check, Topic
 
 METADATA_MAX = 4096  # offset.metadata.max.bytes; Kafka counts characters
 BY_ID = {"OffsetCommit": 10, "OffsetFetch": 10, "TxnOffsetCommit": 6}  # the version that names topics by id
@@ -93,10 +93,10 @@ class Named(NamedTuple):
         return {"Name": self.name, "TopicId": self.id, "Partitions": partitions}
 
 
-def _named(desk: Desk, request: Request, given: list[dict[str, Any]]) -> Iterator[Named]:
+def _named(context: Context, request: Request, given: list[dict[str, Any]]) -> Iterator[Named]:
     """The request's topics, looked up by name or by id."""
     by_id = request.version >= BY_ID.get(request.api, 99)
-    known = None if desk.topics is None else desk.topics()
+    known = None if context.topics is None else context.topics()
     ids = {topic.id: topic for topic in known.values()} if by_id and known is not None else {}
     for each in given:
         if by_id:
@@ -113,29 +113,29 @@ def _named(desk: Desk, request: Request, given: list[dict[str, Any]]) -> Iterato
 # commit
 
 
-def commit(desk: Desk, request: Request) -> Reply:
+def commit(context: Context, request: Request) -> Reply:
     """OffsetCommit and TxnOffsetCommit: topics first, then the group, then each partition's metadata."""
     body, transactional = request.body, request.api == "TxnOffsetCommit"
     generation = body.get("GenerationIdOrMemberEpoch", -1)
     who = Commit(body.get("MemberId", ""), body.get("GroupInstanceId"), generation, transactional, request.version)
-    named = list(_named(desk, request, body["Topics"]))
+    named = list(_named(context, request, body["Topics"]))
     reachable = any(_exists(topic, part["PartitionIndex"]) for topic in named for part in topic.given["Partitions"])
     check = Check(0, "topics", UNKNOWN_TOPIC_OR_PARTITION, "none of the partitions exists")
     if request.version == 0 and not transactional:
         check = Check(0, "no member", NONE, "version 0 commits past the group, to ZooKeeper in its day")
     elif reachable or not named:
-        check = request.barred or _may_commit(desk, body["GroupId"], who)
+        check = request.barred or _may_commit(context, body["GroupId"], who)
     places: dict[Place, Committed] = {}
     answers = []
     for topic in named:
         results = []
         for part in topic.given["Partitions"]:
-            error = _judge(desk, body["GroupId"], topic, part, who, check)
+            error = _judge(context, body["GroupId"], topic, part, who, check)
             if error == NONE:
-                places[topic.name, part["PartitionIndex"]] = _committed(desk, topic, part, who)
+                places[topic.name, part["PartitionIndex"]] = _committed(context, topic, part, who)
             results.append({"PartitionIndex": part["PartitionIndex"], "ErrorCode": error})
         answers.append(topic.answer(results))
-    _store(desk, request, places, who)
+    _store(context, request, places, who)
     return Reply({"Topics": answers}, check)
 
 
@@ -143,84 +143,84 @@ def _exists(named: Named, partition: int) -> bool:
     return named.error == NONE and (named.topic is None or 0 <= partition < named.topic.partitions)
 
 
-def _may_commit(desk: Desk, group_id: str, who: Commit) -> Check:
+def _may_commit(context: Context, group_id: str, who: Commit) -> Check:
     """validateOffsetCommit, validateTransactionalOffsetCommit: a group that nobody knows is made for a non-member."""
-    group = desk.groups.get(group_id)
+    group = context.groups.get(group_id)
     if group is None:
         if who.generation < 0:
-            classic.new_group(desk, group_id)
+            classic.new_group(context, group_id)
             return Check(0, "no member", NONE, "no member; a group for offsets only")
         error = (
             GROUP_ID_NOT_FOUND
-            if who.version >= 9 and not who.transactional and desk.since(4, 0)
+            if who.version >= 9 and not who.transactional and context.since(4, 0)
             else ILLEGAL_GENERATION
         )
         return Check(5, "group", error, f"there is no group {group_id}, and generation {who.generation} is given")
-    return kind_of(group).may_commit(desk, group, who)
+    return kind_of(group).may_commit(context, group, who)
 
 
-def _judge(desk: Desk, group_id: str, topic: Named, part: Mapping[str, Any], who: Commit, check: Check) -> int:
+def _judge(context: Context, group_id: str, topic: Named, part: Mapping[str, Any], who: Commit, check: Check) -> int:
     """A partition's error."""
     if not _exists(topic, part["PartitionIndex"]):
         return topic.error or UNKNOWN_TOPIC_OR_PARTITION
     if check.error:
         return check.error
-    group = desk.groups.get(group_id)
+    group = context.groups.get(group_id)
     if group is not None and kind_of(group).each_partition:
         asked = who._replace(partition=(topic.id, part["PartitionIndex"]))
-        error = kind_of(group).may_commit(desk, group, asked).error
+        error = kind_of(group).may_commit(context, group, asked).error
         if error:
             return error
     return OFFSET_METADATA_TOO_LARGE if len(part["CommittedMetadata"] or "") > METADATA_MAX else NONE
 
 
-def _committed(desk: Desk, topic: Named, part: Mapping[str, Any], who: Commit) -> Committed:
+def _committed(context: Context, topic: Named, part: Mapping[str, Any], who: Commit) -> Committed:
     epoch, metadata = part.get("CommittedLeaderEpoch", -1), part["CommittedMetadata"] or ""
     topic_id = topic.given.get("TopicId", NO_ID)
-    return Committed(part["CommittedOffset"], epoch, metadata, desk.now, who.member, topic_id)
+    return Committed(part["CommittedOffset"], epoch, metadata, context.now, who.member, topic_id)
 
 
-def _store(desk: Desk, request: Request, places: dict[Place, Committed], who: Commit) -> None:
+def _store(context: Context, request: Request, places: dict[Place, Committed], who: Commit) -> None:
     if not places:
         return
     group = request.body["GroupId"]
     if who.transactional:
-        open_ = desk.offsets.pending.setdefault(group, {})
+        open_ = context.offsets.pending.setdefault(group, {})
         open_.setdefault(request.body["ProducerId"], {}).update(places)
     else:
-        desk.offsets.committed.setdefault(group, {}).update(places)
+        context.offsets.committed.setdefault(group, {}).update(places)
     facts = {
         "offsets": {f"{topic}-{index}": each.offset for (topic, index), each in places.items()},
         "transactional": who.transactional,
     }
     why = counted(len(places), "partition") + (f" by {who.member}" if who.member else " by no member")
-    desk.tell_of(group, "committed", why, who.member or None, who.generation, facts)
+    context.tell_of(group, "committed", why, who.member or None, who.generation, facts)
 
 
 # fetch
 
 
-def fetch(desk: Desk, request: Request) -> Reply:
+def fetch(context: Context, request: Request) -> Reply:
     """OffsetFetch: one group (below v8) or several."""
     body = request.body
     if request.version >= 8:
         groups, checks = [], []
         for each in body["Groups"]:
-            fetched, check = _fetch_group(desk, request, each)
+            fetched, check = _fetch_group(context, request, each)
             groups.append(fetched)
             checks.append(check)
         first = next((check for check in checks if check.error), checks[0] if checks else None)
         return Reply({"Groups": groups}, first)
-    fetched, check = _fetch_group(desk, request, body)
+    fetched, check = _fetch_group(context, request, body)
     if check.error and request.version < 2:
         fetched["Topics"] = _failed(body["Topics"], check.error)
     return Reply(fetched, check)
 
 
-def _fetch_group(desk: Desk, request: Request, asked: Mapping[str, Any]) -> tuple[Body, Check]:
+def _fetch_group(context: Context, request: Request, asked: Mapping[str, Any]) -> tuple[Body, Check]:
     group_id = asked["GroupId"]
-    check = gates.stopped(desk, desk.gates, request.api, request.caller, group_id)
-    group = desk.groups.get(group_id)
+    check = preconditions.stopped(context, context.preconditions, request.api, request.caller, group_id)
+    group = context.groups.get(group_id)
     if check is None and group is not None:
         check = kind_of(group).may_fetch(group, asked.get("MemberId"), asked.get("MemberEpoch", -1))
     if check is None:
@@ -230,24 +230,26 @@ def _fetch_group(desk: Desk, request: Request, asked: Mapping[str, Any]) -> tupl
     stable = bool(request.body.get("RequireStable"))
     topics = asked["Topics"]
     if topics is None:
-        answers = _all_topics(desk, request, group_id, stable)
+        answers = _all_topics(context, request, group_id, stable)
     else:
-        answers = [_fetch_topic(desk, group_id, each, stable) for each in _named(desk, request, topics)]
+        answers = [_fetch_topic(context, group_id, each, stable) for each in _named(context, request, topics)]
     return {"GroupId": group_id, "Topics": answers, "ErrorCode": NONE}, check
 
 
-def _fetch_topic(desk: Desk, group: str, named: Named, stable: bool) -> Body:
+def _fetch_topic(context: Context, group: str, named: Named, stable: bool) -> Body:
     # A topic that is not known by its name may still have offsets; one that is not known by its id has no name.
     error = named.error if named.error == UNKNOWN_TOPIC_ID else NONE
     indexes = named.given["PartitionIndexes"]
     wanted = named.given.get("TopicId", NO_ID)
-    return named.answer([_fetched(desk, group, (named.name, index), stable, error, wanted) for index in indexes])
+    return named.answer([_fetched(context, group, (named.name, index), stable, error, wanted) for index in indexes])
 
 
-def _fetched(desk: Desk, group: str, place: Place, stable: bool, error: int = NONE, topic_id: UUID = NO_ID) -> Body:
+def _fetched(
+    context: Context, group: str, place: Place, stable: bool, error: int = NONE, topic_id: UUID = NO_ID
+) -> Body:
     """A partition's offset; not one that was committed to a former topic of that name (isMismatchedTopicId)."""
-    found = None if error else desk.offsets.committed.get(group, {}).get(place)
-    if not error and stable and desk.offsets.is_pending(group, place):
+    found = None if error else context.offsets.committed.get(group, {}).get(place)
+    if not error and stable and context.offsets.is_pending(group, place):
         found, error = None, UNSTABLE_OFFSET_COMMIT
     if found is not None and NO_ID not in (found.topic_id, topic_id) and found.topic_id != topic_id:
         found = None
@@ -260,13 +262,13 @@ def _fetched(desk: Desk, group: str, place: Place, stable: bool, error: int = NO
     }
 
 
-def _all_topics(desk: Desk, request: Request, group: str, stable: bool) -> list[Body]:
+def _all_topics(context: Context, request: Request, group: str, stable: bool) -> list[Body]:
     """Every partition that has an offset; by id only topics that still exist."""
     found: dict[str, list[Body]] = {}
-    for place in desk.offsets.committed.get(group, {}):
-        found.setdefault(place[0], []).append(_fetched(desk, group, place, stable))
-    known = {} if desk.topics is None else desk.topics()
-    by_id = request.version >= BY_ID["OffsetFetch"] and desk.topics is not None
+    for place in context.offsets.committed.get(group, {}):
+        found.setdefault(place[0], []).append(_fetched(context, group, place, stable))
+    known = {} if context.topics is None else context.topics()
+    by_id = request.version >= BY_ID["OffsetFetch"] and context.topics is not None
     return [
         {"Name": name, "TopicId": known[name].id if name in known else NO_ID, "Partitions": parts}
         for name, parts in found.items()
@@ -286,10 +288,10 @@ def _failed(topics: list[dict[str, Any]], error: int) -> list[Body]:
 # delete
 
 
-def delete(desk: Desk, request: Request) -> Reply:
+def delete(context: Context, request: Request) -> Reply:
     """OffsetDelete: not of topics that members still subscribe to."""
     group_id = request.body["GroupId"]
-    group = desk.groups.get(group_id)
+    group = context.groups.get(group_id)
     if group is None:
         check = Check(0, "group", GROUP_ID_NOT_FOUND, f"there is no group {group_id}")
     else:
@@ -297,7 +299,7 @@ def delete(desk: Desk, request: Request) -> Reply:
     if check.error:
         return Reply({"ErrorCode": check.error}, check)
     answers = []
-    for topic in _named(desk, request, request.body["Topics"]):
+    for topic in _named(context, request, request.body["Topics"]):
         subscribed = kind_of(group).subscribed(group, topic.name)
         results = []
         for part in topic.given["Partitions"]:
@@ -306,14 +308,14 @@ def delete(desk: Desk, request: Request) -> Reply:
             if error == NONE and subscribed:
                 error = GROUP_SUBSCRIBED_TO_TOPIC
             if error == NONE:
-                desk.offsets.committed.get(group_id, {}).pop((topic.name, index), None)
+                context.offsets.committed.get(group_id, {}).pop((topic.name, index), None)
             results.append({"PartitionIndex": index, "ErrorCode": error})
         answers.append(topic.answer(results))
     return Reply({"Topics": answers}, check)
 
 
 def refused(request: Request, check: Check) -> Body:
-    """A commit that a gate stopped: the error stands at each partition."""
+    """A commit that a precondition stopped: the error stands at each partition."""
     topics = [
         {
             **each,

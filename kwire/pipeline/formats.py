@@ -9,8 +9,8 @@ import os
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from kwire.pipeline.addresses import is_elsewhere
 from kwire.pipeline.columns import ddl
+from kwire.pipeline.paths import is_elsewhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,9 +16,9 @@ from uuid import UUID
 
 from kwire.analyze.clients import Clients
 from kwire.capture.tcp import Key
+from kwire.pipeline.capture_quality import of_chain, of_file
+from kwire.pipeline.leftover_segments import Residue, residue
 from kwire.pipeline.plan import Plan, placed, span, task_of
-from kwire.pipeline.remarks import of_chain, of_file
-from kwire.pipeline.residue import Residue, residue
 from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Survey
 from kwire.session.reader import Settings

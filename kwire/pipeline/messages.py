@@ -18,7 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from kwire.errors import KwireError
-from kwire.pipeline.contents import UNFIT, small_batches
+from kwire.pipeline.binary_files import UNFIT, small_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

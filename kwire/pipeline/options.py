@@ -14,9 +14,9 @@ from typing import ParamSpec, TypeVar
 
 from kwire.capture.ip import MAPPED
 from kwire.errors import KwireError, UnknownName
-from kwire.pipeline.addresses import is_elsewhere, local
 from kwire.pipeline.columns import nearest
 from kwire.pipeline.increments import LATENESS
+from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.splits import SIZE, expand
 from kwire.session.reader import Settings
 from kwire.tables.columns import COLUMNS
@@ -146,6 +146,6 @@ def _local(path: str) -> str:
     if is_elsewhere(path):
         raise OptionError(
             f"{path} is not on this machine: kwire pipeline run reads it, or load what "
-            "kwire.pipeline.contents.bring(spark, [path], folder) gives"
+            "kwire.pipeline.binary_files.bring(spark, [path], folder) gives"
         )
     return local(path)

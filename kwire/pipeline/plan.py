@@ -13,10 +13,10 @@ from uuid import UUID
 import pyarrow as pa
 
 from kwire.capture.tcp import Key
-from kwire.pipeline.copies import Origin
+from kwire.pipeline.capture_quality import of_chain, of_file
+from kwire.pipeline.duplicates import Origin
+from kwire.pipeline.leftover_segments import Residue, pair, residue
 from kwire.pipeline.reading import read, survey
-from kwire.pipeline.remarks import of_chain, of_file
-from kwire.pipeline.residue import Residue, pair, residue
 from kwire.pipeline.splits import Split, whole
 from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Fix, Survey, Wanted

@@ -23,20 +23,20 @@ from kwire.capture.packets import Columns, Packets
 from kwire.capture.streams import WRAP, Stream
 from kwire.capture.tcp import Chosen, Key, Segments, read_segments
 from kwire.errors import KwireError
-from kwire.pipeline.far import Finder, leave, long
-from kwire.pipeline.halves import Half
-from kwire.pipeline.parts import IDENTIFYING, Part, exit_of, nothing
+from kwire.pipeline.connection_parts import IDENTIFYING, Part, exit_of, nothing
+from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
+from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import Later, provisional_name
-from kwire.pipeline.residue import Residue, chosen, pair, weigh
+from kwire.pipeline.remote_bytes import Finder, leave, long
 from kwire.pipeline.splits import Cut, Split
 from kwire.pipeline.survey import Block, Fix, Survey, Wanted
+from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, of_exchanges
 from kwire.session.conversation import Conversation
 from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange
-from kwire.session.kinds import Kinds
 from kwire.session.reader import Settings
-from kwire.session.sides import Brokers
+from kwire.session.roles import Brokers
 from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
 from kwire.session.vectorized import Vectorized

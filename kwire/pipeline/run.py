@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
 from kwire.pipeline import hive
-from kwire.pipeline.addresses import is_elsewhere, local
-from kwire.pipeline.contents import bring
-from kwire.pipeline.copies import NEEDED, Copy, copies, named_apart, without_copies
+from kwire.pipeline.binary_files import bring
+from kwire.pipeline.duplicates import NEEDED, Copy, copies, named_apart, without_copies
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import save, table_of
 from kwire.pipeline.job import Job, survey_splits, write_rows
+from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan

@@ -18,12 +18,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
 from kwire.errors import KwireError
-from kwire.pipeline.arrivals import KwireStream
 from kwire.pipeline.columns import Asked, asked, ddl
 from kwire.pipeline.options import Options, in_short
 from kwire.pipeline.plan import SUMS, Plan, Task, read_task, stitch, survey_all, wanted
 from kwire.pipeline.pushdown import Test, test_of
 from kwire.pipeline.splits import Split, plan
+from kwire.pipeline.stream_source import KwireStream
 from kwire.pipeline.workers import LEAST, few_collections, surveyor
 from kwire.tables.build import BodyTexts, Builder, Emit, read_into
 

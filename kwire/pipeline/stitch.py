@@ -19,13 +19,13 @@ import numpy as np
 
 from kwire.capture.connections import Connection
 from kwire.capture.tcp import SYN, Key, Segments
-from kwire.pipeline.copies import Origin, origin_of
-from kwire.pipeline.far import fetch
-from kwire.pipeline.parts import Edge, Part, edge_behind, edge_of, follows, join, take_over
-from kwire.pipeline.residue import Residue, pair, together
+from kwire.pipeline.connection_parts import Edge, Part, edge_behind, edge_of, follows, join, take_over
+from kwire.pipeline.duplicates import Origin, origin_of
+from kwire.pipeline.leftover_segments import Residue, pair, together
+from kwire.pipeline.remote_bytes import fetch
 from kwire.pipeline.survey import Fix, Survey
+from kwire.session.api_versions import Kinds
 from kwire.session.conversation import Conversation
-from kwire.session.kinds import Kinds
 from kwire.session.reader import Join, Reader, Settings
 from kwire.session.topics import Topics
 from kwire.tables.build import Builder

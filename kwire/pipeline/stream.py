@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.pipeline import hive
-from kwire.pipeline.addresses import is_elsewhere, local
-from kwire.pipeline.contents import copied
+from kwire.pipeline.binary_files import copied
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.increments import LATENESS, Advance, State, load
 from kwire.pipeline.job import Job, Surveyed, survey_splits, write_rows
 from kwire.pipeline.messages import arriving, is_topic, land
+from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
 from kwire.pipeline.run import Outcome

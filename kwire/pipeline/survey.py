@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kwire.capture.tcp import Key
-from kwire.pipeline.parts import Part
-from kwire.pipeline.residue import Residue
+from kwire.pipeline.connection_parts import Part
+from kwire.pipeline.leftover_segments import Residue
 from kwire.pipeline.splits import Split
 
 

@@ -18,7 +18,7 @@ from kwire.errors import KwireError
 from kwire.proxy.cutter import End, Piece, Wait
 from kwire.proxy.link import Link
 from kwire.proxy.routes import Route
-from kwire.proxy.words import Refused
+from kwire.proxy.types import Refused
 
 if TYPE_CHECKING:
     from kwire.proxy.server import Server

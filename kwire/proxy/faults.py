@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from kwire.broker.answers import error_body, written
+from kwire.broker.context import MS, Body, Peer, Request, Seen
 from kwire.broker.faults import Faults, Verdict
-from kwire.broker.words import MS, Body, Peer, Request, Seen
 from kwire.codec.headers import API_VERSIONS, request_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Dead, End, Piece, Wait
 from kwire.proxy.link import Asked, Fate
 from kwire.proxy.rewrite import edited, known
-from kwire.proxy.words import Refused
+from kwire.proxy.types import Refused
 
 UNSUPPORTED_VERSION = 35
 NEEDS_BODY = ("error", "unsupported")

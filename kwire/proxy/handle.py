@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from kwire.broker.context import Seen
 from kwire.broker.control import ControlSocket, fault_verbs
 from kwire.broker.fault_rules import ONCE
 from kwire.broker.faults import Control, Faults, Hook
 from kwire.broker.recorder import Recorder
 from kwire.broker.thread import LoopThread
-from kwire.broker.words import Seen
 from kwire.client.address import Address
 from kwire.errors import KwireError
 from kwire.outputs import Output
 from kwire.proxy.server import Server
 from kwire.proxy.tap import Feed, Tap
-from kwire.proxy.words import Notice, Settings
+from kwire.proxy.types import Notice, Settings
 
 MOST_NOTICES = 10_000
 MOST_SEEN = 5_000  # requests
@@ -30,7 +30,7 @@ class Proxy:
 
     upstream: brokers as bootstrap.servers has them. faults: rules as kwire broker --fault takes them, except forget,
     move and expire. capture: a file, pcapng; one that exists is overwritten; secrets are blanked in it unless
-    show_secrets. port: of the first listener, 0 for any. settings: what else there is, see kwire.proxy.words.Settings.
+    show_secrets. port: of the first listener, 0 for any. settings: what else there is, see kwire.proxy.types.Settings.
     feed: where packets go that somebody shows. control: where kwire fault finds it. Raises KwireError for what is no
     address and for a rule that does not parse, OSError for a port that is taken.
     """

@@ -18,7 +18,7 @@ from kwire.broker.service import foreign
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.cutter import Cutter, Dead, Edit, End, Piece, Short
-from kwire.proxy.words import Refused
+from kwire.proxy.types import Refused
 from kwire.wire.varint import VarintError, read_uvarint
 
 SIZE = Struct(">i")

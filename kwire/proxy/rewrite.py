@@ -16,7 +16,7 @@ from kwire.codec.values import Codec
 from kwire.errors import KwireError, UnknownName
 from kwire.proxy.cutter import Edit
 from kwire.proxy.link import Asked, Edits
-from kwire.proxy.words import Refused
+from kwire.proxy.types import Refused
 from kwire.schema.model import NONE, Versions
 
 UNSUPPORTED_VERSION = 35

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kwire.broker.server import shown_host
 from kwire.client.address import Address
 from kwire.errors import KwireError
-from kwire.proxy.words import Refused, Settings
+from kwire.proxy.types import Refused, Settings
 
 TRIES = 200  # ports one after another that may be taken by others
 LAST_PORT = 65_535

@@ -11,16 +11,16 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from kwire.broker.context import Seen
 from kwire.broker.control import ControlSocket
 from kwire.broker.fault_rules import ONCE
 from kwire.broker.faults import Faults
-from kwire.broker.words import Seen
 from kwire.proxy.connection import Pair
 from kwire.proxy.faults import Judge, name_of
 from kwire.proxy.rewrite import edits
 from kwire.proxy.routes import Route, Routes
 from kwire.proxy.tap import Tap
-from kwire.proxy.words import Notice, Settings
+from kwire.proxy.types import Notice, Settings
 
 
 class Server:

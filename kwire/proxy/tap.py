@@ -19,7 +19,7 @@ from kwire.broker.recorder import RAW, Recorder, Stream
 from kwire.proxy.blank import blanking
 from kwire.proxy.cutter import Piece
 from kwire.proxy.link import Link
-from kwire.proxy.words import MiB, Refused
+from kwire.proxy.types import MiB, Refused
 
 if TYPE_CHECKING:
     from kwire.capture.packets import Packets

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from kwire.codec.values import Codec
     from kwire.render.bodies import Bodies
     from kwire.schema.model import Message as Definition
+    from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch, Side
-    from kwire.session.kinds import Kind
 
 UTF8 = ("utf-8", "surrogateescape")
 REMEMBERED = 10_000  # texts whose JSON is kept

@@ -19,8 +19,8 @@ from kwire.wire.columns import Ints
 
 if TYPE_CHECKING:
     from kwire.session.about import About
+    from kwire.session.api_versions import Kind
     from kwire.session.conversation import Conversation
-    from kwire.session.kinds import Kind
 
 Mask = NDArray[np.bool_]
 NO_TEXT = 0  # the number of the text that is None

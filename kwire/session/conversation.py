@@ -12,14 +12,14 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwire.capture.connections import Connection
-from kwire.capture.places import Places
+from kwire.capture.packet_numbers import Places
 from kwire.capture.streams import PACKET_COST, Piece
 from kwire.codec.verdict import judge
-from kwire.session import sides
+from kwire.session import roles
 from kwire.session.allowance import OF_CONNECTION, Allowance
+from kwire.session.api_versions import Kinds
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw, split
-from kwire.session.kinds import Kinds
 from kwire.session.messages import is_silent, read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import joined, rest
@@ -44,7 +44,7 @@ class Conversation:
     """
 
     def __init__(
-        self, capture: str, connection: Connection, kinds: Kinds, known: sides.Brokers,
+        self, capture: str, connection: Connection, kinds: Kinds, known: roles.Brokers,
         done: Callable[[Exchange], None], max_size: int, topics: Topics,
     ) -> None:  # fmt: skip
         self.capture, self.connection = capture, connection
@@ -55,7 +55,7 @@ class Conversation:
         self.inferred = Allowance(*OF_CONNECTION)  # what may go into guessing what its orphans are
         self.json_head: str | None = None  # the beginning of its rows, as record.py writes them
         self.client: int | None = None
-        self.verdict: sides.NotKafka | None = None
+        self.verdict: roles.NotKafka | None = None
         self.identity, self.login = Identity(), Login()
         self.name = ""
         self.pairing = Pairing(self)
@@ -128,11 +128,11 @@ class Conversation:
             return
         if self.client is None:
             new[0][:0], new[1][:0] = self._pieces
-            decided = sides.decide(self.connection, new, self.known, self.kinds)
+            decided = roles.decide(self.connection, new, self.known, self.kinds)
             self._pieces = new if decided is None else ([], [])
             if decided is None:
                 return
-            if isinstance(decided, sides.NotKafka):
+            if isinstance(decided, roles.NotKafka):
                 self.verdict, self.client = decided, self.connection.opener
                 return
             self.client = decided

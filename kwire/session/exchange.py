@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.codec.frames import Frame, decode_frame, decode_response
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
-from kwire.session.kinds import Kind
+from kwire.session.api_versions import Kind
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kwire.codec.annotate import Effort
 from kwire.codec.infer import infer
 from kwire.schema.errorcodes import errors
-from kwire.session.kinds import Kind
+from kwire.session.api_versions import Kind
 from kwire.session.messages import read_response
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kwire.capture.connections import MOST_OPEN, Connection, Connections
+from kwire.capture.packet_numbers import Places
 from kwire.capture.packets import Packets
-from kwire.capture.places import Places
 from kwire.capture.segmenter import Block, Segmenter
 from kwire.capture.streams import HELD
 from kwire.capture.tcp import Chosen
@@ -21,14 +21,14 @@ from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.library import Library
+from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, concatenated, of_exchanges
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
-from kwire.session.kinds import Kinds
 from kwire.session.order import Order
 from kwire.session.orphans import name_orphan
-from kwire.session.sides import Brokers
+from kwire.session.roles import Brokers
 from kwire.session.topic_columns import learn
 from kwire.session.topics import Topics
 from kwire.session.vectorized import Vectorized

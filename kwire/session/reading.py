@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kwire.capture.files import Capture, note_kind, open_capture
+from kwire.capture.packet_numbers import labels
 from kwire.capture.packets import Packets
-from kwire.capture.places import labels
 from kwire.session.batch import ExchangeBatch
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange

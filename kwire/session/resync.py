@@ -15,7 +15,7 @@ import numpy as np
 
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.headers import API_VERSIONS
-from kwire.session.kinds import Kinds
+from kwire.session.api_versions import Kinds
 from kwire.session.messages import behind_tags
 
 REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client id

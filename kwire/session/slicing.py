@@ -18,10 +18,10 @@ from kwire.session.topics import NONE, pairs
 
 if TYPE_CHECKING:
     from kwire.capture.connections import Connection
-    from kwire.capture.places import Places
+    from kwire.capture.packet_numbers import Places
     from kwire.codec.plan import StructPlan
+    from kwire.session.api_versions import Kind
     from kwire.session.exchange import Exchange, Message
-    from kwire.session.kinds import Kind
 
 FETCH, LOGIN = 1, 36
 IDENTIFYING = (17, 18, 36)  # SaslHandshake, ApiVersions, SaslAuthenticate

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from kwire.capture.streams import Piece
 from kwire.codec.scan_columns import scan_columns
+from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
 from kwire.session.exchange import API_VERSIONS, REFUSED, refusal_note
-from kwire.session.kinds import Kind, Kinds
 from kwire.session.sasl import IDENTIFYING, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.wire.columns import Columns, Ints
 

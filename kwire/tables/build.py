@@ -20,10 +20,10 @@ from kwire.session.exchange import Exchange, Message
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import records
-from kwire.tables import exchange_columns, groups, partitions, rows
+from kwire.tables import exchange_columns, group_events, partitions, rows
 from kwire.tables.arrow import mended
+from kwire.tables.body_rows import PARTITIONED, Facts
 from kwire.tables.columns import EXCHANGE
-from kwire.tables.facts import PARTITIONED, Facts
 from kwire.tables.schemas import COLUMNS, SCHEMAS, schema_of
 
 BODIED = {"partitions", "batches", "group_events", "clients"}  # what rests on bodies
@@ -135,7 +135,7 @@ class Builder:
         for number, kind in enumerate(batch.kinds):
             if kind is None or not self._facts.asks(kind.key):
                 continue
-            rows_of = partitions.rows_of if kind.key in PARTITIONED else groups.rows_of
+            rows_of = partitions.rows_of if kind.key in PARTITIONED else group_events.rows_of
             made, left = rows_of(decoded, number, head, self.names, columns)
             for name, found in made:
                 self._emit(name, found)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kwire.capture.places import Places
+from kwire.capture.packet_numbers import Places
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.exchange import TOKEN
 from kwire.session.quality import QUALITIES

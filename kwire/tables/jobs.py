@@ -1,8 +1,8 @@
 """Several processes read the same captures: this one cuts packets into segments, workers follow the connections.
 
-A block's bytes and segments are written once into memory that all see (slots.py, shares.py). A worker takes the
-connections that fall to it and leaves its rows, as Arrow's own bytes, in a slot of its own that goes with the block's;
-this process writes them out. So nobody does what another has done, and no pipe carries more than places in memory.
+A block's bytes and segments are written once into memory that all see (shared_memory.py, sharding.py). A worker takes
+the connections that fall to it and leaves its rows, as Arrow's own bytes, in a slot of its own that goes with the
+block's; this process writes them out. So nobody does what another has done, and no pipe carries more than places in memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from kwire.session.reader import Settings
 from kwire.session.reading import Progress, Reading
 from kwire.tables.build import BodyTexts, Builder, Emit, into, read_into
 from kwire.tables.schemas import SCHEMAS
-from kwire.tables.shares import leave, take
-from kwire.tables.slots import Place, Slot
+from kwire.tables.sharding import leave, take
+from kwire.tables.shared_memory import Place, Slot
 
 AHEAD = 3  # blocks that may be on their way
 CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # what workers are told

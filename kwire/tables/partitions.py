@@ -1,8 +1,8 @@
-"""Rows of partitions and batches from what the fast path read: thousands of bodies at once.
+"""Rows of the tables partitions and batches, from thousands of bodies at once.
 
-What both sides say of partitions is found by places.py and joined by joined.py; records are looked at by the headers of
-their batches (headers.py). Exchanges that name a partition twice, those with messages of magic 0 or 1, and bodies of a
-form that is not known are left: they are read one by one.
+partition_columns.py finds what both sides say of partitions, partition_join.py joins it, batch_headers.py reads the
+headers of the record batches. An exchange that names a partition twice, one with messages of magic 0 or 1, and a body
+whose form is not known are read one by one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kwire.codec.columnar import Slices
 from kwire.session.decoded import Bodies, Decoded
 from kwire.session.record import error_name
 from kwire.tables.arrow import slices
+from kwire.tables.batch_headers import COMPRESSIONS, Headers, columns, headers
+from kwire.tables.body_rows import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.tables.columns import EXCHANGE
-from kwire.tables.facts import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
-from kwire.tables.headers import COMPRESSIONS, Headers, columns, headers
-from kwire.tables.joined import Joined, join
-from kwire.tables.places import Named, Names, Strange
+from kwire.tables.partition_columns import Named, Names, Strange
+from kwire.tables.partition_join import Joined, join
 from kwire.tables.schemas import schema_of
 from kwire.wire.columns import Ints
 

@@ -13,8 +13,8 @@ import kwire
 from kwire.analyze import failures as module
 from kwire.analyze.failures import Failure, Failures, failures_of
 from kwire.session.about import About
+from kwire.session.api_versions import Kinds
 from kwire.session.exchange import Message
-from kwire.session.kinds import Kinds
 from kwire.session.reading import Reading
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "captures"

@@ -153,7 +153,7 @@ def count(tally: dict[str, int], what: str, one: object) -> None:
 def soak(minutes: float) -> None:
     """Connections, groups and members come and go; the log turns over; faults throughout.
 
-    What the broker remembers is bounded (limits in kwire/broker/words.py) and full after a third of ten minutes: from
+    What the broker remembers is bounded (limits in kwire/broker/context.py) and full after a third of ten minutes: from
     then on memory is compared."""
     end = time.monotonic() + minutes * 60
     tally: dict[str, int] = {}

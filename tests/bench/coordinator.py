@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.words import MS, Caller, Settings
+from kwire.coordinator.types import MS, Caller, Settings
 
 INTERVAL_MS, SESSION_MS = 3_000, 45_000
 GROUP_SIZE = 100

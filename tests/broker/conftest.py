@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.context import Peer, Settings
 from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
 from kwire.broker.service import Reply, Service
 from kwire.broker.shape import fitted
 from kwire.broker.state import State
 from kwire.broker.transactions import Transactions
-from kwire.broker.words import Peer, Settings
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.records import build

@@ -23,7 +23,7 @@ from kwire.broker.acls import (
 )  # fmt: skip
 from kwire.broker.apis import served
 from kwire.broker.authorizer import RIGHTS
-from kwire.broker.words import Settings
+from kwire.broker.context import Settings
 
 OPEN = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeCluster"} | {  # tokens ask for rights themselves
     f"{act}DelegationToken" for act in ("Create", "Renew", "Expire", "Describe")

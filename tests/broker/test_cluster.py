@@ -8,7 +8,7 @@ import pytest
 
 from kwire.broker.cluster import Cluster
 from kwire.broker.codes import Code, Refused
-from kwire.broker.words import Limits
+from kwire.broker.context import Limits
 
 
 def cluster(nodes: int = 3, **limits: Any) -> Cluster:

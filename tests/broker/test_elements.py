@@ -7,8 +7,8 @@ from struct import pack
 import pytest
 
 from kwire.broker.apis import announced
+from kwire.broker.context import finish
 from kwire.broker.elements import TooMany, Unreadable, count
-from kwire.broker.words import finish
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.context import Body, Request, Settings
 from kwire.broker.service import Reply
-from kwire.broker.words import Body, Request, Settings
 from kwire.errors import KwireError
 
 METADATA: Body = {"Topics": None}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.words import Limits, Settings
+from kwire.broker.context import Limits, Settings
 
 PROTOCOLS = [{"Name": "range", "Metadata": b"m"}]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.context import Limits, Settings
 from kwire.broker.memory import ENTRY, Memory, weigh
-from kwire.broker.words import Limits, Settings
 from kwire.coordinator.group import Group
 
 PROTOCOLS = [{"Name": "range", "Metadata": bytes(10_000)}]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kwire.broker import pieces
+from kwire.broker.context import Peer, Settings
 from kwire.broker.pieces import AT_ONCE, in_steps, layout_of, weight
 from kwire.broker.shape import fitted
-from kwire.broker.words import Peer, Settings
 from kwire.codec.library import builtin_library
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Peer
 from kwire.broker.quotas import CONSUMED, PRODUCED, SECOND, Quotas, Wanted
-from kwire.broker.words import Peer
 
 USER, CLIENT = "user", "client-id"
 

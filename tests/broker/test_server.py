@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import kwire
+from kwire.broker.context import Limits, Settings
 from kwire.broker.handle import Broker
-from kwire.broker.words import Limits, Settings
 from kwire.errors import KwireError
 from kwire.records import build
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kwire.broker.apis import announced
+from kwire.broker.context import Limits, Peer, Settings
 from kwire.broker.security import Login
 from kwire.broker.service import Reply, foreign
-from kwire.broker.words import Limits, Peer, Settings
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwire.broker.apis import announced, served
+from kwire.broker.context import Body
 from kwire.broker.shape import fitted, refusal
-from kwire.broker.words import Body
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import StructPlan

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.broker import slices
-from kwire.broker.words import Limits, Settings
+from kwire.broker.context import Limits, Settings
 from kwire.records import build
 from kwire.schema.registry import builtin
 

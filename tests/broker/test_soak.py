@@ -9,13 +9,13 @@ from contextlib import suppress
 import pytest
 
 from kwire.broker import state
+from kwire.broker.context import Limits, Settings
 from kwire.broker.handle import Broker
-from kwire.broker.words import Limits, Settings
 from kwire.client.address import Address
 from kwire.client.connection import Connection
 from kwire.client.consumer import Member, Options
 from kwire.client.producer import produce
-from kwire.coordinator.words import Settings as Groups
+from kwire.coordinator.types import Settings as Groups
 from kwire.errors import KwireError
 
 FAULTS = (

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Peer, Settings
 from kwire.broker.security import Login, Users, Wrong
 from kwire.broker.tokens import EXPIRY_MS, MAX_LIFETIME_MS, Tokens
-from kwire.broker.words import Peer, Settings
 
 
 def test_a_tokens_life() -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kwire.broker.words import Settings
+from kwire.broker.context import Settings
 from kwire.records import build, read_records
 
 from .conftest import Desk

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from kwire.broker.acls import ALL, DENY, GROUP, PREFIXED, TOPIC, TRANSACTIONAL_ID, Acl, Acls
-from kwire.broker.words import MS, Settings
+from kwire.broker.context import MS, Settings
 from kwire.codec.library import builtin_library
-from kwire.coordinator.words import TransactionSettings
+from kwire.coordinator.types import TransactionSettings
 from kwire.records import read_records
 from kwire.render.jsonform import from_json, to_jsonable
 

@@ -11,8 +11,8 @@ from kwire.client.consumer import Options
 from kwire.client.epochs import EpochMember
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
-from kwire.client.place import Place
 from kwire.client.producer import produce
+from kwire.client.topology import Place
 from kwire.testing import Broker
 
 

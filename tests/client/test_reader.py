@@ -12,8 +12,8 @@ from kwire.client.bodies import Fetched
 from kwire.client.bootstrap import PartitionView, View
 from kwire.client.cluster import Cluster
 from kwire.client.failure import Failure, Refusal
-from kwire.client.place import Place
 from kwire.client.reader import Reader
+from kwire.client.topology import Place
 from kwire.errors import KwireError
 from kwire.records.build import build
 from kwire.schema.model import Versions

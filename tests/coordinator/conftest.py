@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.words import MS, Answer, Caller, Event, Settings, Topic
+from kwire.coordinator.types import MS, Answer, Caller, Event, Settings, Topic
 
 TOPICS = {"orders": Topic("orders", UUID(int=1), 4), "payments": Topic("payments", UUID(int=2), 2)}
 

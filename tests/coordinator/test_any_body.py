@@ -10,7 +10,7 @@ import kwire
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Slot, StructPlan
 from kwire.coordinator.coordinator import APIS, Coordinator
-from kwire.coordinator.words import MS, Caller, Settings, Topic
+from kwire.coordinator.types import MS, Caller, Settings, Topic
 
 POOLS: dict[str, tuple[Any, ...]] = {
     "string": ("", "g", "h", "m-1", "m-2", "range", "consumer", "orders", "i", "\x00\udcff", "(["),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kwire.coordinator.words import MS
+from kwire.coordinator.types import MS
 
 Make = Callable[..., Any]
 

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kwire.coordinator.consumer_group import ConsumerGroup
-from kwire.coordinator.words import MS, Caller, Settings, Topic
+from kwire.coordinator.consumer.group import ConsumerGroup
+from kwire.coordinator.types import MS, Caller, Settings, Topic
 
 SECOND = 1_000 * MS
 SESSION, REBALANCE = 6, 4  # seconds

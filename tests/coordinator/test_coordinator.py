@@ -11,7 +11,7 @@ from kwire.coordinator.bodies import shape
 from kwire.coordinator.coordinator import APIS, Coordinator, random_id
 from kwire.coordinator.group import Group, State
 from kwire.coordinator.subscriptions import topics_of
-from kwire.coordinator.words import MS, Caller
+from kwire.coordinator.types import MS, Caller
 
 Make = Callable[..., Any]
 JOIN_848 = {

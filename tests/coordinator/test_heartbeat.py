@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kwire.coordinator import gates, heartbeat
-from kwire.coordinator.words import MS
+from kwire.coordinator import heartbeat, preconditions
+from kwire.coordinator.types import MS
 
 Make = Callable[..., Any]
 ERAS = {"0.9": (0, 9), "0.11": (0, 11), "2.3": (2, 3), "2.7": (2, 7), "3.9": (3, 9), "4.3": (4, 3)}
@@ -136,7 +136,7 @@ def test_a_heartbeat_moves_the_deadline_by_the_session_timeout(lab: Make) -> Non
     assert "a-1" not in made.group.members
 
 
-@pytest.mark.parametrize("table", [heartbeat.ERAS, gates.ERAS])
+@pytest.mark.parametrize("table", [heartbeat.ERAS, preconditions.ERAS])
 def test_eras_are_listed_newest_first(table: Any) -> None:
     starts = [start for start, _ in table]
     assert starts == sorted(starts, reverse=True)

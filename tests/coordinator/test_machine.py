@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import kwire
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.group import State
-from kwire.coordinator.words import MS, Caller, Settings
+from kwire.coordinator.types import MS, Caller, Settings
 
 SESSIONS, REBALANCES = (6_000, 10_000), (0, 1_000, 8_000, 60_000)
 BEAT_MS = 2_000  # how often a diligent member beats

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.words import Caller, Topic
+from kwire.coordinator.types import Caller, Topic
 
 Make = Callable[..., Any]
 UNKNOWN = UUID(int=99)

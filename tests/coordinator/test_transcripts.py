@@ -19,7 +19,7 @@ import pytest
 import kwire
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.words import MS, Answer, Caller, Settings, Topic
+from kwire.coordinator.types import MS, Answer, Caller, Settings, Topic
 from kwire.render.jsonform import from_json, to_jsonable
 from kwire.wire.uuids import from_text
 

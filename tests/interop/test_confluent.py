@@ -57,8 +57,8 @@ def test_what_is_sent_stands_in_the_log(codec: str) -> None:
 
 @pytest.mark.parametrize(("protocol", "nodes"), [("classic", 1), ("classic", 3), ("consumer", 1)])
 def test_a_group_of_two_shares_commits_and_shrinks(protocol: str, nodes: int) -> None:
-    from kwire.broker.words import Settings
-    from kwire.coordinator.words import Settings as GroupSettings
+    from kwire.broker.context import Settings
+    from kwire.coordinator.types import Settings as GroupSettings
 
     groups = GroupSettings(group_initial_rebalance_delay_ms=0, group_consumer_heartbeat_interval_ms=500)
     with Broker(topics={"t": 4}, nodes=nodes, settings=Settings(groups=groups)) as broker:

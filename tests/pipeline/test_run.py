@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.pipeline import job as jobs
-from kwire.pipeline.contents import Unreachable, bring
+from kwire.pipeline.binary_files import Unreachable, bring
 from kwire.pipeline.failures import SparkFailed
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job

@@ -117,7 +117,7 @@ def test_what_is_wrong_is_one_line_at_the_end(spark: Any, options: dict[str, str
 
 
 def test_captures_in_a_binary_column(spark: Any, unpacked: Callable[[str], Path], expected: Callable) -> None:
-    from kwire.pipeline.contents import from_column
+    from kwire.pipeline.binary_files import from_column
 
     path = unpacked("kafkajs.pcap")
     frame = spark.createDataFrame(

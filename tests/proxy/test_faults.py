@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.context import Request, Seen
 from kwire.broker.fault_rules import ONCE
 from kwire.broker.faults import Faults
-from kwire.broker.words import Request, Seen
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError

@@ -14,7 +14,7 @@ import kwire
 from kwire.client.address import Address
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
-from kwire.proxy.words import Limits, Settings
+from kwire.proxy.types import Limits, Settings
 from kwire.testing import Broker, Proxy
 
 MUCH = 4_000_000  # requests, more than sockets hold

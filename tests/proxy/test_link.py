@@ -8,7 +8,7 @@ from struct import pack
 import pytest
 
 from kwire.proxy.link import Asked, Edit, Edits, Link
-from kwire.proxy.words import Refused
+from kwire.proxy.types import Refused
 
 METADATA, PRODUCE, SASL_HANDSHAKE = 3, 0, 17
 LARGEST = 1_000

@@ -11,7 +11,7 @@ from kwire.codec.headers import response_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.link import Asked
 from kwire.proxy.rewrite import ADDRESSES, body_start, carries_addresses, edits
-from kwire.proxy.words import Refused
+from kwire.proxy.types import Refused
 
 LIBRARY = builtin_library()
 NODE = {"Host": "b1.example", "Port": 9092}

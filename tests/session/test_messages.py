@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from vectors import damaged, jsonl
 
+from kwire.session.api_versions import Kinds
 from kwire.session.exchange import Message
-from kwire.session.kinds import Kinds
 from kwire.session.messages import CLIENTS, is_silent, read_request, read_response
 
 KINDS = Kinds()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwire.session import conversation, kinds, orphans
+from kwire.session import api_versions, conversation, orphans
 
 LOST = "its request is not in the capture"
 GROUPS = {"Groups": [{"GroupId": "orders", "GroupState": "Stable", "ProtocolType": "consumer"}]}
@@ -74,7 +74,7 @@ def test_large_ones_and_very_many_are_not_looked_at(traffic: Any, monkeypatch: p
 
 
 def test_guessing_is_bounded_for_the_capture_too(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "OF_CAPTURE", (2500, 0, 2500))
+    monkeypatch.setattr(api_versions, "OF_CAPTURE", (2500, 0, 2500))
     for port in range(4):
         tcp = (
             traffic.connection(f"10.0.0.7:{51000 + port}")

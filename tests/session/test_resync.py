@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwire.codec.frames import MAX_SIZE
-from kwire.session.kinds import Kinds
+from kwire.session.api_versions import Kinds
 from kwire.session.resync import CHAIN, find_request, find_response, looks_like_request, reads_as_request
 
 KINDS = Kinds()

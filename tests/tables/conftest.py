@@ -20,10 +20,10 @@ from kwire.session.batch import ExchangeBatch
 from kwire.session.exchange import Exchange
 from kwire.session.reader import Settings
 from kwire.session.vectorized import Vectorized
-from kwire.tables import headers
+from kwire.tables import batch_headers
+from kwire.tables.body_rows import Facts
 from kwire.tables.build import tables_of
 from kwire.tables.columns import DEFAULT
-from kwire.tables.facts import Facts
 
 START, STEP = 1_700_000_000_000_000_000, 1_000_000  # ns
 RAW = 101  # LINKTYPE_RAW: a packet begins with its IPv4 header
@@ -143,7 +143,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
     monkeypatch.setattr(Vectorized, "run", taking)
     monkeypatch.setattr(Facts, "rows", leaving)
     for module, name, value in (
-        (scan_columns, "FEW", 1), (decoded, "FEW", 0), (topic_columns, "FEW", 1), (headers, "FEW", 0),
+        (scan_columns, "FEW", 1), (decoded, "FEW", 0), (topic_columns, "FEW", 1), (batch_headers, "FEW", 0),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     return counted

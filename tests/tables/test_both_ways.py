@@ -16,7 +16,7 @@ from kwire.capture.source import Source
 from kwire.codec.example import BATCH
 from kwire.codec.library import builtin_library
 from kwire.session.reader import Settings
-from kwire.tables import headers
+from kwire.tables import batch_headers
 from kwire.tables.build import Builder, read_into, tables_of
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -40,7 +40,7 @@ def test_captures_that_are_read_piece_by_piece(path: Path, ways: Any, monkeypatc
 
 @each
 def test_captures_with_batches_that_are_walked(path: Path, ways: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(headers, "FEW", 1 << 20)
+    monkeypatch.setattr(batch_headers, "FEW", 1 << 20)
     ways.both(path, ["partitions", "batches"])
 
 

@@ -12,7 +12,7 @@ import pytest
 from kwire.capture.source import Source
 from kwire.codec.example import BATCH
 from kwire.records.build import build as batch_of
-from kwire.tables import headers
+from kwire.tables import batch_headers
 
 Row = dict[str, Any]
 COUNT = 40
@@ -77,7 +77,7 @@ OLD: dict[str, bytes] = {
 @pytest.mark.parametrize("few", [0, 1 << 20], ids=["together", "one by one"])
 @pytest.mark.parametrize("what", RECORDS)
 def test_records(what: str, few: int, made: Any, ways: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(headers, "FEW", few)
+    monkeypatch.setattr(batch_headers, "FEW", few)
     records = RECORDS[what]
     body = produced((0, records), (1, BATCH)), stored((0, 5, 0), (1, 6, 0))
     found = made("Produce", 9, body)

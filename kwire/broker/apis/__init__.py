@@ -12,7 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.broker.words import Outcome, Request
+from kwire.broker.context import Outcome, Request
 from kwire.schema.model import NONE, Versions
 from kwire.schema.registry import builtin
 

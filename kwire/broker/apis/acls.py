@@ -7,8 +7,8 @@ from itertools import groupby
 from kwire.broker.acls import LITERAL, Acl, AclFilter
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Hangup, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Hangup, Request
 from kwire.schema.model import Versions
 
 NO_AUTHORIZER = "No Authorizer is configured on the broker"

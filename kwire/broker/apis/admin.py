@@ -6,8 +6,8 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Outcome, Request, Work, finish
 from kwire.broker.state import State
-from kwire.broker.words import Body, Outcome, Request, Work, finish
 from kwire.schema.model import Versions
 
 LOG_DIR = "/memory"

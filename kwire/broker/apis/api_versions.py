@@ -7,8 +7,8 @@ import re
 
 from kwire.broker.apis import NEWEST, Api, announced
 from kwire.broker.codes import Code
+from kwire.broker.context import Body, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
 

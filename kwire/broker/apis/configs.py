@@ -7,8 +7,8 @@ from collections.abc import Callable
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, DYNAMIC, GROUP, TOPIC, Value
+from kwire.broker.context import Body, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 
 

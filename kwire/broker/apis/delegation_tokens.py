@@ -8,9 +8,9 @@ from __future__ import annotations
 from kwire.broker import acls
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import MS, Body, Request
 from kwire.broker.state import State
 from kwire.broker.tokens import Token
-from kwire.broker.words import MS, Body, Request
 from kwire.schema.model import Versions
 
 USER = "User"

@@ -13,9 +13,9 @@ from kwire.broker.apis import Api
 from kwire.broker.apis.produce import endpoints
 from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import MS, Body, Later, Outcome, Request, Timer, Work, finish
 from kwire.broker.log import Log
 from kwire.broker.state import State
-from kwire.broker.words import MS, Body, Later, Outcome, Request, Timer, Work, finish
 from kwire.schema.model import Versions
 
 MAX_BYTES = 16 * 1024 * 1024  # fetch.max.bytes of the broker; 55 MiB in Kafka

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code
+from kwire.broker.context import Body, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 
 GROUP, TRANSACTION = 0, 1

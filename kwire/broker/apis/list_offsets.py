@@ -5,9 +5,9 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Request
 from kwire.broker.log import NOTHING, Found
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6

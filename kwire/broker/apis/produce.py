@@ -10,11 +10,11 @@ from kwire.broker import legacy
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Partition, Topic
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Hangup, Request
 from kwire.broker.log import checked
 from kwire.broker.state import State
 from kwire.broker.transactions import ADDS
-from kwire.broker.words import Body, Hangup, Request
-from kwire.coordinator.transaction import Place
+from kwire.coordinator.transactions.coordinator.transaction import Place
 from kwire.records.batch import MAGIC_AT, Header
 from kwire.schema.model import Versions
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from kwire.broker.apis import Api, api_versions
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import MS, Body, Request
 from kwire.broker.state import State
-from kwire.broker.words import MS, Body, Request
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 
 

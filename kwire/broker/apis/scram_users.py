@@ -6,9 +6,9 @@ from collections import Counter
 
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Request
 from kwire.broker.security import ITERATIONS, SCRAM, Credential
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.schema.model import Versions
 
 MECHANISMS = dict(enumerate(SCRAM, 1))

@@ -9,8 +9,8 @@ from uuid import UUID
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import TOPIC, Value
+from kwire.broker.context import Body, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Request
 from kwire.counted import counted
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
+from kwire.broker.context import Body, Later, Request
 from kwire.broker.state import State
-from kwire.broker.words import Body, Later, Request
-from kwire.coordinator.transaction_desk import Marker
+from kwire.coordinator.transactions.coordinator.context import Marker
 from kwire.schema.model import Versions
 
 

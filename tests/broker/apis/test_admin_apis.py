@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kwire.broker.words import Settings
+from kwire.broker.context import Settings
 
 # ---------------------------------------------------------------- metadata
 

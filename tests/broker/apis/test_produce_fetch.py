@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.context import Settings
 from kwire.broker.service import Reply
-from kwire.broker.words import Settings
 from kwire.records import build, read_records
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.words import Settings
+from kwire.broker.context import Settings
 
 
 def test_the_quorum(make_desk: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.words import Settings
+from kwire.broker.context import Settings
 
 
 def test_scram_users_by_the_protocol(make_desk: Any) -> None:

@@ -1,0 +1,79 @@
+"""Whose turn it is: the requests of all connections in order of the time that each connection has taken so far.
+
+A connection with something to do gets in line; the one that has used the least time goes first, as in fair queueing
+(Linux's scheduler counts the same way). Nobody saves time up by being silent, but who was there before and asked for
+little goes ahead of newcomers. After a breath of work the loop looks at its sockets again. So a request waits for its
+own connection's earlier ones and for one step of somebody else's, however many they are and whatever they ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from kwire.broker.context import MS
+
+BREATH = 5 * MS  # ns of work until sockets are looked at
+CREDIT = 1_000 * MS  # how much a connection that asks for little may be ahead of others
+BEHIND = 100 * MS  # how far behind the others a newcomer begins
+LEAST = MS // 100  # what the shortest step counts
+
+
+class Waiter:
+    """Something that takes turns. step: does a little, and says whether there is more to do."""
+
+    __slots__ = ("queued", "step", "used")
+
+    def __init__(self, step: Callable[[], bool]) -> None:
+        self.step = step
+        self.used = 0  # ns, on a clock that never runs behind the others'
+        self.queued = False
+
+
+class Turns:
+    """now: ns; soon: calls a function when the sockets have been looked at."""
+
+    def __init__(self, now: Callable[[], int], soon: Callable[[Callable[[], Any]], Any]) -> None:
+        self._now, self._soon = now, soon
+        self._line: list[tuple[int, int, Waiter]] = []
+        self._numbers = count()
+        self._floor = CREDIT  # what the last one in turn had used
+        self._coming = False
+
+    def newcomer(self, step: Callable[[], bool]) -> Waiter:
+        """Who begins now, behind those who asked for little."""
+        made = Waiter(step)
+        made.used = self._floor + BEHIND
+        return made
+
+    def want(self, who: Waiter) -> None:
+        """Has something to do; in line at most once."""
+        if not who.queued:
+            who.used = max(who.used, self._floor - CREDIT)
+            self._queue(who)
+
+    def _queue(self, who: Waiter) -> None:
+        who.queued = True
+        heappush(self._line, (who.used, next(self._numbers), who))
+        if not self._coming:
+            self._coming = True
+            self._soon(self._run)
+
+    def _run(self) -> None:
+        begun = now = self._now()
+        try:
+            while self._line and now - begun < BREATH:
+                used, _, who = heappop(self._line)
+                who.queued = False
+                self._floor = max(self._floor, used)
+                more = who.step()
+                before, now = now, self._now()
+                who.used += max(now - before, LEAST)
+                if more and not who.queued:
+                    self._queue(who)
+        finally:
+            self._coming = bool(self._line)
+            if self._line:
+                self._soon(self._run)

@@ -1,0 +1,1 @@
+"""A consumer's start, lived through step by step, for `kwire walk`."""

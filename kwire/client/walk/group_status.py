@@ -1,0 +1,63 @@
+"""What a group is before one joins it: its state and how many members it has. A group that is not there is no error."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kwire.client.exchange import Body
+from kwire.client.failure import Failure
+from kwire.client.topology import Place
+from kwire.client.walk.walk.step import NOTE, Detail
+from kwire.errors import KwireError
+from kwire.schema.errorcodes import errors
+
+NOT_FOUND = 69
+NEWER = "ConsumerGroupDescribe"
+
+
+class Occupied(NamedTuple):
+    """kind: classic or consumer; state: the coordinator's word, None when it would not say."""
+
+    kind: str
+    state: str | None
+    members: int
+    detail: Detail
+
+
+def occupied(place: Place) -> Occupied:
+    """DescribeGroups, and where it does not know the group, ConsumerGroupDescribe. Raises Failure."""
+    row = _row(place, "DescribeGroups", {"Groups": [place.group]})
+    if row.get("ErrorCode") == NOT_FOUND or row.get("GroupState") == "Dead":
+        newer = _row(place, NEWER, {"GroupIds": [place.group]})
+        if newer and not newer.get("ErrorCode"):
+            return _told("consumer", newer, place.group)
+        return Occupied("classic", "Dead", 0, Detail(f"group {place.group}: not there yet"))
+    return _told("classic", row, place.group)
+
+
+def _row(place: Place, api: str, body: Body) -> Body:
+    """The group's row; nothing where this broker or this era has no such request."""
+    assert place.coordinator is not None
+    try:
+        place.cluster.version(place.coordinator, api)
+    except Failure as failure:
+        if failure.kind != "unsupported":
+            raise
+        return {}
+    except KwireError:
+        return {}
+    found = place.ask(api, lambda _: body).body()["Groups"]
+    return dict(found[0]) if found else {}
+
+
+def _told(kind: str, row: Body, group: str) -> Occupied:
+    if not row or row["ErrorCode"]:
+        said = errors.label(row["ErrorCode"]) if row else "this broker does not describe groups"
+        return Occupied(kind, None, 0, Detail(f"group {group}: {said}", NOTE))
+    count = len(row["Members"])
+    text = f"group {group}: {row['GroupState']}, {count} member{'' if count == 1 else 's'}"
+    if kind == "consumer":
+        text += ", of the consumer protocol (KIP-848)"
+    elif row.get("ProtocolType") not in ("consumer", "", None):
+        text += f", of protocol type {row['ProtocolType']}"
+    return Occupied(kind, row["GroupState"], count, Detail(text, NOTE if count else "ok"))

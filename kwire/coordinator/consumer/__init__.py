@@ -1,0 +1,1 @@
+"""Consumer groups (KIP-848): members that heartbeat towards an assignment which the coordinator computes."""

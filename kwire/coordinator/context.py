@@ -1,0 +1,128 @@
+"""What all handlers work with: groups, waiting requests, delayed operations, and what goes out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.coordinator.bodies import Body, shape
+from kwire.coordinator.purgatory import Purgatory
+from kwire.coordinator.types import MS, Answer, Caller, Check, Event, Settings, Topic
+
+if TYPE_CHECKING:
+    from kwire.coordinator.group import Group
+    from kwire.coordinator.heartbeat import Rule
+    from kwire.coordinator.offsets import Offsets
+    from kwire.coordinator.preconditions import Precondition
+
+MOST_EVENTS = 1 << 18  # that wait for someone to ask; beyond that the oldest are lost
+Topics = Callable[[], Mapping[str, Topic]]
+
+
+class Request(NamedTuple):
+    """A request, and the ticket under which it is answered."""
+
+    ticket: int
+    api: str
+    version: int
+    body: Mapping[str, Any]
+    caller: Caller
+    barred: Check | None = None  # why a transaction coordinator does not let these offsets in
+
+
+class Reply(NamedTuple):
+    """What a handler answers at once; fields that the version lacks do no harm."""
+
+    body: Body
+    check: Check | None = None
+
+
+def anyone(caller: Caller, group: str) -> bool:  # noqa: ARG001
+    """Everybody may."""
+    return True
+
+
+def everything(group: str) -> bool:  # noqa: ARG001
+    """This broker coordinates every group."""
+    return True
+
+
+@dataclass(slots=True)
+class Context:
+    """State that the handlers share. topics: None when nobody knows which topics there are; then any will do."""
+
+    settings: Settings
+    new_id: Callable[[str], str]
+    topics: Topics | None
+    offsets: Offsets
+    preconditions: tuple[Precondition, ...]
+    heartbeat_rules: tuple[Rule, ...]
+    now: int = 0
+    groups: dict[str, Any] = field(default_factory=dict)  # a Group, or another kind's
+    purgatory: Purgatory = field(default_factory=Purgatory)
+    waiting: dict[int, Request] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+    events: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
+    active: bool = True
+    owns: Callable[[str], bool] = everything
+    loading: set[str] = field(default_factory=set)
+    may: Callable[[Caller, str], bool] = anyone
+
+    def since(self, *release: int) -> bool:
+        """Whether the rules are those of this release or a later one."""
+        return self.settings.era >= release
+
+    def answer(self, request: Request, body: Body, check: Check | None = None) -> None:
+        """Sends an answer, shaped for the request's version."""
+        shaped = shape(request.api + "Response", request.version, body)
+        self.answers.append(Answer(request.ticket, request.api, request.version, shaped, self.now, check))
+
+    def wait(self, request: Request) -> int:
+        """The request's answer comes later. Returns its ticket."""
+        self.waiting[request.ticket] = request
+        return request.ticket
+
+    def drop(self, ticket: int | None) -> bool:
+        """Forgets a request that waited: no answer will come. False if it did not wait (any more)."""
+        return ticket is not None and self.waiting.pop(ticket, None) is not None
+
+    def release(self, ticket: int | None, body: Body, check: Check | None = None) -> None:
+        """Answers a request that waited, unless who asked is gone."""
+        request = None if ticket is None else self.waiting.pop(ticket, None)
+        if request is not None:
+            self.answer(request, body, check)
+
+    def tell(
+        self, group: Group, kind: str, why: str = "", member: str | None = None, facts: dict[str, Any] | None = None
+    ) -> None:
+        """Something happened to a classic group."""
+        self.tell_of(group.id, kind, why, member, group.generation, facts)
+
+    def tell_of(
+        self,
+        group: str,
+        kind: str,
+        why: str = "",
+        member: str | None = None,
+        generation: int | None = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        """Something happened to a group of any kind."""
+        self.events.append(Event(self.now, group, kind, member, generation, why, facts or {}))
+
+
+def counted(number: int, word: str) -> str:
+    """ "1 member", "2 members"."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def shown_ms(ms: float) -> str:
+    """ "6,000 ms"."""
+    return f"{ms:,.0f} ms"
+
+
+def elapsed(since: int, now: int) -> str:
+    """The time between, in ms."""
+    return shown_ms((now - since) / MS)

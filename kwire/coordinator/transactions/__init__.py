@@ -1,0 +1,1 @@
+"""Transactions: the coordinator's state machine, without I/O."""

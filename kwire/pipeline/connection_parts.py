@@ -1,0 +1,298 @@
+"""What of a connection lies in one split: a part. What stands at its edges, and whether it goes on where another ended.
+
+A part is believed only when it follows exactly: its first bytes are the next ones of both streams, the frames before
+its own reading begins end exactly where it begins, and answer exactly what was open. Then whoever reads on from there
+gets what the split made of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kwire.analyze.clients import Client
+from kwire.capture.streams import Piece, Stream
+from kwire.capture.tcp import Key
+from kwire.codec.frames import MAX_SIZE
+from kwire.session.api_versions import Kinds
+from kwire.session.conversation import Conversation
+from kwire.session.exchange import Exchange, Message
+from kwire.session.framing import Partial, Raw, unpack_size
+from kwire.session.messages import is_silent, read_request
+from kwire.session.pieces import joined
+from kwire.session.sasl import Login
+
+if TYPE_CHECKING:
+    from kwire.capture.connections import Connection
+
+IDENTIFYING = (17, 18, 36)
+header_at, id_at = Struct(">HH").unpack_from, Struct(">i").unpack_from
+
+
+class Flow(NamedTuple):
+    """A stream at the end of a part. position and end count from its first byte in the part, first is that byte's
+    sequence number; frames is where its framer stands, number how many frames there were."""
+
+    first: int | None
+    syn: int | None
+    next: int | None
+    position: int
+    end: int | None
+    repeated: int
+    frames: Partial
+    number: int
+
+
+class Exit(NamedTuple):
+    """How a part ends: TCP's state, who the client is, the open requests with their indexes. flows: the client's, then
+    the broker's."""
+
+    flows: tuple[Flow, Flow]
+    opener: int | None  # 0: the client
+    first_time: int
+    last_time: int
+    segments: int
+    fins: tuple[bool, bool]
+    reset: bool
+    fin: int | None  # the packets with the first FIN and the first RST
+    rst: int | None
+    opening: list[int]
+    open: list[tuple[int, Raw]]
+    exchanges: int
+    identity: tuple[str | None, ...]
+    client_ids: dict[bytes, str]
+    login: Login
+
+
+@dataclass(slots=True)
+class Part:
+    """A connection in a split. opened: it begins there with its SYN. key: from the client to the broker. block: of the
+    split in which its first segment lies, number: that one's packet. head: what of either stream comes before the first
+    request that the split reads, and before its answer. ordinal: counts the split's connections. turn: the first packet
+    of its block with these endpoints. waited: for bytes that came too late for their block. kinds: what was asked, with
+    the block in which first. far: bytes that stayed in the file (remote_bytes.py).
+    """
+
+    key: Key
+    opened: bool
+    block: int
+    number: int
+    head: tuple[Piece | None, Piece | None]
+    exit: Exit
+    ordinal: int = 0
+    turn: int = 0
+    waited: bool = False
+    kinds: dict[tuple[int, int], int] = field(default_factory=dict)
+    clients: list[Client] = field(default_factory=list)
+    names: dict[UUID, str] = field(default_factory=dict)
+    far: list[Any] = field(default_factory=list)
+
+
+class Edge(NamedTuple):
+    """Where a connection stands, as far as the next part must know: for the client's and the broker's stream the next
+    sequence number, the SYN's, and the bytes of the frame that is not whole; the ids that are open; whether it ended.
+    """
+
+    nexts: tuple[int | None, int | None]
+    syns: tuple[int | None, int | None]
+    partial: tuple[bytes, bytes]
+    open: list[int | None]
+    closed: bool
+
+
+def edge_of(conversation: Conversation) -> Edge | None:
+    """None when something is not regular, so that nobody can go on from there but who reads all."""
+    connection, client, pairing = conversation.connection, conversation.client, conversation.pairing
+    if client is None or conversation.verdict or pairing.early or conversation.login.active:
+        return None
+    streams = connection.streams[client], connection.streams[1 - client]
+    partials = conversation.requests.partial(), conversation.responses.partial()
+    if connection.finished or any(stream.held or stream.pieces for stream in streams):
+        return None
+    if partials[0] is None or partials[1] is None or any(exchange.first.token for exchange in pairing.open):
+        return None
+    return Edge(
+        (streams[0].next, streams[1].next), (streams[0].syn, streams[1].syn), (partials[0].parts, partials[1].parts),
+        [exchange.correlation_id for exchange in pairing.open],
+        connection.reset or connection.fins > 0,
+    )  # fmt: skip
+
+
+def edge_behind(before: Edge | None, part: Part) -> Edge:
+    """The edge behind a part that follows the edge before."""
+    exit = part.exit
+    syns = tuple(flow.syn for flow in exit.flows) if part.opened or before is None else before.syns
+    return Edge(
+        (exit.flows[0].next, exit.flows[1].next), (syns[0], syns[1]),
+        (exit.flows[0].frames.parts, exit.flows[1].frames.parts),
+        [id_at(raw.data, 8)[0] for _, raw in exit.open], exit.reset or any(exit.fins),
+    )  # fmt: skip
+
+
+def follows(edge: Edge, part: Part, kinds: Kinds, max_size: int = MAX_SIZE) -> bool:
+    """Whether the part, which has no SYN, goes on exactly at the edge."""
+    if edge.closed or edge.nexts != tuple(flow.first for flow in part.exit.flows):
+        return False
+    asked, answered = (
+        _frames(before + (b"" if piece is None else piece.data), max_size)
+        for before, piece in zip(edge.partial, part.head, strict=True)
+    )
+    if asked is None or answered is None:
+        return False
+    wanted = list(edge.open)
+    for data in asked:
+        if len(data) < 14 or header_at(data, 4)[0] in IDENTIFYING:
+            return False
+        if not _silent(data, kinds):
+            wanted.append(id_at(data, 8)[0])
+    return all(len(data) >= 8 for data in answered) and wanted == [id_at(data, 4)[0] for data in answered]
+
+
+def _silent(data: bytes, kinds: Kinds) -> bool:
+    if header_at(data, 4)[0]:
+        return False
+    nobody: Any = None
+    message = Message(nobody, "request", 0, 0, data, len(data) - 4, 0, 0, 0, 0, "ok", None, ())
+    read_request(message, kinds, {})
+    return is_silent(message)
+
+
+def _frames(data: bytes, max_size: int) -> list[bytes] | None:
+    """The frames of which the bytes consist; None when they do not."""
+    out, pos = [], 0
+    while pos + 4 <= len(data):
+        (size,) = unpack_size(data, pos)
+        if not 0 < size <= max_size:
+            return None
+        out.append(data[pos : pos + 4 + size])
+        pos += 4 + size
+    return out if pos == len(data) else None
+
+
+def exit_of(conversation: Conversation) -> Exit | None:
+    """How a conversation stands; None when something about it is not regular."""
+    connection, client = conversation.connection, conversation.client
+    partials = conversation.requests.partial(), conversation.responses.partial()
+    if client is None or partials[0] is None or partials[1] is None or conversation.pairing.early:
+        return None
+    if conversation.token_after is not None or conversation.login.active:
+        return None
+    if any(exchange.correlation_id is None for exchange in conversation.pairing.open):  # then no answer can be known
+        return None
+    flows = []
+    for turn, partial in enumerate(partials):
+        assert partial is not None
+        stream = connection.streams[client ^ turn]
+        index = conversation.indexes[turn]
+        if stream.held or stream.pieces:
+            return None
+        flows.append(Flow(
+            stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, partial, index
+        ))  # fmt: skip
+    identity = conversation.identity
+    fins = bool(connection.fins >> client & 1), bool(connection.fins >> (1 - client) & 1)
+    return Exit(
+        (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
+        connection.last_time, connection.segments, fins, connection.reset, connection.fin, connection.rst,
+        list(connection.opening),
+        [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
+        conversation.exchanges,
+        (identity.software, identity.software_version, identity.mechanism, identity.principal),
+        dict(conversation.clients), conversation.login,
+    )  # fmt: skip
+
+
+def _raw(message: Message) -> Raw:
+    return Raw(
+        message.position, message.data, message.size, message.time, message.last_time, message.packet,
+        message.last_packet, "ok", None, message.marks,
+    )  # fmt: skip
+
+
+def join(conversation: Conversation, part: Part, packets: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The conversation goes on behind the part, which follows it; what the head completes it gives out. packets: how
+    many there are before the split. The positions of the streams where the part begins, and the indexes of the frames
+    where its reading begins: what the split must know to name its frames as they are."""
+    connection, client = conversation.connection, conversation.client
+    assert client is not None
+    streams = connection.streams[client], connection.streams[1 - client]
+    bases = streams[0].position, streams[1].position
+    for stream, piece in zip(streams, part.head, strict=True):
+        if piece is not None and piece.data:
+            numbers = [number + packets for number in piece.numbers]
+            stream.extend(piece.data, [start + stream.position for start in piece.starts], piece.times, numbers)
+    conversation.pump()
+    indexes = conversation.indexes[0], conversation.indexes[1]
+    take_over(conversation, part, bases, packets)
+    return bases, indexes
+
+
+def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], packets: int) -> None:
+    """The conversation gets the state in which the part ends."""
+    connection, client, exit = conversation.connection, conversation.client, part.exit
+    assert client is not None
+    framers = conversation.requests, conversation.responses
+    for turn, (flow, framer) in enumerate(zip(exit.flows, framers, strict=True)):
+        stream: Stream = connection.streams[client ^ turn]
+        base = bases[turn]
+        stream.next, stream.position = flow.next, base + flow.position
+        stream.pieces = []
+        stream.repeated += flow.repeated
+        if part.opened:
+            stream.first, stream.syn = flow.first, flow.syn
+        if flow.end is not None:
+            stream.end = base + flow.end
+        partial = flow.frames
+        framer.resume(Partial(
+            base + partial.position, framer.frames + partial.frames, partial.parts, partial.need,
+            (partial.first[0], partial.first[1] + packets), [(at, number + packets) for at, number in partial.marks],
+        ))  # fmt: skip
+        connection.fins |= exit.fins[turn] << (client ^ turn)
+    connection.reset |= exit.reset
+    if connection.fin is None and exit.fin is not None:
+        connection.fin = exit.fin + packets
+    if connection.rst is None and exit.rst is not None:
+        connection.rst = exit.rst + packets
+    connection.first_time = min(connection.first_time, exit.first_time) if connection.segments else exit.first_time
+    connection.last_time = max(connection.last_time, exit.last_time)
+    connection.segments += exit.segments
+    conversation.exchanges += exit.exchanges
+    if part.opened:
+        connection.opening = [number + packets for number in exit.opening]
+        identity = conversation.identity
+        identity.software, identity.software_version, identity.mechanism, identity.principal = exit.identity
+        conversation.login = exit.login
+    elif not exit.login.fresh:
+        conversation.login.passed()
+    for name, text in exit.client_ids.items():
+        conversation.clients.setdefault(name, text)
+    base, first = bases[0], conversation.indexes[0]
+    for index, raw in exit.open:
+        conversation.indexes[0] = first + index
+        there = raw._replace(
+            position=base + raw.position, packet=raw.packet + packets, last_packet=raw.last_packet + packets,
+            marks=tuple((at, number + packets) for at, number in raw.marks),
+        )  # fmt: skip
+        conversation.pairing.asked(Exchange(conversation, conversation.request(there)))
+    conversation.indexes[0] = first + exit.flows[0].number
+    conversation.indexes[1] += exit.flows[1].number
+
+
+def head_of(pieces: list[Piece], position: int) -> Piece | None:
+    """What of the pieces lies before the position."""
+    if not pieces:
+        return None
+    piece = joined(pieces)
+    kept = [at for at, start in enumerate(piece.starts) if start < position]
+    return Piece(
+        piece.position, piece.data[: position - piece.position], [piece.starts[at] for at in kept],
+        [piece.times[at] for at in kept], [piece.numbers[at] for at in kept],
+    )  # fmt: skip
+
+
+def nothing(connection: Connection) -> None:
+    """Lets go of what a connection got."""
+    for stream in connection.streams:
+        stream.pieces = []

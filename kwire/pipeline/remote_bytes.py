@@ -1,0 +1,148 @@
+"""Bytes that stay where they are: in place of a long frame's part, the places of the file where it lies.
+
+A frame of megabytes that a split's edge cuts would travel to the stitch; instead the split says which bytes of which
+packets it consists of, having looked that they are the same, and the stitch reads them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.capture.streams import Piece
+from kwire.capture.tcp import Segments
+from kwire.pipeline.connection_parts import Flow, Part
+
+LEAST = 1 << 13  # bytes that stay
+
+Places = list[tuple[int, int]]  # offset in the file, length
+
+
+class Far(NamedTuple):
+    """Of which of a part's bytes: head or partial frame of the client's stream (0) or the broker's (1), or open request
+    of that place in the list; and where."""
+
+    what: str
+    turn: int
+    places: Places
+
+
+class Finder:
+    """Where the payload of each packet lies. kept: segments, with where in the file their buffer begins."""
+
+    def __init__(self, kept: Iterable[tuple[Segments, int]]) -> None:
+        parts = list(kept)
+        number = np.concatenate([segments.number for segments, _ in parts] or [np.zeros(0, np.int64)])
+        start = np.concatenate([segments.start + base for segments, base in parts] or [np.zeros(0, np.int64)])
+        have = np.concatenate([segments.have for segments, _ in parts] or [np.zeros(0, np.int64)])
+        order = np.argsort(number, kind="stable")
+        self._number: NDArray[np.int64] = number[order]
+        self._start: NDArray[np.int64] = start[order]
+        self._have: NDArray[np.int64] = have[order]
+        self._buffers = [(base, segments.buffer) for segments, base in parts]
+
+    def places(self, data: bytes, cuts: list[tuple[int, int]]) -> Places | None:
+        """Where the bytes lie; None when they do not lie as the cuts, (offset, packet), say."""
+        out = []
+        for at, (low, number) in enumerate(cuts):
+            high = cuts[at + 1][0] if at + 1 < len(cuts) else len(data)
+            row = int(np.searchsorted(self._number, number))
+            if high <= low:
+                continue
+            if row >= len(self._number) or self._number[row] != number:
+                return None
+            start, have, length = int(self._start[row]), int(self._have[row]), high - low
+            for begin in (start, start + have - length):
+                if begin >= start and length <= have and self._bytes(begin, length) == data[low:high]:
+                    out.append((begin, length))
+                    break
+            else:
+                return None
+        return out
+
+    def _bytes(self, start: int, length: int) -> bytes | None:
+        for base, buffer in self._buffers:
+            if base <= start and start + length <= base + len(buffer):
+                return bytes(buffer[start - base : start - base + length])
+        return None
+
+
+def long(part: Part) -> bool:
+    """Whether the part has bytes that had better stay."""
+    heads = [len(piece.data) for piece in part.head if piece is not None]
+    asked = [len(raw.data) for _, raw in part.exit.open]
+    return max([*heads, *asked, *(len(flow.frames.parts) for flow in part.exit.flows)]) >= LEAST
+
+
+def leave(part: Part, finder: Finder) -> Part:
+    """The part without its long bytes."""
+    far: list[Far] = []
+    heads = list(part.head)
+    for turn, piece in enumerate(part.head):
+        if piece is None or len(piece.data) < LEAST:
+            continue
+        cuts = [
+            (max(start - piece.position, 0), number) for start, number in zip(piece.starts, piece.numbers, strict=True)
+        ]
+        places = finder.places(piece.data, cuts)
+        if places is not None:
+            far.append(Far("head", turn, places))
+            heads[turn] = piece._replace(data=b"")
+    flows = list(part.exit.flows)
+    for turn, flow in enumerate(part.exit.flows):
+        if len(flow.frames.parts) < LEAST:
+            continue
+        places = finder.places(flow.frames.parts, flow.frames.marks)
+        if places is not None:
+            far.append(Far("partial", turn, places))
+            flows[turn] = flow._replace(frames=flow.frames._replace(parts=b""))
+    waiting = list(part.exit.open)
+    for turn, (index, raw) in enumerate(waiting):
+        places = finder.places(raw.data, list(raw.marks) or [(0, raw.packet)]) if len(raw.data) >= LEAST else None
+        if places is not None:
+            far.append(Far("open", turn, places))
+            waiting[turn] = index, raw._replace(data=b"")
+    if not far:
+        return part
+    exit = part.exit._replace(flows=(flows[0], flows[1]), open=waiting)
+    return replace(part, head=(heads[0], heads[1]), exit=exit, far=far)
+
+
+def fetch(part: Part, path: str) -> None:
+    """Brings the part's bytes back from the file. Raises OSError."""
+    if not part.far:
+        return
+    with open(path, "rb") as file:
+        for found in part.far:
+            pieces = []
+            for start, length in found.places:
+                file.seek(start)
+                pieces.append(file.read(length))
+            data = b"".join(pieces)
+            if found.what == "open":
+                index, raw = part.exit.open[found.turn]
+                part.exit.open[found.turn] = index, raw._replace(data=data)
+            elif found.what == "head":
+                _put_head(part, found.turn, data)
+            else:
+                _put_partial(part, found.turn, data)
+    part.far = []
+
+
+def _put_head(part: Part, turn: int, data: bytes) -> None:
+    heads: list[Piece | None] = list(part.head)
+    piece = heads[turn]
+    assert piece is not None
+    heads[turn] = piece._replace(data=data)
+    part.head = heads[0], heads[1]
+
+
+def _put_partial(part: Part, turn: int, data: bytes) -> None:
+    flows: list[Flow] = list(part.exit.flows)
+    flow = flows[turn]
+    flows[turn] = flow._replace(frames=flow.frames._replace(parts=data))
+    part.exit = part.exit._replace(flows=(flows[0], flows[1]))

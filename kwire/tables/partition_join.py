@@ -1,0 +1,96 @@
+"""What was asked and what was answered of the same partition in the same exchange, joined by numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kwire.codec.columnar import Numbers
+from kwire.tables.partition_columns import Named
+from kwire.wire.columns import Ints
+
+Mask = NDArray[np.bool_]
+MOST_KEYS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Partitions, a row each: owner, group, topic and number as in places.Named; at: the row of requests and that of
+    responses that are about it, -1 where there is none. rows is the reverse: of each side's rows, which row of these it
+    is, -1 where it has none. twice: exchanges that name a partition twice on one side."""
+
+    sides: tuple[Named, Named]
+    owner: Ints
+    group: Ints
+    topic: Ints
+    number: Ints
+    at: tuple[Ints, Ints]
+    rows: tuple[Ints, Ints]
+    twice: Ints
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def without(self, odd: Mask) -> Joined:
+        """Without the rows of these exchanges."""
+        kept = ~odd[self.owner]
+        new = np.where(kept, np.cumsum(kept) - 1, -1)
+        at, rows = (self.at[0][kept], self.at[1][kept]), (new[self.rows[0]], new[self.rows[1]])
+        columns = {name: getattr(self, name)[kept] for name in ("owner", "group", "topic", "number")}
+        return replace(self, at=at, rows=rows, **columns)
+
+    def numbers(self, turn: int, name: str, kind: pa.DataType) -> pa.Array:
+        """A field of requests (0) or responses (1); null where there is none."""
+        column = self.sides[turn].fields.get(name)
+        if not isinstance(column, Numbers):
+            return pa.nulls(len(self), kind)
+        return self.taken(turn, column.values[self.sides[turn].places], kind)
+
+    def taken(self, turn: int, values: NDArray[Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
+        """Values of one side's rows, valid or not, where they belong."""
+        if not len(values):
+            return pa.nulls(len(self), kind)
+        at = self.at[turn]
+        there = at >= 0 if valid is None else (at >= 0) & valid[at]
+        return pa.array(values[at], kind, mask=~there)
+
+    @property
+    def ident(self) -> Ints:
+        """The topic's id by its number: the request's, where it has one, else the response's."""
+        first, second = (np.append(side.ident, -1)[at] for side, at in zip(self.sides, self.at, strict=True))
+        return np.where(first >= 0, first, second)
+
+
+def join(sides: tuple[Named, Named]) -> Joined:
+    """By exchange, group, topic and partition, in the order of the exchanges."""
+    owner, group, topic, number = (
+        np.concatenate([getattr(side, name) for side in sides]) for name in ("owner", "group", "topic", "number")
+    )
+    _, first, key = np.unique(_keys(owner, group, topic, number), return_index=True, return_inverse=True)
+    rows = key[: len(sides[0])], key[len(sides[0]) :]
+    at, twice = [], []
+    for side, mine in zip(sides, rows, strict=True):
+        found = np.full(len(first), -1)
+        found[mine] = np.arange(len(mine))
+        at.append(found)
+        twice.append(side.owner[np.bincount(mine, minlength=len(first))[mine] > 1])
+    return Joined(
+        sides, owner[first], group[first], topic[first], number[first], (at[0], at[1]), rows, np.concatenate(twice)
+    )  # fmt: skip
+
+
+def _keys(*columns: Ints) -> Ints:
+    """Rows as single numbers, which have the order of the first column, then that of the second one, and so on."""
+    keys, most = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        low = int(column.min(initial=0))
+        size = int(column.max(initial=0)) - low + 1
+        if most * size > MOST_KEYS:
+            keys = np.unique(keys, return_inverse=True)[1]
+            most = int(keys.max(initial=0)) + 1
+        keys, most = keys * size + column - low, most * size
+    return keys

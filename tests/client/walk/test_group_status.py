@@ -1,0 +1,55 @@
+"""What a group is before one joins it."""
+
+from __future__ import annotations
+
+from kwire.client.walk.walk.group_status import Occupied, occupied
+from kwire.client.walk.walk.step import Detail
+
+from kwire.client.cluster import Cluster
+from kwire.client.consumer import Member, Options
+from kwire.client.epochs import EpochMember
+from kwire.client.topology import Place
+from kwire.testing import Broker
+
+
+def _look(broker: Broker, era: str | None = None) -> Occupied:
+    place = Place(broker.address, "g", "t", Cluster(era=era))
+    place.find()
+    try:
+        return occupied(place)
+    finally:
+        place.cluster.close()
+
+
+def test_nobody() -> None:
+    with Broker(topics={"t": 1}) as broker:
+        nobody = Occupied("classic", "Dead", 0, Detail("group g: not there yet"))
+        assert _look(broker) == nobody
+        assert _look(broker, "0.9") == nobody
+
+
+def test_a_classic_group_with_and_without_its_member() -> None:
+    with Broker(topics={"t": 1}) as broker, Member(broker.address, "g", "t") as member:
+        member.find()
+        member.join()
+        member.sync()
+        assert _look(broker) == Occupied("classic", "Stable", 1, Detail("group g: Stable, 1 member", "note"))
+        member.leave()
+        assert _look(broker) == Occupied("classic", "Empty", 0, Detail("group g: Empty, 0 members"))
+
+
+def test_a_group_of_the_consumer_protocol() -> None:
+    with Broker(topics={"t": 1}) as broker:
+        place = Place(broker.address, "g", "t", Cluster())
+        place.find()
+        EpochMember(place, Options()).beat()
+        seen = _look(broker)
+        assert (seen.kind, seen.members) == ("consumer", 1)
+        assert seen.detail.text.endswith("1 member, of the consumer protocol (KIP-848)")
+        place.cluster.close()
+
+
+def test_a_broker_that_will_not_say() -> None:
+    with Broker(topics={"t": 1}, faults=["DescribeGroups:error=GROUP_AUTHORIZATION_FAILED"]) as broker:
+        said = Detail("group g: 30 GROUP_AUTHORIZATION_FAILED", "note")
+        assert _look(broker) == Occupied("classic", None, 0, said)

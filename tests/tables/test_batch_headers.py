@@ -1,0 +1,69 @@
+"""Headers of chains of batches: together and one by one they are those that reading the records finds."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+
+from kwire.codec.example import BATCH
+from kwire.records import read_records
+from kwire.records.build import build
+from kwire.tables import batch_headers
+from kwire.wire.columns import Columns
+
+OLD = build([(b"k", b"v")], magic=1)
+CHAINS = [b"", BATCH, BATCH * 3 + BATCH[:40], BATCH[:20], BATCH + b"\x7f" * 30, BATCH + OLD, OLD, BATCH * 2]
+both = pytest.mark.parametrize("few", [0, 3, 100])  # chains that are walked one by one: none, the last ones, all
+
+
+def found(chains: list[bytes]) -> tuple[batch_headers.Headers, list[bool], bytes]:
+    buffer = b"".join(chains)
+    lengths = [len(chain) for chain in chains]
+    starts = [0, *accumulate(lengths)][: len(chains)]
+    made, legacy = batch_headers.headers(
+        buffer, Columns(buffer), np.array(starts, np.int64), np.array(lengths, np.int64)
+    )
+    return made, legacy.tolist(), buffer
+
+
+@both
+def test_batches_of_chains(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_headers, "FEW", few)
+    made, legacy, _ = found(CHAINS)
+    assert legacy == [False, False, False, False, False, True, True, False]
+    assert made.chain.tolist() == [1, 2, 2, 2, 4, 7, 7]
+    assert made.number.tolist() == [0, 0, 1, 2, 0, 0, 1]
+    assert (made.end - made.start).tolist() == [len(BATCH)] * 7
+    assert len(made) == 7
+
+
+@both
+def test_columns_are_the_fields_of_batches(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_headers, "FEW", few)
+    chain = b"".join([
+        build([(b"k", b"v")] * 3, base_offset=7, timestamp=9, compression="lz4"),
+        build([(b"k", b"v")], producer_id=5, producer_epoch=2, base_sequence=8, is_transactional=True),
+        build([(b"k", b"v")], producer_id=5, producer_epoch=2, is_control=True, log_append_time=77),
+        BATCH[:-1] + b"!",
+    ])  # fmt: skip
+    made, _, buffer = found([chain])
+    columns = {name: make().to_pylist() for name, make in batch_headers.columns(made, buffer).items()}
+    expected = read_records(chain)
+    for name in ("base_offset", "last_offset", "compression", "is_transactional", "is_control", "max_timestamp"):
+        assert columns[name] == [getattr(batch, name) for batch in expected], name
+    assert columns["crc_ok"] == [True, True, True, False] == [batch.crc_ok for batch in expected]
+    assert columns["records"] == [3, 1, 1, 1]
+    assert columns["bytes"] == [batch.size for batch in expected]
+    assert columns["producer_id"][:3] == [None, 5, 5]
+    assert columns["producer_epoch"][:3] == [None, 2, 2]
+    assert columns["base_sequence"][:3] == [None, 8, -1]
+    assert columns["timestamp_type"] == ["create", "create", "append", "create"]
+    assert columns["magic"] == [2] * 4
+
+
+def test_no_chains() -> None:
+    made, legacy, buffer = found([])
+    assert (len(made), legacy) == (0, [])
+    assert all(len(make()) == 0 for make in batch_headers.columns(made, buffer).values())
