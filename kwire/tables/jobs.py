@@ -2,7 +2,7 @@
 
 A block's bytes and segments are written once into memory that all see (shared_memory.py, sharding.py). A worker takes
 the connections that fall to it and leaves its rows, as Arrow's own bytes, in a slot of its own that goes with the
-block's; this process writes them out. So nobody does what another has done, and no pipe carries more than places in memory.
+block's; this process writes them out. Nobody does work twice, and a pipe carries only places in memory.
 """
 
 from __future__ import annotations
