@@ -21,9 +21,9 @@ from kwire.coordinator.codes import (
     TRANSACTION_ABORTABLE,
 )
 from kwire.coordinator.context import everything
-from kwire.coordinator.transactions.coordinator.context import Marker
-from kwire.coordinator.transactions.coordinator.coordinator import OFFSETS_TOPIC, TransactionCoordinator
-from kwire.coordinator.transactions.coordinator.transaction import Place
+from kwire.coordinator.transactions.context import Marker
+from kwire.coordinator.transactions.coordinator import OFFSETS_TOPIC, TransactionCoordinator
+from kwire.coordinator.transactions.transaction import Place
 from kwire.coordinator.types import Caller, Check
 from kwire.records.batch import Header
 

@@ -15,8 +15,8 @@ from kwire.cli.quantities import Duration
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.client.walk.walk.step import Step
-    from kwire.client.walk.walk.walk import Walk
+    from kwire.client.walk.step import Step
+    from kwire.client.walk.walk import Walk
     from kwire.codec.echo import Echo
 
 MS = 1_000_000
@@ -111,8 +111,8 @@ def command(
     with what to do, and where a real client would hang. Nothing is committed, no topic is created."""
     from kwire.client.address import Address
     from kwire.client.consumer import Options
-    from kwire.client.walk.walk.settings import Settings
-    from kwire.client.walk.walk.walk import Walk
+    from kwire.client.walk.settings import Settings
+    from kwire.client.walk.walk import Walk
 
     if max(interval, session_timeout) > DAY:
         raise click.UsageError("--interval and --session-timeout are at most a day")

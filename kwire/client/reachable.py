@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kwire.client.address import Address
 from kwire.client.bootstrap import UNKNOWN_TOPIC, Attempt, View
-from kwire.client.walk.walk.step import ERROR, NOTE, OK, Detail
-from kwire.client.walk.walk.step_recorder import words
+from kwire.client.walk.step import ERROR, NOTE, OK, Detail
+from kwire.client.walk.step_recorder import words
 from kwire.schema.errorcodes import errors
 
 SHOWN = 12  # brokers or partitions, a line each

@@ -14,7 +14,7 @@ from kwire.broker.context import Body, Hangup, Request
 from kwire.broker.log import checked
 from kwire.broker.state import State
 from kwire.broker.transactions import ADDS
-from kwire.coordinator.transactions.coordinator.transaction import Place
+from kwire.coordinator.transactions.transaction import Place
 from kwire.records.batch import MAGIC_AT, Header
 from kwire.schema.model import Versions
 

@@ -8,7 +8,7 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Later, Request
 from kwire.broker.state import State
-from kwire.coordinator.transactions.coordinator.context import Marker
+from kwire.coordinator.transactions.context import Marker
 from kwire.schema.model import Versions
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator, Iterator
 from kwire.client.epochs import Beat, EpochMember
 from kwire.client.failure import Failure, Refusal
 from kwire.client.topology import PASSING, Place
-from kwire.client.walk.walk.moves import Moves
-from kwire.client.walk.walk.reading import Reading, named
-from kwire.client.walk.walk.settings import Settings
-from kwire.client.walk.walk.step import ERROR, NOTE, OK, Detail, Step
-from kwire.client.walk.walk.step_recorder import Ended, Teller, words
+from kwire.client.walk.moves import Moves
+from kwire.client.walk.reading import Reading, named
+from kwire.client.walk.settings import Settings
+from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
+from kwire.client.walk.step_recorder import Ended, Teller, words
 from kwire.counted import counted
 from kwire.errors import KwireError
 from kwire.schema.errorcodes import errors

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kwire.client.exchange import Body
 from kwire.client.failure import Failure
 from kwire.client.topology import Place
-from kwire.client.walk.walk.step import NOTE, Detail
+from kwire.client.walk.step import NOTE, Detail
 from kwire.errors import KwireError
 from kwire.schema.errorcodes import errors
 

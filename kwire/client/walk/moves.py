@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from kwire.client.failure import Refusal
 from kwire.client.topology import LOADING, PASSING, Place
-from kwire.client.walk.walk.step import NOTE, OK, Step
-from kwire.client.walk.walk.step_recorder import Ended, Teller
+from kwire.client.walk.step import NOTE, OK, Step
+from kwire.client.walk.step_recorder import Ended, Teller
 from kwire.errors import KwireError
 from kwire.schema.errorcodes import errors
 

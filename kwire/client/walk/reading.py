@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from kwire.client.bodies import Fetched, Partition
 from kwire.client.reachable import numbers
 from kwire.client.reader import Polled, Reader
-from kwire.client.walk.walk.moves import Moves
-from kwire.client.walk.walk.step import ERROR, NOTE, OK, Detail, Step
-from kwire.client.walk.walk.step_recorder import Ended, Teller
+from kwire.client.walk.moves import Moves
+from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
+from kwire.client.walk.step_recorder import Ended, Teller
 from kwire.errors import KwireError
 from kwire.records import Record
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwire.client.cluster import Cluster
 from kwire.client.failure import Failure, Refusal
-from kwire.client.walk.walk.step import ERROR, Detail, Step
+from kwire.client.walk.step import ERROR, Detail, Step
 from kwire.errors import KwireError
 from kwire.schema.errorcodes import errors
 

@@ -19,12 +19,12 @@ from kwire.client.cluster import Cluster
 from kwire.client.failure import Failure
 from kwire.client.reachable import of_metadata
 from kwire.client.topology import PASSING, Place
-from kwire.client.walk.walk.walk.classic import Classic, Waits, quietly
-from kwire.client.walk.walk.walk.epochs import Epochs
-from kwire.client.walk.walk.walk.group_status import Occupied, occupied
-from kwire.client.walk.walk.walk.settings import Settings
-from kwire.client.walk.walk.walk.step import ERROR, NOTE, OK, Detail, Step
-from kwire.client.walk.walk.walk.step_recorder import HANGS, LEFT_OUT, UNRESOLVED, Ended, Teller
+from kwire.client.walk.classic import Classic, Waits, quietly
+from kwire.client.walk.epochs import Epochs
+from kwire.client.walk.group_status import Occupied, occupied
+from kwire.client.walk.settings import Settings
+from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
+from kwire.client.walk.step_recorder import HANGS, LEFT_OUT, UNRESOLVED, Ended, Teller
 from kwire.errors import KwireError
 from kwire.schema.errorcodes import errors
 

@@ -25,10 +25,10 @@ from kwire.coordinator.codes import (
     UNSUPPORTED_VERSION,
 )
 from kwire.coordinator.context import Reply
-from kwire.coordinator.transactions.coordinator import checks
-from kwire.coordinator.transactions.coordinator.checks import TxnAsk
-from kwire.coordinator.transactions.coordinator.context import TxnContext, TxnRequest
-from kwire.coordinator.transactions.coordinator.transaction import EPOCH_BUMPS, NEVER, Place, Transaction, TxnState
+from kwire.coordinator.transactions import checks
+from kwire.coordinator.transactions.checks import TxnAsk
+from kwire.coordinator.transactions.context import TxnContext, TxnRequest
+from kwire.coordinator.transactions.transaction import EPOCH_BUMPS, NEVER, Place, Transaction, TxnState
 from kwire.coordinator.types import Check
 
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")

@@ -18,7 +18,7 @@ from kwire.coordinator.codes import (
     NONE,
     PRODUCER_FENCED,
 )
-from kwire.coordinator.transactions.coordinator.transaction import (
+from kwire.coordinator.transactions.transaction import (
     EPOCH_BUMPS,
     LAST_EPOCH,
     PREPARING,

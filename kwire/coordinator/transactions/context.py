@@ -22,7 +22,7 @@ from kwire.coordinator.codes import (
 )
 from kwire.coordinator.context import MOST_EVENTS, anyone, counted, everything, shown_ms
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.transactions.coordinator.transaction import NEVER, Place, Transaction, TxnState
+from kwire.coordinator.transactions.transaction import NEVER, Place, Transaction, TxnState
 from kwire.coordinator.types import MS, Answer, Caller, Check, Event, TransactionSettings
 
 TIMEOUT, EXPIRY = "transaction timeout", "transactional id expiration"

@@ -18,9 +18,9 @@ from itertools import count
 from typing import Any
 
 from kwire.coordinator.context import Reply
-from kwire.coordinator.transactions.coordinator import apis, listing
-from kwire.coordinator.transactions.coordinator.context import Marker, TxnContext, TxnRequest, anything
-from kwire.coordinator.transactions.coordinator.transaction import Place, Transaction, TxnState
+from kwire.coordinator.transactions import apis, listing
+from kwire.coordinator.transactions.context import Marker, TxnContext, TxnRequest, anything
+from kwire.coordinator.transactions.transaction import Place, Transaction, TxnState
 from kwire.coordinator.types import Answer, Caller, Check, Event, TransactionSettings
 from kwire.errors import UnknownName
 

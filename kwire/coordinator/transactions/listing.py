@@ -14,8 +14,8 @@ from kwire.coordinator.codes import (
 )
 from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
 from kwire.coordinator.context import Reply
-from kwire.coordinator.transactions.coordinator.context import TxnContext, TxnRequest
-from kwire.coordinator.transactions.coordinator.transaction import Transaction, TxnState
+from kwire.coordinator.transactions.context import TxnContext, TxnRequest
+from kwire.coordinator.transactions.transaction import Transaction, TxnState
 from kwire.coordinator.types import Check
 
 STATES = frozenset(TxnState)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from kwire.client.walk.walk.group_status import Occupied, occupied
-from kwire.client.walk.walk.step import Detail
-
 from kwire.client.cluster import Cluster
 from kwire.client.consumer import Member, Options
 from kwire.client.epochs import EpochMember
 from kwire.client.topology import Place
+from kwire.client.walk.group_status import Occupied, occupied
+from kwire.client.walk.step import Detail
 from kwire.testing import Broker
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kwire.client.walk.walk.settings import Settings
-from kwire.client.walk.walk.step import Step
-from kwire.client.walk.walk.walk import Walk
 
 from kwire.client.address import Address
 from kwire.client.consumer import Member
+from kwire.client.walk.settings import Settings
+from kwire.client.walk.step import Step
+from kwire.client.walk.walk import Walk
 from kwire.testing import Broker
 
 Told = list[tuple[int, str, int | None]]

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kwire.client.walk.walk.settings import Settings
-from kwire.client.walk.walk.step import Step
-from kwire.client.walk.walk.walk import Walk
 
 from kwire.client.address import Address
 from kwire.client.connection import Connection
 from kwire.client.consumer import Member, Options
 from kwire.client.producer import produce
+from kwire.client.walk.settings import Settings
+from kwire.client.walk.step import Step
+from kwire.client.walk.walk import Walk
 from kwire.testing import Broker
 
 

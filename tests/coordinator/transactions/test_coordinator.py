@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kwire.coordinator.transactions.coordinator.coordinator import TransactionCoordinator, offsets_place
-from kwire.coordinator.transactions.coordinator.transaction import LAST_EPOCH, TxnState
 
 from kwire.coordinator import codes
+from kwire.coordinator.transactions.coordinator import TransactionCoordinator, offsets_place
+from kwire.coordinator.transactions.transaction import LAST_EPOCH, TxnState
 from kwire.coordinator.types import MS, Answer, Caller, TransactionSettings
 from kwire.errors import UnknownName
 
