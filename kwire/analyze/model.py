@@ -89,7 +89,7 @@ class Model:
         """The join phase is over, as the capture shows; who had not rejoined."""
         group = self.group
         self.tick(now)
-        self.desk.purgatory.tick(now + LATE_MS * MS)  # where the phase's time was over, that is why
+        self.context.purgatory.tick(now + LATE_MS * MS)  # where the phase's time was over, that is why
         if group is None or group.state is not State.PREPARING:
             return []
         absent = [member.id for member in group.missing()]
