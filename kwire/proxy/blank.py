@@ -6,25 +6,48 @@ from functools import cache
 
 from kwire.codec.frames import decode_frame, decode_response
 from kwire.codec.library import builtin_library
-from kwire.codec.secrets import conceal, may_hold_secrets, withheld
+from kwire.codec.secrets import conceal, may_hold_secrets, tells_metadata, withheld
 from kwire.codec.span import Span
+from kwire.errors import KwireError
 from kwire.payloads.open import open_payloads
 from kwire.proxy.cutter import Edit
 from kwire.proxy.link import Asked, Edits
+from kwire.proxy.rewrite import request_body
 
 HEAD = 8  # bytes of size prefix and correlation id, or of size prefix, API key and version
+FETCH, FETCH_SNAPSHOT = 1, 59
 
 
 def blanking() -> Edits:
-    """Edits that take away what codec/secrets.py withholds, and SASL tokens without headers as a whole."""
+    """Edits, for one connection, that take away what codec/secrets.py withholds, and SASL tokens without headers as a
+    whole. Answers with records are looked at from when the client asks for the metadata log, or goes on with a fetch
+    session in which it may have asked for it."""
+    metadata = fetched = False
 
     def request(asked: Asked) -> Edit | None:
+        if asked.key == FETCH and not metadata:
+            return lambda frame: watch(frame, asked)
         return (lambda frame: blank(frame, asked, True)) if _may_hold(asked.key, True) else None
 
+    def watch(frame: bytes, asked: Asked) -> bytes:
+        nonlocal metadata, fetched
+        metadata = tells_metadata(frame) or not (fetched or _begins_session(frame, asked))
+        fetched = True
+        return frame
+
     def response(asked: Asked) -> Edit | None:
-        return (lambda frame: blank(frame, asked, False)) if _may_hold(asked.key, False) else None
+        holds = (asked.key == FETCH and metadata) or asked.key == FETCH_SNAPSHOT or _may_hold(asked.key, False)
+        return (lambda frame: blank(frame, asked, False)) if holds else None
 
     return Edits(request, response, lambda frame: frame[:4] + b"*" * (len(frame) - 4))
+
+
+def _begins_session(frame: bytes, asked: Asked) -> bool:
+    """Whether a Fetch stands for itself or begins a fetch session (KIP-227: epoch -1 or 0)."""
+    try:
+        return int(request_body(frame, asked).get("SessionEpoch", 0)) <= 0
+    except KwireError:
+        return False
 
 
 @cache

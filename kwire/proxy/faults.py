@@ -13,12 +13,12 @@ from fnmatch import fnmatchcase
 from kwire.broker.answers import error_body, written
 from kwire.broker.context import MS, Body, Peer, Request, Seen
 from kwire.broker.faults import Faults, Verdict
-from kwire.codec.headers import API_VERSIONS, request_header_version
+from kwire.codec.headers import API_VERSIONS
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Dead, End, Piece, Wait
 from kwire.proxy.link import Asked, Fate
-from kwire.proxy.rewrite import edited, known
+from kwire.proxy.rewrite import edited, known, request_body
 from kwire.proxy.types import Refused
 
 UNSUPPORTED_VERSION = 35
@@ -74,7 +74,7 @@ class Judge:
             return self._answered(request, Verdict(unsupported=True))
         if self._needs_body(api):
             try:
-                request = request._replace(body=body_of(frame, asked))
+                request = request._replace(body=request_body(frame, asked))
             except KwireError:  # the broker will say what it thinks of it
                 return None
         try:
@@ -137,17 +137,6 @@ class Judge:
 def name_of(key: int) -> str:
     """An API's name, or its key where it has none."""
     return (builtin_library().registry.name_of(key) if 0 <= key < 1000 else None) or f"key {key}"
-
-
-def body_of(frame: bytes, asked: Asked) -> Body:
-    """A request's body. Raises KwireError."""
-    library = builtin_library()
-    message = library.api_message(asked.key, request=True)
-    if message is None or asked.version not in message.versions:
-        raise KwireError(f"no layout for API {asked.key} v{asked.version}")
-    header = library.codec("RequestHeader", request_header_version(asked.key, asked.version, message))
-    _, pos = header.decode_at(frame, 4)
-    return library.codec(message.name, asked.version).decode_at(frame, pos)[0]
 
 
 def _throttled(frame: bytes, asked: Asked, ns: int) -> bytes:

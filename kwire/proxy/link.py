@@ -57,16 +57,16 @@ class Judging(Protocol):
 
 
 class Awaited(NamedTuple):
-    """An answer that is due: the broker's, with its edit, or one that was made here."""
+    """An answer that is due: the broker's, with what a judge makes of it, or one that was made here."""
 
     asked: Asked
-    edit: Edit | None = None
+    after: Edit | None = None
     made: list[Piece] | None = None
 
 
 class Edits(NamedTuple):
-    """What changes whole frames, size prefix included, of a kind; None: they pass as they are. token: SASL tokens
-    without headers."""
+    """What changes whole frames, size prefix included, of a kind; None: they pass as they are. request is asked when a
+    request begins, response when its answer does. token: SASL tokens without headers."""
 
     request: Callable[[Asked], Edit | None] = lambda _: None
     response: Callable[[Asked], Edit | None] = lambda _: None
@@ -106,33 +106,32 @@ class Link:
         if self.ending:
             return total, lambda _: b""
         if self._tokens and not _plausible(data, at, total):
-            self.waiting.append(Awaited(Asked(-1, -1, None), self.edits.token))
+            self.waiting.append(Awaited(Asked(-1, -1, None)))
             return total, self.edits.token
         if total < 12:
             raise Refused(f"the client sends a request of {total - 4} bytes, too few for a header")
         _, key, version, correlation = HEAD.unpack_from(data, at)
         asked = Asked(key, version, correlation)
         answered = key != PRODUCE or _acks(data, at, total, version) != 0
-        edit, response = self.edits.request(asked), self.edits.response(asked)
+        edit = self.edits.request(asked)
         if self.judge is not None and self.judge.active:
             client = _client(data, at, total)
             if self.judge.concerns(asked, client):
                 return total, lambda frame: self._judged(frame, asked, client, answered)
         self._tokens = key == SASL_HANDSHAKE and version == 0
         if answered:
-            self.waiting.append(Awaited(asked, response))
+            self.waiting.append(Awaited(asked))
         return total, edit
 
     def _judged(self, frame: bytes, asked: Asked, client: str | None, answered: bool) -> bytes | list[Piece]:
         """A whole request, and what the judge lets of it pass."""
         assert self.judge is not None
         fate = self.judge.judge(frame, asked, client) or Fate(True)
-        made, response = fate.made, self.edits.response(asked)
+        made = fate.made
         if fate.forward:
             self._tokens = asked.key == SASL_HANDSHAKE and asked.version == 0
             if answered:
-                edit = _both(response, fate.after) if fate.after else response
-                self.waiting.append(Awaited(asked, edit))
+                self.waiting.append(Awaited(asked, fate.after))
             request = self.edits.request(asked)
             return request(frame) if request else frame
         if made and isinstance(made[0], Dead):  # at once, whatever is due
@@ -163,7 +162,9 @@ class Link:
             (found,) = SIZE.unpack_from(data, at + 4)
             if found != asked.correlation and not self._skip_to(found):
                 raise Refused(f"the broker answers {found}, due is the answer to {asked.correlation}")
-        return total, self.waiting.popleft().edit
+        due = self.waiting.popleft()
+        edit = self.edits.token if due.asked.correlation is None else self.edits.response(due.asked)
+        return total, _both(edit, due.after) if due.after else edit
 
     def _skip_to(self, correlation: int) -> bool:
         """Leaves out requests that got no answer, where that may be."""

@@ -10,7 +10,7 @@ from functools import cache
 from struct import pack, unpack_from
 from typing import Any
 
-from kwire.codec.headers import API_VERSIONS, header_plan, response_header_version
+from kwire.codec.headers import API_VERSIONS, header_plan, request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.codec.values import Codec
 from kwire.errors import KwireError, UnknownName
@@ -36,6 +36,9 @@ def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edi
     """The proxy's edits. local: by API key, a broker's host, port and node id, the host and port that clients are
     told; may raise Refused. ranges: by key, where less is offered than there is."""
 
+    def request(asked: Asked) -> None:
+        carries_addresses(asked)  # what could not be rewritten is not asked
+
     def response(asked: Asked) -> Edit | None:
         if asked.key == API_VERSIONS:
             return lambda frame: edited(frame, asked, lambda body: cap(body, ranges()))
@@ -43,7 +46,7 @@ def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edi
             return None
         return lambda frame: edited(frame, asked, lambda body: relocate(body, asked.key, local))
 
-    return Edits(response=response)
+    return Edits(request, response)
 
 
 def carries_addresses(asked: Asked) -> bool:
@@ -134,6 +137,17 @@ def _response_codec(key: int, version: int) -> Codec:
     if message is None:
         raise UnknownName("API key", str(key))
     return builtin_library().codec(message.name, version)
+
+
+def request_body(frame: bytes, asked: Asked) -> Body:
+    """A request's body. Raises KwireError."""
+    library = builtin_library()
+    message = library.api_message(asked.key, request=True)
+    if message is None or asked.version not in message.versions:
+        raise KwireError(f"no layout for API {asked.key} v{asked.version}")
+    header = library.codec("RequestHeader", request_header_version(asked.key, asked.version, message))
+    _, pos = header.decode_at(frame, 4)
+    return library.codec(message.name, asked.version).decode_at(frame, pos)[0]
 
 
 def body_start(frame: bytes, key: int, version: int) -> int:
