@@ -55,6 +55,6 @@ def kwire(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
             out.flush()
             err.flush()
         assert isinstance(left.value.code, int)
-        return Ran(left.value.code, out.buffer.getvalue(), err.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        return Ran(left.value.code, out.buffer.getvalue(), err.buffer.getvalue().decode())
 
     return run

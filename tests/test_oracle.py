@@ -3,6 +3,8 @@
 Needs Java, KWIRE_ORACLE (the folder of vectors.sh) and ORACLE_JARS (the folder of the official jars); skipped without.
 """
 
+# mypy: disable-error-code="union-attr"
+
 from __future__ import annotations
 
 import base64

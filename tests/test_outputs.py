@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -269,7 +270,8 @@ def test_only_files_that_look_so_are_removed(tmp_path: Path) -> None:
 def test_one_that_is_removed_between_its_making_and_its_lock_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, removed = outputs.flock, []
+    removed: list[Any] = []
+    lock = fcntl.flock
 
     def late(descriptor: int, how: int) -> None:
         if not removed:

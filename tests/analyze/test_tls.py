@@ -61,7 +61,8 @@ def test_certificates(seen: list[Conversation], change: dict[str, int], asked: s
     assert session is not None
     before = session.facts.certificate, session.facts.server_name
     assert isinstance(before[0], Certificate)
-    session.facts.certificate = before[0]._replace(**{name: time + shift for name, shift in change.items()})
+    changed: dict[str, Any] = {name: time + shift for name, shift in change.items()}
+    session.facts.certificate = before[0]._replace(**changed)
     session.facts.server_name = asked
     try:
         (found,) = findings_of(one)

@@ -10,7 +10,7 @@ from random import Random
 from struct import pack
 
 import numpy as np
-from bench.traffic import Talk, Wire, make
+from traffic import Talk, Wire, make
 
 import kwire
 

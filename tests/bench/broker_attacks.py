@@ -1,5 +1,7 @@
 """Attacks on the broker, by name: what their connections send, over and over. hostile_broker.py runs them."""
 
+# mypy: disable-error-code="dict-item"
+
 from __future__ import annotations
 
 import time

@@ -75,7 +75,7 @@ class Client:
         assigned = [{"MemberId": body["MemberId"], "Assignment": b""}]
         self.ask("SyncGroup", 4, {"GroupId": group, "GenerationId": generation, "MemberId": body["MemberId"],
                                   "Assignments": assigned})  # fmt: skip
-        return body["MemberId"], generation
+        return str(body["MemberId"]), int(generation)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ the heap that is corrected when it is looked at (kwire/coordinator/timers.py), w
 order. Then the whole coordinator, request body to answer. Every figure is printed with what the load needs.
 """
 
+# mypy: disable-error-code="list-item"
+
 from __future__ import annotations
 
 import argparse

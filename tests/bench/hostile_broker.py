@@ -8,6 +8,8 @@ and maximum over all three (ms), the broker's peak memory, and what the attacker
 broker ended. Loopback only. The attacks are in tests/bench/broker_attacks.py.
 """
 
+# mypy: disable-error-code="misc"
+
 from __future__ import annotations
 
 import argparse

@@ -107,7 +107,7 @@ def test_rules_by_the_protocol(make_desk: Any) -> None:
     rule |= {"Operation": 3, "PermissionType": 3}
     made = desk.ask("CreateAcls", 3, {"Creations": [rule, rule, {**rule, "ResourceName": ""}]})["Results"]
     assert [row["ErrorCode"] for row in made] == [0, 0, 42]
-    wanted = {"ResourceTypeFilter": 1, "PatternTypeFilter": 1, "Operation": 1, "PermissionType": 1}
+    wanted: dict[str, Any] = {"ResourceTypeFilter": 1, "PatternTypeFilter": 1, "Operation": 1, "PermissionType": 1}
     wanted |= {"ResourceNameFilter": None, "PrincipalFilter": None, "HostFilter": None}
     (found,) = desk.ask("DescribeAcls", 3, wanted)["Resources"]
     assert (found["ResourceName"], [acl["Principal"] for acl in found["Acls"]]) == ("t", ["User:ann"])

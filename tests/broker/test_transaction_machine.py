@@ -168,7 +168,8 @@ class Machine(RuleBasedStateMachine):
 
     def read(self, partition: int) -> list[bytes]:
         """As a client reads committed records, a few bytes at a time."""
-        offset, seen, leader = 0, [], self.topic.partitions[partition].leader
+        seen: list[Any] = []
+        offset, leader = 0, self.topic.partitions[partition].leader
         while True:
             part = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": 300}
             body = {"MaxWaitMs": 0, "MinBytes": 0, "MaxBytes": 1 << 20, "IsolationLevel": 1}

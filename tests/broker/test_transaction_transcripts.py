@@ -89,7 +89,7 @@ class Replay:
                 if named not in self.given:
                     self.given.add(named)
                     return int(named)
-        return next(self.others)
+        return int(next(self.others))
 
 
 def body_of(name: str, version: int, body: Row) -> Row:

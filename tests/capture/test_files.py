@@ -16,7 +16,6 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture import source
 from kwire.capture.connections import Connection, Connections
 from kwire.capture.files import Capture, note_kind, open_capture, packet_notes
 from kwire.capture.ip import Network
@@ -98,7 +97,7 @@ def test_stdin_may_come_in_small_pieces(
         def readinto(self, into: Any) -> int:
             return super().readinto(memoryview(into)[:step])
 
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe(form(make)))))  # type: ignore[type-var]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe(form(make)))))
     capture = open_capture("-")
     (found,) = connections_of(capture)
     assert [make.data(stream) for stream in found.streams] == [REQUESTS, RESPONSES]
@@ -116,7 +115,7 @@ def test_a_capture_that_grows_is_followed(
         with path.open("ab") as file:
             file.write(rest.read(37))
 
-    monkeypatch.setattr(source.time, "sleep", grow)
+    monkeypatch.setattr("kwire.capture.source.time.sleep", grow)
     capture = open_capture(path, follow=True)
     numbers: list[int] = []
     for block in capture.blocks():

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from kwire.capture import source
 from kwire.capture.source import POLL, Source
 from kwire.errors import CaptureError
 
@@ -43,7 +42,7 @@ class Trickle(io.RawIOBase):
 
 
 def pipe(monkeypatch: pytest.MonkeyPatch, data: bytes, step: int = 1 << 16) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Trickle(data, step))))  # type: ignore[type-var]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Trickle(data, step))))
 
 
 def read(found: Source, take: int = 1 << 30) -> bytes:
@@ -168,7 +167,7 @@ def test_a_file_that_grows_is_followed(tmp_path: Path, monkeypatch: pytest.Monke
         with path.open("ab") as file:
             file.write(DATA[100 * len(waits) - 100 : 100 * len(waits)])
 
-    monkeypatch.setattr(source.time, "sleep", grow)
+    monkeypatch.setattr("kwire.capture.source.time.sleep", grow)
     found, out, used = Source(path, follow=True), b"", 0
     while len(out) < 1000:
         view = found.window(used)

@@ -1,5 +1,7 @@
 """kwire read: what it lists, for every width, format and option; what it saves can be read again."""
 
+# mypy: disable-error-code="misc"
+
 from __future__ import annotations
 
 import gzip

@@ -33,7 +33,7 @@ def ring(source: Path, folder: Path, files: int) -> list[str]:
     for number in range(files):
         path = folder / f"ring_{number}.pcap"
         with path.open("wb") as file:
-            writer = PcapWriter(file)  # type: ignore[arg-type]
+            writer = PcapWriter(file)
             for packet in packets[number * each : (number + 1) * each]:
                 writer.write(*packet)
         paths.append(str(path))

@@ -1,5 +1,7 @@
 """What metadata says to a consumer: brokers that cannot be reached, partitions without leaders, topics that lack."""
 
+# mypy: disable-error-code="arg-type"
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,7 @@
 """Timers: one deadline per key, popped in order, however often it moved."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,7 +69,8 @@ def test_entries_that_nobody_wants_are_swept_out() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), st.integers(0, 50)), st.booleans())))
 def test_agrees_with_a_plain_dict(steps: list[tuple[str, int | None, bool]]) -> None:
-    timers, model, now = Timers(), {}, 0
+    model: dict[Any, Any] = {}
+    timers, now = Timers(), 0
     for name, delay, look in steps:
         key = Key("k", name)
         if delay is None:

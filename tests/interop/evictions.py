@@ -7,6 +7,8 @@ group.initial.rebalance.delay.ms=0, group.consumer.session.timeout.ms=6000, grou
 Session timeouts are 6 s, heartbeats come every second.
 """
 
+# mypy: disable-error-code="attr-defined, call-overload, dict-item"
+
 from __future__ import annotations
 
 import argparse

@@ -4,6 +4,8 @@ librdkafka, aiokafka and kafka-python where they are installed; Java (Streams wi
 the conditions of test_other_languages.py.
 """
 
+# mypy: disable-error-code="import-not-found, untyped-decorator"
+
 from __future__ import annotations
 
 import asyncio

@@ -4,6 +4,8 @@ python tests/interop/tls_judge.py CAPTURE KEYLOG [TRUTH.jsonl.gz] prints a line 
 says, and ends with 1 where they differ.
 """
 
+# mypy: disable-error-code="attr-defined"
+
 from __future__ import annotations
 
 import gzip

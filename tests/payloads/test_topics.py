@@ -11,8 +11,9 @@ from spans import gap
 from vectors import jsonl
 
 from kwire.codec.library import builtin_library
+from kwire.codec.secrets import METADATA
 from kwire.codec.span import Span, fields
-from kwire.payloads.topics import BY_NAME, METADATA, open_batches
+from kwire.payloads.topics import BY_NAME, open_batches
 from kwire.records import build
 from kwire.records.annotate import annotate_records
 

@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+from calls import Call
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +19,7 @@ BASES = ("kafkajs.pcap", "pyclients.pcap", "sasl-v0.pcap", "ipv6.pcap", "franz.p
 HARMS = ("none", "drop", "twice", "swap", "cut", "all")
 
 
-def harmed(packets: list, harm: str, rate: float, chance: random.Random) -> list:
+def harmed(packets: list[Any], harm: str, rate: float, chance: random.Random) -> list[Any]:
     """The packets with some missing, again, in another order, or cut by a snaplen."""
     out = list(packets)
     if harm in ("drop", "all"):
@@ -44,8 +46,8 @@ def harmed(packets: list, harm: str, rate: float, chance: random.Random) -> list
     times=st.sampled_from([1, 2, 0.4]), seed=st.integers(0, 1 << 30), all_tables=st.booleans(), again=st.booleans(),
 )  # fmt: skip
 def test_tables_are_the_same(
-    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Callable, save: Callable, expected: Callable,
-    cut: Callable, base: str, harm: str, rate: float, begin: float, cuts: list[float], window: int, times: float,
+    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call,
+    cut: Call, base: str, harm: str, rate: float, begin: float, cuts: list[float], window: int, times: float,
     seed: int, all_tables: bool, again: bool,
 ) -> None:  # fmt: skip
     packets = packets_of(unpacked(base))
@@ -63,8 +65,8 @@ def test_tables_are_the_same(
     [("franz.pcap.gz", "drop", 0.1, 1 << 23, 40000), ("old39.pcap.gz", "all", 0.002, 8000, 40000)],
 )
 def test_known_ones(
-    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Callable, save: Callable, expected: Callable,
-    cut: Callable, base: str, harm: str, rate: float, window: int, size: int,
+    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call,
+    cut: Call, base: str, harm: str, rate: float, window: int, size: int,
 ) -> None:  # fmt: skip
     for seed in range(4):
         packets = harmed(packets_of(unpacked(base)), harm, rate, random.Random(seed))

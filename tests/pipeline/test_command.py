@@ -6,9 +6,9 @@ import importlib.util
 import os
 import shutil
 import signal
-from collections.abc import Callable
 
 import pytest
+from calls import Call
 
 from kwire.cli.pipeline import Interrupt
 
@@ -30,12 +30,12 @@ CAPTURES = "fixtures/captures"
         (["file:///no/such.pcap", "-o", "x"], "'/no/such.pcap' does not exist"),
     ],
 )
-def test_what_cannot_be_is_refused(kwire: Callable, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_is_refused(kwire: Call, arguments: list[str], said: str) -> None:
     ran = kwire("pipeline", "run", *arguments)
     assert (ran.status, said in ran.err) == (2, True)
 
 
-def test_a_report_takes_an_address_of_a_file(kwire: Callable) -> None:
+def test_a_report_takes_an_address_of_a_file(kwire: Call) -> None:
     ran = kwire("pipeline", "report", "file:///")
     assert (ran.status, ran.err.startswith("kwire: /: no rollups there")) == (2, True)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calls import Call
 
 SHORT = b"\0\0\0\4kwir"  # a frame too short for a header
 
 
 @pytest.mark.parametrize("which", [3, 7, 9, 15])
 def test_requests_without_a_header_that_are_open_at_the_end_of_a_split(
-    which: int, tmp_path: Path, unpacked: Callable, packets_of: Callable, save: Callable, expected: Callable,
-    cut: Callable,
+    which: int, tmp_path: Path, unpacked: Call, packets_of: Call, save: Call, expected: Call,
+    cut: Call,
 ) -> None:  # fmt: skip
     packets = list(packets_of(unpacked("kafkajs.pcap")))
     time, data, *rest = packets[which]

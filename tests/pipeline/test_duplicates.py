@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import Call
 
 from kwire.pipeline.duplicates import Copy, Origin, SameNames, copies, named_apart, shifts_of
 from kwire.pipeline.formats import table_of
@@ -84,7 +85,7 @@ def test_captures_of_one_name_are_refused() -> None:
 
 
 @pytest.fixture
-def points(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable) -> Callable[..., list[Path]]:
+def points(tmp_path: Path, packets_of: Call, save: Call, unpacked: Call) -> Callable[..., list[Path]]:
     """The same traffic from two points, each without some packets; the second one's clock is ahead."""
 
     def make(name: str, first: Callable[[int], bool], second: Callable[[int], bool]) -> list[Path]:
@@ -134,13 +135,13 @@ def all_but(columns: set[str], rows: list[dict[str, Any]]) -> list[str]:
     return texts(out)
 
 
-def test_two_points_are_read_apart(points: Callable) -> None:
+def test_two_points_are_read_apart(points: Call) -> None:
     paths = points("kafkajs.pcap", lambda _: True, lambda _: True)
     both, alone = tables_of(paths, ["messages"])["messages"], [tables_of([path], ["messages"]) for path in paths]
     assert texts(both.to_pylist()) == texts([row for found in alone for row in found["messages"].to_pylist()])
 
 
-def test_of_a_whole_copy_nothing_stays(points: Callable, once: Callable) -> None:
+def test_of_a_whole_copy_nothing_stays(points: Call, once: Call) -> None:
     paths = points("classic.pcap.gz", lambda _: True, lambda _: True)
     names = ("messages", "group_events", "connections")
     found, want = once(paths, names, 9000), tables_of(paths[:1], names)
@@ -157,7 +158,11 @@ def test_of_a_whole_copy_nothing_stays(points: Callable, once: Callable) -> None
     ids=["losses", "middle"],
 )
 def test_what_one_point_lost_is_taken_from_the_other(
-    points: Callable, once: Callable, unpacked: Callable, first: Callable[[int], bool], second: Callable[[int], bool]
+    points: Call,
+    once: Call,
+    unpacked: Call,
+    first: Callable[[int], bool],
+    second: Callable[[int], bool],
 ) -> None:
     paths = points("kafkajs.pcap", first, second)
     names = ("messages", "exchanges", "partitions")
@@ -176,7 +181,7 @@ def test_what_one_point_lost_is_taken_from_the_other(
     assert all_but(OWN, found["partitions"]) == all_but(OWN, want["partitions"].to_pylist())
 
 
-def test_tables_that_were_not_asked_for_do_not_stay(points: Callable, once: Callable) -> None:
+def test_tables_that_were_not_asked_for_do_not_stay(points: Call, once: Call) -> None:
     paths = points("kafkajs.pcap", lambda _: True, lambda _: True)
     want = tables_of(paths[:1], ["connections"])["connections"].to_pylist()
     for there in (paths, paths[:1]):

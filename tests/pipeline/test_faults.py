@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from calls import Call
 
 from kwire.pipeline import hive
 from kwire.pipeline import job as jobs
@@ -77,7 +78,7 @@ def table_rows(spark: Any, folder: Path, name: str) -> list[str]:
 
 
 def test_a_driver_that_is_killed_twice_loses_and_doubles_nothing(
-    spark: Any, tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable, expected: Callable,
+    spark: Any, tmp_path: Path, packets_of: Call, save: Call, unpacked: Call, expected: Call,
     zipped: Path,
 ) -> None:  # fmt: skip
     packets, ends = packets_of(unpacked("old39.pcap.gz")), [0, 190, 420]
@@ -98,7 +99,11 @@ def test_a_driver_that_is_killed_twice_loses_and_doubles_nothing(
 
 
 def test_two_attempts_at_every_task_double_nothing(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, monkeypatch: pytest.MonkeyPatch
+    spark: Any,
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    expected: Call,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path, out, writing, surveying = unpacked("kafkajs.pcap"), tmp_path / "out", jobs._writing, jobs._surveying
     staged: list[str] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from calls import Call
 
 from kwire.pipeline import increments
 from kwire.pipeline import plan as planning
@@ -56,7 +57,7 @@ def one_by_one(
 
 
 @pytest.fixture
-def pieces(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable) -> Callable[..., list[Path]]:
+def pieces(tmp_path: Path, packets_of: Call, save: Call, unpacked: Call) -> Callable[..., list[Path]]:
     """A capture in so many files, cut at places that a seed chooses."""
 
     def cut(name: str, count: int, seed: int = 1) -> list[Path]:
@@ -70,31 +71,35 @@ def pieces(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Calla
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_files_in_their_order(pieces: Callable, expected: Callable, name: str) -> None:
+def test_files_in_their_order(pieces: Call, expected: Call, name: str) -> None:
     paths = pieces(name, 4)
     assert one_by_one(paths, 0)[0] == expected(paths, DEFAULT)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_files_in_any_order(pieces: Callable, expected: Callable, seed: int) -> None:
+def test_files_in_any_order(pieces: Call, expected: Call, seed: int) -> None:
     paths = pieces("old39.pcap.gz", 5, seed)
     assert one_by_one(random.Random(seed).sample(paths, 5), FOREVER)[0] == expected(paths, DEFAULT)
 
 
-def test_a_file_that_comes_too_late_is_read_by_itself_and_named(pieces: Callable) -> None:
+def test_a_file_that_comes_too_late_is_read_by_itself_and_named(pieces: Call) -> None:
     first, second = pieces("classic.pcap.gz", 2)
     rows = one_by_one([second, first], 0)[0]
     assert next(row for row in rows["quality"] if "'late'" in row).startswith("{'capture': '0.pcap'")
 
 
-def test_what_waits_is_not_written_before_the_end(pieces: Callable) -> None:
+def test_what_waits_is_not_written_before_the_end(pieces: Call) -> None:
     paths = pieces("classic.pcap.gz", 2)
     rows, state = one_by_one(paths, FOREVER, end=False)
     assert (rows["messages"], len(state.waiting)) == ([], 2)
 
 
 def test_a_chain_that_nothing_can_follow_ends_and_its_open_connections_are_named(
-    tmp_path: Path, pieces: Callable, packets_of: Callable, save: Callable, unpacked: Callable
+    tmp_path: Path,
+    pieces: Call,
+    packets_of: Call,
+    save: Call,
+    unpacked: Call,
 ) -> None:
     first, _ = pieces("classic.pcap.gz", 2, 3)
     later = [(time + 3600 * 10**9, *rest) for time, *rest in packets_of(unpacked("kafkajs.pcap"))]
@@ -111,7 +116,11 @@ def unnumbered(rows: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 def test_what_comes_in_order_follows_what_has_its_name_whatever_the_times(
-    tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable, expected: Callable
+    tmp_path: Path,
+    packets_of: Call,
+    save: Call,
+    unpacked: Call,
+    expected: Call,
 ) -> None:
     points = [unpacked("kafkajs.pcap"), unpacked("old39.pcap.gz")]  # recorded hours apart
     pieces = []

@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import Call
 
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
@@ -31,7 +32,7 @@ Message = tuple[bytes, bytes]  # key, value
 
 
 @pytest.fixture
-def messages(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable) -> list[Message]:
+def messages(tmp_path: Path, packets_of: Call, save: Call, unpacked: Call) -> list[Message]:
     """Two captures cut into messages, by turns; each one's key is the capture's name."""
     cut = []
     for name in CAPTURES:
@@ -53,7 +54,7 @@ def rows_of(spark: Any, folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def frames(spark: Any) -> Callable[..., Any]:
+def frames(spark: Any) -> Call:
     """Messages as the connector gives them; apart: hours between one and the next."""
 
     def frame(messages: Sequence[Message], first: int = 0, apart: float = 0) -> Any:
@@ -72,7 +73,12 @@ def unnumbered(rows: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 def test_batches_of_messages_give_the_tables_of_the_captures(
-    spark: Any, tmp_path: Path, messages: list[Message], frames: Callable, unpacked: Callable, expected: Callable
+    spark: Any,
+    tmp_path: Path,
+    messages: list[Message],
+    frames: Call,
+    unpacked: Call,
+    expected: Call,
 ) -> None:
     out, half = tmp_path / "out", len(messages) // 2
 
@@ -91,7 +97,7 @@ def test_batches_of_messages_give_the_tables_of_the_captures(
 
 
 def test_a_point_that_falls_silent_is_given_up_by_the_times_of_messages(
-    spark: Any, tmp_path: Path, messages: list[Message], frames: Callable
+    spark: Any, tmp_path: Path, messages: list[Message], frames: Call
 ) -> None:
     stream = Stream(spark, str(tmp_path), Job(("messages", "quality")), lateness=0, in_order=True)
     stream.messages(0, frames([messages[0], messages[1], messages[3]], apart=1))
@@ -132,7 +138,7 @@ def test_what_is_missing_is_said(spark: Any, source: str, said: str) -> None:
 
 @pytest.mark.skipif(not CONNECTOR, reason="needs the jars of spark-sql-kafka-0-10 in KWIRE_LAB/spark")
 def test_a_topic_read_by_the_connector_in_two_runs(
-    spark: Any, tmp_path: Path, messages: list[Message], unpacked: Callable, expected: Callable
+    spark: Any, tmp_path: Path, messages: list[Message], unpacked: Call, expected: Call
 ) -> None:
     from kafka import KafkaProducer
 

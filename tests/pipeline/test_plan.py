@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calls import Call
 
 from kwire.pipeline import plan as planning
 from kwire.pipeline.reading import survey
@@ -20,7 +21,7 @@ FAST = ("messages", "exchanges", "connections", "quality")
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.parametrize("size", [700, 9000, 1 << 30])
 def test_tables_are_the_same_for_splits_of_any_size(
-    unpacked: Callable[[str], Path], expected: Callable, cut: Callable, name: str, size: int
+    unpacked: Callable[[str], Path], expected: Call, cut: Call, name: str, size: int
 ) -> None:
     path = unpacked(name)
     assert cut([path], FAST, size)[0] == expected([path], FAST)
@@ -29,7 +30,12 @@ def test_tables_are_the_same_for_splits_of_any_size(
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.parametrize(("window", "times"), [(2000, 1), (12000, 2)])
 def test_all_tables_are_the_same_where_splits_are_as_large_as_what_is_read_at_once(
-    unpacked: Callable[[str], Path], expected: Callable, cut: Callable, name: str, window: int, times: int
+    unpacked: Callable[[str], Path],
+    expected: Call,
+    cut: Call,
+    name: str,
+    window: int,
+    times: int,
 ) -> None:
     path = unpacked(name)
     assert cut([path], DEFAULT, window * times, window)[0] == expected([path], DEFAULT, window)
@@ -37,7 +43,7 @@ def test_all_tables_are_the_same_where_splits_are_as_large_as_what_is_read_at_on
 
 @pytest.mark.parametrize("name", ["classic.pcap.gz", "kafkajs.pcap", "sasl.pcap.gz", "txn.pcap.gz"])
 def test_a_split_that_is_read_a_second_time_gives_the_same(
-    unpacked: Callable[[str], Path], expected: Callable, cut: Callable, name: str
+    unpacked: Callable[[str], Path], expected: Call, cut: Call, name: str
 ) -> None:
     path = unpacked(name)
     assert cut([path], DEFAULT, 4000, 4000, again=True)[0] == expected([path], DEFAULT, 4000)
@@ -45,7 +51,7 @@ def test_a_split_that_is_read_a_second_time_gives_the_same(
 
 @pytest.mark.parametrize("at", [1, 40, 77, 123, 200])
 def test_a_capture_in_two_files_is_read_as_one(
-    tmp_path: Path, packets_of: Callable, save: Callable, expected: Callable, cut: Callable,
+    tmp_path: Path, packets_of: Call, save: Call, expected: Call, cut: Call,
     unpacked: Callable[[str], Path], at: int,
 ) -> None:  # fmt: skip
     packets = packets_of(unpacked("pyclients.pcap"))
@@ -53,16 +59,14 @@ def test_a_capture_in_two_files_is_read_as_one(
     assert cut(paths, DEFAULT, 3000, 3000)[0] == expected(paths, DEFAULT, 3000)
 
 
-def test_most_exchanges_of_a_long_connection_are_read_by_the_splits(
-    unpacked: Callable[[str], Path], cut: Callable
-) -> None:
+def test_most_exchanges_of_a_long_connection_are_read_by_the_splits(unpacked: Callable[[str], Path], cut: Call) -> None:
     rows, planned = cut([unpacked("old39.pcap.gz")], FAST, 12000, 12000)
     assert planned.again == 0
     assert sum(batch.num_rows for name, batch in planned.rows if name == "messages") < len(rows["messages"]) / 4
 
 
 def test_a_file_that_is_no_capture_fails_alone(
-    tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, cut: Callable
+    tmp_path: Path, unpacked: Callable[[str], Path], expected: Call, cut: Call
 ) -> None:
     good, bad = unpacked("kafkajs.pcap"), tmp_path / "bad.pcap"
     bad.write_bytes(b"GET / HTTP/1.1\r\n\r\n" * 9)
@@ -75,7 +79,7 @@ def test_a_file_that_is_no_capture_fails_alone(
 
 
 def test_a_damaged_file_is_read_as_a_whole_and_says_what_whoever_reads_it_says(
-    tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, cut: Callable
+    tmp_path: Path, unpacked: Callable[[str], Path], expected: Call, cut: Call
 ) -> None:
     data = bytearray(unpacked("classic.pcap.gz").read_bytes())
     data[len(data) // 2 : len(data) // 2 + 300] = b"\xff" * 300

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calls import Call
 
 from kwire.pipeline import plan as planning
 from kwire.pipeline import remote_bytes
@@ -26,7 +27,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["mtu1500.pcap.gz", "old39.pcap.gz", "pyclients.pcap"])
 @pytest.mark.usefixtures("short")
-def test_tables_are_the_same(unpacked: Callable[[str], Path], expected: Callable, cut: Callable, name: str) -> None:
+def test_tables_are_the_same(unpacked: Callable[[str], Path], expected: Call, cut: Call, name: str) -> None:
     path = unpacked(name)
     assert cut([path], FAST, 8000, 8000)[0] == expected([path], FAST, 8000)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calls import Call
 
 NAMES = ("messages", "exchanges", "connections", "quality")
 Packet = tuple[int, bytes, int, int]
@@ -22,8 +23,8 @@ def shifted(packet: Packet, later: int, more: int) -> Packet:
 @pytest.mark.parametrize("gap", [10**6, 2 * 10**9, 20 * 10**9])
 @pytest.mark.parametrize(("window", "times"), [(1 << 23, 1), (4000, 1), (4000, 6), (20000, 2)])
 def test_each_connection_has_its_epoch(
-    tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable[[str], Path], expected: Callable,
-    cut: Callable, gap: int, window: int, times: int,
+    tmp_path: Path, packets_of: Call, save: Call, unpacked: Callable[[str], Path], expected: Call,
+    cut: Call, gap: int, window: int, times: int,
 ) -> None:  # fmt: skip
     packets = packets_of(unpacked("kafkajs.pcap"))
     span = packets[-1][0] - packets[0][0] + gap

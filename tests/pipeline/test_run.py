@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from calls import Call
 
 from kwire.pipeline import job as jobs
 from kwire.pipeline.binary_files import Unreachable, bring
@@ -43,7 +44,7 @@ def written(spark: Any) -> Callable[..., dict[str, list[str]]]:
 
 
 @pytest.fixture
-def parts(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable) -> Callable[..., list[Path]]:
+def parts(tmp_path: Path, packets_of: Call, save: Call, unpacked: Call) -> Callable[..., list[Path]]:
     """A capture in five files of a folder in, put there in this order."""
     packets = packets_of(unpacked("old39.pcap.gz"))
     ends = [0, 60, 190, 330, 505, len(packets)]
@@ -62,7 +63,11 @@ def parts(tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callab
 
 
 def test_a_batch_job_writes_the_tables_and_rollups(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+    spark: Any,
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    expected: Call,
+    written: Call,
 ) -> None:
     paths = [unpacked(name) for name in ("classic.pcap.gz", "notkafka.pcap")]
     run(spark, [str(paths[1])], str(tmp_path), Job(FEW), rollups=False)  # the next run takes its place
@@ -79,7 +84,11 @@ def test_a_batch_job_writes_the_tables_and_rollups(
 
 
 def test_other_formats_are_written_by_the_session(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+    spark: Any,
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    expected: Call,
+    written: Call,
 ) -> None:
     path = unpacked("kafkajs.pcap")
     run(spark, [str(path)], str(tmp_path), Job(FEW), form="orc", rollups=False)
@@ -87,7 +96,11 @@ def test_other_formats_are_written_by_the_session(
 
 
 def test_a_corrupt_file_fails_alone(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+    spark: Any,
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    expected: Call,
+    written: Call,
 ) -> None:
     good, bad = unpacked("kafkajs.pcap"), tmp_path / "bad.pcap.gz"
     bad.write_bytes(b"\x1f\x8bno gzip at all")
@@ -99,7 +112,7 @@ def test_a_corrupt_file_fails_alone(
 
 
 def test_a_task_that_dies_is_done_again(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable,
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Call, written: Call,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     path, marks = unpacked("kafkajs.pcap"), tmp_path / "marks"
@@ -114,7 +127,8 @@ def test_a_task_that_dies_is_done_again(
                 list(inner(given))  # the work is done, and then lost
                 mark.touch()
                 os._exit(3)
-            return inner(given)
+            rows: Iterable[Any] = inner(given)
+            return rows
 
         return run
 
@@ -126,7 +140,7 @@ def test_a_task_that_dies_is_done_again(
 
 
 def test_a_stream_in_several_runs_gives_the_tables_of_a_batch(
-    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable
+    spark: Any, tmp_path: Path, parts: Call, expected: Call, written: Call
 ) -> None:
     out, paths = tmp_path / "out", []
     for order, when in (((0, 1), 0), ((2, 3, 4), 50)):
@@ -138,7 +152,7 @@ def test_a_stream_in_several_runs_gives_the_tables_of_a_batch(
 
 
 def test_a_stream_takes_files_in_any_order(
-    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable
+    spark: Any, tmp_path: Path, parts: Call, expected: Call, written: Call
 ) -> None:
     order = random.Random(7).sample(range(5), 5)
     paths = sorted(parts(order))
@@ -153,7 +167,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("before", ["write", "save", "end"])
 def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
-    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable,
+    spark: Any, tmp_path: Path, parts: Call, expected: Call, written: Call,
     monkeypatch: pytest.MonkeyPatch, before: str,
 ) -> None:  # fmt: skip
     paths = [str(path) for path in parts(range(5))]
@@ -181,7 +195,11 @@ def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
 
 
 def test_tables_go_to_another_file_system(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable, written: Callable
+    spark: Any,
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    expected: Call,
+    written: Call,
 ) -> None:
     path, far, work = unpacked("kafkajs.pcap"), tmp_path / "far", tmp_path / "work"
     far.mkdir()
@@ -215,7 +233,7 @@ def test_a_cluster_needs_a_folder_that_all_workers_see() -> None:
 
 
 def test_a_stream_from_another_file_system_keeps_what_waits(
-    spark: Any, tmp_path: Path, parts: Callable, expected: Callable, written: Callable
+    spark: Any, tmp_path: Path, parts: Call, expected: Call, written: Call
 ) -> None:
     out, paths = tmp_path / "out", []
     landed = out / ".kwire-stream" / "landed"
@@ -236,8 +254,8 @@ def test_there_is_no_report_without_rollups(tmp_path: Path) -> None:
 
 
 def test_captures_in_another_file_system_are_brought_here_and_then_cut(
-    spark: Any, tmp_path: Path, packets_of: Callable, save: Callable, unpacked: Callable[[str], Path],
-    expected: Callable, written: Callable,
+    spark: Any, tmp_path: Path, packets_of: Call, save: Call, unpacked: Callable[[str], Path],
+    expected: Call, written: Call,
 ) -> None:  # fmt: skip
     far = tmp_path / "far"
     far.mkdir()

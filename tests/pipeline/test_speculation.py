@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from calls import Call
 
 from kwire.tables.schemas import SCHEMAS
 
@@ -32,6 +33,7 @@ import os, sys, time
 from pathlib import Path
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from typing import Any
 from kwire.pipeline import job as jobs
 from kwire.pipeline.run import run
 source, out, marks, master = sys.argv[1:]
@@ -114,7 +116,11 @@ def master(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
 
 
 def test_second_attempts_that_really_run_double_nothing(
-    environment: dict[str, str], master: str, tmp_path: Path, unpacked: Callable[[str], Path], expected: Callable
+    environment: dict[str, str],
+    master: str,
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    expected: Call,
 ) -> None:
     path, out, marks = unpacked("kafkajs.pcap"), tmp_path / "out", tmp_path / "marks"
     marks.mkdir()

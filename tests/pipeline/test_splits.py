@@ -6,8 +6,10 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
+from typing import Any
 
 import pytest
+from calls import Call
 
 from kwire.capture.files import open_capture
 from kwire.pipeline import plan as planning
@@ -23,7 +25,7 @@ def block(kind: int, body: bytes) -> bytes:
     return pack("<II", kind, len(body) + 12) + body + pack("<I", len(body) + 12)
 
 
-def pcapng(packets: list, extra: int = 0) -> bytes:
+def pcapng(packets: list[Any], extra: int = 0) -> bytes:
     """A section, an interface, packets; a second interface behind so many of them."""
     section = block(0x0A0D0D0A, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     out = [section, block(1, pack("<HHI", packets[0][3], 0, 0))]
@@ -51,7 +53,7 @@ def all_packets(splits: list[Split]) -> tuple[list[tuple[int, bytes]], int]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ["classic.pcap.gz", "mtu1500.pcap.gz", "ipv6.pcap"])
-def test_every_packet_once(unpacked: Callable[[str], Path], packets_of: Callable, name: str, size: int) -> None:
+def test_every_packet_once(unpacked: Callable[[str], Path], packets_of: Call, name: str, size: int) -> None:
     path = unpacked(name)
     splits = plan([path], size)
     assert all_packets(splits) == ([packet[:2] for packet in packets_of(path)], 0)
@@ -60,7 +62,12 @@ def test_every_packet_once(unpacked: Callable[[str], Path], packets_of: Callable
 
 @pytest.mark.parametrize("size", SIZES)
 def test_pcapng_is_cut_too(
-    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Callable, expected: Callable, cut: Callable, size: int
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    packets_of: Call,
+    expected: Call,
+    cut: Call,
+    size: int,
 ) -> None:
     path = tmp_path / "some.pcapng"
     path.write_bytes(pcapng(packets_of(unpacked("classic.pcap.gz"))))
@@ -73,7 +80,11 @@ def test_pcapng_is_cut_too(
 
 
 def test_a_file_whose_interfaces_change_is_read_whole(
-    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Callable, expected: Callable, cut: Callable
+    tmp_path: Path,
+    unpacked: Callable[[str], Path],
+    packets_of: Call,
+    expected: Call,
+    cut: Call,
 ) -> None:
     path = tmp_path / "some.pcapng"
     path.write_bytes(pcapng(packets_of(unpacked("kafkajs.pcap")), 60))
@@ -103,7 +114,7 @@ def test_splits_and_windows(tmp_path: Path, size: int, ends: list[int]) -> None:
     assert [split.end for split in plan([path], size, 1000)][: len(ends)] == ends
 
 
-def test_a_packet_that_looks_like_packets_does_not_mislead(tmp_path: Path, save: Callable, packets_of: Callable,
+def test_a_packet_that_looks_like_packets_does_not_mislead(tmp_path: Path, save: Call, packets_of: Call,
                                                            unpacked: Callable[[str], Path]) -> None:  # fmt: skip
     inner = unpacked("kafkajs.pcap").read_bytes()
     packets = [(time, inner, len(inner), link) for time, _, _, link in packets_of(unpacked("kafkajs.pcap"))[:20]]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calls import Call
 
 import kwire.pipeline as pipeline
 
 
-def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, kwire: Callable, tmp_path: Path) -> None:
+def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, kwire: Call, tmp_path: Path) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "pyspark" else find(name, *more)
@@ -40,6 +40,6 @@ def test_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
         (["report", "fixtures"], "no rollups there"),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(kwire: Callable, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_one_line_and_status_2(kwire: Call, arguments: list[str], said: str) -> None:
     ran = kwire("pipeline", *arguments)
     assert (ran.status, said in ran.err) == (2, True)

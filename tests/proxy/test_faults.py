@@ -1,5 +1,7 @@
 """Faults on the way: what the rules make of requests that pass and of their answers, without sockets."""
 
+# mypy: disable-error-code="arg-type"
+
 from __future__ import annotations
 
 from struct import pack, unpack_from
@@ -57,7 +59,9 @@ class Way:
         self.faults = Faults(cannot=ONCE)
         for rule in rules:
             self.faults.add(rule)
-        self.time, self.told, self.seen, self.paused = 0, [], [], 0
+        self.told: list[Any] = []
+        self.seen: list[Any] = []
+        self.time, self.paused = 0, 0
         judge = Judge(
             self.faults, lambda: node, lambda: self.time, lambda *said: self.told.append(said), self._pause,
             self.seen.append,

@@ -1,5 +1,7 @@
 """The proxy's link: frames in any pieces, answers known by their order, and what ends a connection."""
 
+# mypy: disable-error-code="arg-type"
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +9,8 @@ from struct import pack
 
 import pytest
 
-from kwire.proxy.link import Asked, Edit, Edits, Link
+from kwire.proxy.cutter import Edit
+from kwire.proxy.link import Asked, Edits, Link
 from kwire.proxy.types import Refused
 
 METADATA, PRODUCE, SASL_HANDSHAKE = 3, 0, 17

@@ -1,5 +1,7 @@
 """The diagram: sections, rows, and what happens to values, names and bytes that do not fit."""
 
+# mypy: disable-error-code="arg-type"
+
 from __future__ import annotations
 
 from typing import Any

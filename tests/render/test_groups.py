@@ -61,7 +61,9 @@ def test_no_line_is_wider_than_the_terminal(path: Path, kwire: Any) -> None:
 @every
 def test_pictures_are_well_formed(path: Path, kwire: Any) -> None:
     ran = kwire("groups", str(path), "--format", "svg")
-    assert xml.dom.minidom.parseString(ran.text).documentElement.tagName == "svg"
+    root = xml.dom.minidom.parseString(ran.text).documentElement
+    assert root is not None
+    assert root.tagName == "svg"
 
 
 @every

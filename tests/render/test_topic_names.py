@@ -1,5 +1,7 @@
 """Names beside topic ids: in fetches, heartbeats, lists of ids; wherever in the capture the name is told."""
 
+# mypy: disable-error-code="index, union-attr"
+
 from __future__ import annotations
 
 import re

@@ -36,7 +36,7 @@ CASES = [
     ("CreateTopics", 7, {"Topics": [{"Name": "new"}]}, {"topics": {"new": []}}),
     ("SaslHandshake", 1, {"Mechanism": "PLAIN"}, {"words": ["PLAIN"]}),
 ]  # fmt: skip
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "topics": {},
     "groups": [],
     "transactions": [],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kwire.codec.library import builtin_library
@@ -93,7 +95,8 @@ def test_the_highest_versions_leave_room_for_newer_ones() -> None:
     ("way", "data", "errors"), [("request", "0001 67 00000001 0001 6d", []), ("response", "001b", [27])]
 )
 def test_scans_walk_over_bodies(way: str, data: str, errors: list[int]) -> None:
-    kind, found = Kinds().of(12, 0), []
+    found: list[Any] = []
+    kind = Kinds().of(12, 0)
     scan = kind.scan_request if way == "request" else kind.scan_response
     assert scan(bytes.fromhex(data), 0, found) == len(bytes.fromhex(data))
     assert found == errors

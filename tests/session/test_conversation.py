@@ -259,7 +259,7 @@ def test_any_segmentation_and_order_gives_the_same_exchanges(seed: int, traffic:
     rng = random.Random(seed)
     traffic.packets.clear()
     long_talk(traffic, lambda: rng.choice((1, 2, 3, 4, 7, 50, 1000)))
-    first, *rest = traffic.packets[:2], *traffic.packets[2:]
+    first, rest = traffic.packets[:2], traffic.packets[2:]
     feed = rng.choice((None, 1, 2, 3, 10, 50))
     assert stripped(traffic.read(feed=feed)) == expected
     order = sorted(range(len(rest)), key=lambda n: n + rng.random() * rng.choice((1, 3, 8)))

@@ -253,7 +253,7 @@ def test_in_midstream_something_else_is_waited_for_in_bounds(traffic: Any, monke
     tcp = traffic.connection(syn=False)
     for _ in range(40):
         tcp.send(b"\x9a" * 500_000)
-    waited = []
+    waited: list[Any] = []
 
     def decide(*given: Any) -> Any:
         found = decide_of(*given)

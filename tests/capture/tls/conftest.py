@@ -37,7 +37,8 @@ class Tls:
     def read(self, said: Said, step: int = 0, log: bytes | None = None, resumable: Resumable | None = None) -> Read:
         """step: bytes of a packet, 0: whole chunks."""
         session = Session(log_of(said.log if log is None else log), resumable or Resumable(), 0)
-        at, number, out = [0, 0], 0, ([], [])  # type: tuple[list[Piece], list[Piece]]
+        out: tuple[list[Piece], list[Piece]] = ([], [])
+        at, number = [0, 0], 0
 
         def put(found: tuple[list[Piece], list[Piece]]) -> None:
             for side in (0, 1):

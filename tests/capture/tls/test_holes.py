@@ -1,11 +1,15 @@
 """Packets that are missing: what is lost is said, exactly where it can be, and everything else is read."""
 
+# mypy: disable-error-code="operator"
+
 from __future__ import annotations
 
 import random
 
 import pytest
 from tlsmade import CLIENT, SERVER, packets_of, talk
+
+from .conftest import Tls
 
 SUITES = ["", "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-SHA256"]
 LINES = [b"%06d|" % number * 30 for number in range(300)]
@@ -18,7 +22,7 @@ def said_of(suite: str):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("lost", [1, 3, 40])
-def test_what_comes_behind_a_hole_is_read(tls, suite: str, lost: int) -> None:
+def test_what_comes_behind_a_hole_is_read(tls: Tls, suite: str, lost: int) -> None:
     said = said_of(suite)
     packets = packets_of(said.chunks, mtu=1_000_000)
     middle = len(packets) // 2
@@ -38,7 +42,7 @@ def test_what_comes_behind_a_hole_is_read(tls, suite: str, lost: int) -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_hole_within_a_record_costs_that_record(tls, suite: str) -> None:
+def test_a_hole_within_a_record_costs_that_record(tls: Tls, suite: str) -> None:
     said = talk(
         (CLIENT, b"first"), (CLIENT, b"x" * 16_000), (CLIENT, b"last"), (SERVER, b"fine"),
         version="1.2" if suite else "1.3", suite=suite,
@@ -55,7 +59,7 @@ def test_a_hole_within_a_record_costs_that_record(tls, suite: str) -> None:
 
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("seed", range(8))
-def test_any_loss_gives_what_was_said_or_says_that_it_is_missing(tls, suite: str, seed: int) -> None:
+def test_any_loss_gives_what_was_said_or_says_that_it_is_missing(tls: Tls, suite: str, seed: int) -> None:
     rng = random.Random(seed)
     said = said_of(suite)
     packets = packets_of(said.chunks, mtu=rng.choice([100, 333, 1400]))
@@ -69,7 +73,7 @@ def test_any_loss_gives_what_was_said_or_says_that_it_is_missing(tls, suite: str
         assert found[low : low + 210] in lines
 
 
-def test_a_lost_handshake_is_said(tls) -> None:
+def test_a_lost_handshake_is_said(tls: Tls) -> None:
     said = talk((CLIENT, b"hello"), (SERVER, b"you"))
     packets = [packet for packet in packets_of(said.chunks, mtu=300) if packet.side == CLIENT or packet.offset > 100]
     read = tls.capture(packets, said.log)
@@ -77,14 +81,14 @@ def test_a_lost_handshake_is_said(tls) -> None:
     assert "handshake" in read.session.why
 
 
-def test_midstream_is_said(tls) -> None:
+def test_midstream_is_said(tls: Tls) -> None:
     said = said_of("")
     packets = [packet for packet in packets_of(said.chunks, mtu=1_000_000, opening=False) if packet.offset > 4000]
     read = tls.capture(packets, said.log)
     assert "begun before the capture" in read.session.why
 
 
-def test_a_snaplen_that_cuts_every_packet_is_survived(tls) -> None:
+def test_a_snaplen_that_cuts_every_packet_is_survived(tls: Tls) -> None:
     said = said_of("")
     packets = packets_of(said.chunks, mtu=1_000_000)
     read = tls.capture([packet._replace(data=packet.data[:90]) for packet in packets], said.log)

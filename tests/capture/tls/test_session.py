@@ -1,5 +1,7 @@
 """A connection: every suite that Python's ssl makes, however it is cut; without keys, with wrong ones, with some."""
 
+# mypy: disable-error-code="arg-type, operator, union-attr"
+
 from __future__ import annotations
 
 import pytest
@@ -7,6 +9,8 @@ from tlsmade import CLIENT, SERVER, Talk, contexts, talk
 
 from kwire.capture.tls.negotiation import Resumable
 from kwire.capture.tls.session import HELD, Session
+
+from .conftest import Tls
 
 WORDS = ((CLIENT, b"hello " * 10), (SERVER, b"x" * 40_000), (CLIENT, b"a"), (SERVER, b"b" * 17_000))
 SUITES = [
@@ -18,19 +22,19 @@ SUITES = [
 
 @pytest.mark.parametrize("step", [0, 700, 64_000])
 @pytest.mark.parametrize("suite", ["", *SUITES])
-def test_every_suite_gives_what_was_said(tls, suite: str, step: int) -> None:
+def test_every_suite_gives_what_was_said(tls: Tls, suite: str, step: int) -> None:
     said = talk(*WORDS, version="1.2" if suite else "1.3", suite=suite)
     read = tls.read(said, step)
     assert read.inside == said.plain
     assert (read.session.decrypted, read.session.why) == (True, None)
 
 
-def test_byte_by_byte(tls) -> None:
+def test_byte_by_byte(tls: Tls) -> None:
     said = talk((CLIENT, b"hello"), (SERVER, b"x" * 300))
     assert tls.read(said, 1).inside == said.plain
 
 
-def test_positions_and_packets_are_those_of_the_encrypted_bytes(tls) -> None:
+def test_positions_and_packets_are_those_of_the_encrypted_bytes(tls: Tls) -> None:
     said = talk((CLIENT, b"a" * 3000), (CLIENT, b"b" * 10))
     pieces = [piece for piece in tls.read(said, 1000).pieces[0] if piece.data]
     assert [piece.position for piece in pieces] == [0, 3000]
@@ -42,7 +46,7 @@ def test_positions_and_packets_are_those_of_the_encrypted_bytes(tls) -> None:
     assert len(second.numbers) == 1
 
 
-def test_the_handshake_tells_what_it_can(tls) -> None:
+def test_the_handshake_tells_what_it_can(tls: Tls) -> None:
     facts = tls.read(talk((CLIENT, b"x"), version="1.2", suite=SUITES[0], mutual=True)).session.facts
     assert (facts.version, facts.server_name, facts.suite.name) == (
         "TLS 1.2", "kafka.example", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
@@ -56,7 +60,7 @@ def test_the_handshake_tells_what_it_can(tls) -> None:
 
 
 @pytest.mark.parametrize(("version", "suite"), [("1.3", ""), ("1.2", SUITES[0])])
-def test_without_a_key_it_stays_as_it_came_and_says_which_key_is_missing(tls, version: str, suite: str) -> None:
+def test_without_a_key_it_stays_as_it_came_and_says_which_key_is_missing(tls: Tls, version: str, suite: str) -> None:
     said = talk(*WORDS, version=version, suite=suite)
     read = tls.read(said, log=b"")
     assert read.inside[0] == b"".join(data for side, data in said.chunks if side == CLIENT)
@@ -65,7 +69,7 @@ def test_without_a_key_it_stays_as_it_came_and_says_which_key_is_missing(tls, ve
 
 
 @pytest.mark.parametrize(("version", "suite"), [("1.3", ""), ("1.2", SUITES[0]), ("1.2", SUITES[5])])
-def test_a_wrong_key_is_said(tls, version: str, suite: str) -> None:
+def test_a_wrong_key_is_said(tls: Tls, version: str, suite: str) -> None:
     said = talk((CLIENT, b"hello"), (SERVER, b"you"), version=version, suite=suite)
     wrong = b"\n".join(line[:-8] + b"deadbeef" for line in said.log.splitlines())
     read = tls.read(said, log=wrong)
@@ -74,14 +78,14 @@ def test_a_wrong_key_is_said(tls, version: str, suite: str) -> None:
     assert read.inside[0] == b"".join(data for side, data in said.chunks if side == CLIENT)
 
 
-def test_only_the_traffic_secrets_are_enough(tls) -> None:
+def test_only_the_traffic_secrets_are_enough(tls: Tls) -> None:
     said = talk(*WORDS)
     some = b"\n".join(line for line in said.log.splitlines() if b"TRAFFIC_SECRET_0" in line)
     assert tls.read(said, log=some).inside == said.plain
 
 
 @pytest.mark.parametrize("ticket", [True, False])
-def test_a_resumed_session_of_1_2_needs_the_first_ones_key_only(tls, ticket: bool) -> None:
+def test_a_resumed_session_of_1_2_needs_the_first_ones_key_only(tls: Tls, ticket: bool) -> None:
     import ssl
 
     client, server = contexts("1.2", SUITES[0])
@@ -99,7 +103,7 @@ def test_a_resumed_session_of_1_2_needs_the_first_ones_key_only(tls, ticket: boo
     assert read.session.facts.resumed
 
 
-def test_a_resumed_session_of_1_3_is_said_to_be(tls) -> None:
+def test_a_resumed_session_of_1_3_is_said_to_be(tls: Tls) -> None:
     client, server = contexts()
     first = Talk(made=(client, server))
     first.say(SERVER, b"one")
@@ -110,7 +114,7 @@ def test_a_resumed_session_of_1_3_is_said_to_be(tls) -> None:
     assert read.session.facts.resumed
 
 
-def test_nothing_said_inside_leaves_the_records(tls) -> None:
+def test_nothing_said_inside_leaves_the_records(tls: Tls) -> None:
     read = tls.read(talk())
     assert (read.session.decrypted, read.session.why) == (False, None)
     assert read.inside[0][:3] == b"\x16\x03\x01"
@@ -134,7 +138,7 @@ def test_what_waits_for_keys_is_bounded() -> None:
     assert "no key" in session.why
 
 
-def test_a_record_that_is_too_long_is_read_and_said(tls) -> None:
+def test_a_record_that_is_too_long_is_read_and_said(tls: Tls) -> None:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     from tlsmade import Said
 

@@ -21,7 +21,8 @@ class Lab:
 
     def __init__(self, **settings: Any) -> None:
         self.coordinator = TransactionCoordinator(TransactionSettings(**settings))
-        self.now, self.hold, self.markers = 0, False, []
+        self.now, self.hold = 0, False
+        self.markers: list[Any] = []
 
     def ask(self, api: str, version: int, **body: Any) -> Answer:
         answer = self.coordinator.ask(api, version, body, Caller("a"), self.now * MS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transaction_lab import TxnLab
@@ -297,7 +297,7 @@ async def list_transactions(lab: TxnLab) -> None:
     for producers in ([a.producer], [b.producer, 99_999_999], [99_999_999]):
         await lab.ask("a", "ListTransactions", 0, {"StateFilters": [], "ProducerIdFilters": producers})
     newest = lab.newest("ListTransactions")
-    rest = {"StateFilters": [], "ProducerIdFilters": []}
+    rest: dict[str, Any] = {"StateFilters": [], "ProducerIdFilters": []}
     for duration in (-1, 0, 3_600_000):
         await lab.ask("a", "ListTransactions", 1, rest | {"DurationFilter": duration})
     if newest >= 2:

@@ -1,5 +1,7 @@
 """Sequences that dice make: two producers, at times of one transactional id, doing whatever they like."""
 
+# mypy: disable-error-code="arg-type"
+
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
