@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kwire.analyze.clients import MAGIC_AT, PRODUCE, Client, compressions
+from kwire.analyze.clients import MAGIC_AT, Client, compressions
 from kwire.codec.columnar import Lists, Slices, Structs
 from kwire.records.compression import name_of
+from kwire.schema.keys import PRODUCE
 from kwire.session.conversation import Conversation
 from kwire.session.decoded import Decoded
 from kwire.wire.columns import Ints

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from kwire.session.conversation import Conversation
     from kwire.session.exchange import Message
 
-PRODUCE = 0
 MAGIC_AT = 16  # of a batch or a wrapped message alike
 MOST = 10_000
 MOST_FACTS = 50

@@ -32,12 +32,12 @@ from kwire.analyze.epochs import Epochs
 from kwire.analyze.history import COMMITTED, Budget, Committed, History, Problem
 from kwire.analyze.members import Member
 from kwire.analyze.replay import Replay
+from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
 
 MOST_GROUPS = 20_000
-API_VERSIONS = 18
 NEWEST = (4, 3)
 ERAS = {  # by the highest JoinGroup version, of brokers that know JoinGroup v0 and v1, as up to 3.9
     0: (0, 9), 1: (0, 10), 2: (0, 11), 3: (2, 0), 4: (2, 2), 5: (2, 3), 6: (2, 4), 7: (2, 7), 8: (3, 2), 9: (3, 2),

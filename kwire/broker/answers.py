@@ -6,8 +6,9 @@ from struct import pack
 
 from kwire.broker.context import Body, Request
 from kwire.broker.shape import fitted, refusal
-from kwire.codec.headers import API_VERSIONS, response_header_version
+from kwire.codec.headers import response_header_version
 from kwire.codec.library import builtin_library
+from kwire.schema.keys import API_VERSIONS
 
 
 def error_body(request: Request, code: int) -> Body:

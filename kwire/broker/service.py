@@ -27,8 +27,8 @@ from kwire.broker.state import State
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import DecodeError, KwireError
+from kwire.schema.keys import API_VERSIONS, FETCH, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
-PRODUCE, FETCH, API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 1, 18, 17, 36
 LARGE = 64 << 10  # bytes of a request that is taken up on its own, and whose elements are counted first
 SMALL = 4 << 10  # bytes of a request that cannot name many things
 BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)

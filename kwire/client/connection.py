@@ -22,14 +22,13 @@ from kwire.client.inbox import WANTS_TLS, Inbox
 from kwire.client.login import log_in
 from kwire.client.security import Security, speaks_tls, tls_failure, wrap
 from kwire.client.software import SAID
-from kwire.codec.headers import API_VERSIONS
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.verdict import judge
 from kwire.errors import UnknownName
+from kwire.schema.keys import API_VERSIONS, METADATA, VOTE
 from kwire.schema.model import Versions
 
 UNSUPPORTED_VERSION = 35
-METADATA, VOTE = 3, 52  # keys of APIs: brokers have the one, controllers the other
 CHUNK = 1 << 18
 PROBE = 1.0  # seconds for a TLS handshake that only finds out
 KEPT = 10_000  # exchanges that nobody fetched; older ones are dropped

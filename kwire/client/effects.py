@@ -8,8 +8,8 @@ named in Metadata may be created by that, a Fetch by a replica moves the high wa
 from __future__ import annotations
 
 from kwire.client.exchange import Body
+from kwire.schema.keys import FETCH, METADATA
 
-METADATA, FETCH = 3, 1
 READS = frozenset({
     1, 2, 3, 9, 10, 15, 16, 17, 18, 23, 29, 32, 35, 36, 41, 46, 48, 50, 55, 59, 60, 61, 65, 66, 69, 71, 74, 75, 77, 84,
     87, 89, 90,

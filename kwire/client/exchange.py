@@ -8,10 +8,11 @@ from typing import Any
 
 from kwire.client.failure import Failure
 from kwire.codec.frames import Frame, decode_frame, decode_response
-from kwire.codec.headers import API_VERSIONS, header_plan, request_header_version, response_header_version
+from kwire.codec.headers import header_plan, request_header_version, response_header_version
 from kwire.codec.library import Library
 from kwire.codec.values import Codec
 from kwire.errors import DecodeError
+from kwire.schema.keys import API_VERSIONS
 
 Body = dict[str, Any]
 

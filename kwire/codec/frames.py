@@ -17,6 +17,7 @@ from kwire.codec.library import Library, builtin_library
 from kwire.codec.span import UNDECODED, Span, fields
 from kwire.counted import counted
 from kwire.errors import UnknownName
+from kwire.schema.keys import API_VERSIONS
 from kwire.schema.model import Message, snake
 
 MAX_SIZE = 100 * 1024 * 1024  # a size prefix is believed up to here, as socket.request.max.bytes is
@@ -162,7 +163,7 @@ def _response(raw: bytes, size: bool, library: Library, key: int, message: Messa
     name = message.name.removesuffix("Response") if message else f"ApiKey{key}"
     body = _body(raw, header, message, version, library, name, "Response")
     note = None
-    if key == headers.API_VERSIONS and version > 0:
+    if key == API_VERSIONS and version > 0:
         zero = _body(raw, header, message, 0, library, name, "Response")
         refused = fields(zero).get("ErrorCode") == UNSUPPORTED_VERSION if zero else False
         if zero and refused and not zero.broken():

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import cache
 
 from kwire.codec.plan import Plan, compile_plan
+from kwire.schema.keys import API_VERSIONS
 from kwire.schema.model import Message
 from kwire.schema.registry import builtin
 
-API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
 
 

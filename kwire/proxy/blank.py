@@ -13,9 +13,9 @@ from kwire.payloads.open import open_payloads
 from kwire.proxy.cutter import Edit
 from kwire.proxy.link import Asked, Edits
 from kwire.proxy.rewrite import request_body
+from kwire.schema.keys import FETCH, FETCH_SNAPSHOT
 
 HEAD = 8  # bytes of size prefix and correlation id, or of size prefix, API key and version
-FETCH, FETCH_SNAPSHOT = 1, 59
 
 
 def blanking() -> Edits:

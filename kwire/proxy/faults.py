@@ -13,13 +13,13 @@ from fnmatch import fnmatchcase
 from kwire.broker.answers import error_body, written
 from kwire.broker.context import MS, Body, Peer, Request, Seen
 from kwire.broker.faults import Faults, Verdict
-from kwire.codec.headers import API_VERSIONS
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Dead, End, Piece, Wait
 from kwire.proxy.link import Asked, Fate
 from kwire.proxy.rewrite import edited, known, request_body
 from kwire.proxy.types import Refused
+from kwire.schema.keys import API_VERSIONS
 
 UNSUPPORTED_VERSION = 35
 NEEDS_BODY = ("error", "unsupported")

@@ -19,11 +19,11 @@ from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.cutter import Cutter, Dead, Edit, End, Piece, Short
 from kwire.proxy.types import Refused
+from kwire.schema.keys import PRODUCE, SASL_HANDSHAKE
 from kwire.wire.varint import VarintError, read_uvarint
 
 SIZE = Struct(">i")
 HEAD = Struct(">ihhi")
-PRODUCE, SASL_HANDSHAKE = 0, 17
 MOST_HEAD = 100_000  # bytes up to a Produce's acks: two texts of 32 KiB each, and tags
 
 

@@ -10,13 +10,14 @@ from functools import cache
 from struct import pack, unpack_from
 from typing import Any
 
-from kwire.codec.headers import API_VERSIONS, header_plan, request_header_version, response_header_version
+from kwire.codec.headers import header_plan, request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.codec.values import Codec
 from kwire.errors import KwireError, UnknownName
 from kwire.proxy.cutter import Edit
 from kwire.proxy.link import Asked, Edits
 from kwire.proxy.types import Refused
+from kwire.schema.keys import API_VERSIONS, DESCRIBE_CLUSTER, FIND_COORDINATOR
 from kwire.schema.model import NONE, Versions
 
 UNSUPPORTED_VERSION = 35
@@ -26,7 +27,6 @@ ADDRESSES = {
     0: "NodeEndpoints", 1: "NodeEndpoints", 3: "Brokers", 10: "Coordinators", 60: "Brokers", 78: "NodeEndpoints",
     79: "NodeEndpoints",
 }  # fmt: skip
-FIND_COORDINATOR, DESCRIBE_CLUSTER = 10, 60
 
 Local = Callable[[int, str, int, int], tuple[str, int]]
 Body = dict[str, Any]

@@ -15,6 +15,7 @@ from kwire.capture.connections import Connection
 from kwire.capture.packet_numbers import Places
 from kwire.capture.streams import PACKET_COST, Piece
 from kwire.codec.verdict import judge
+from kwire.schema.keys import SASL_HANDSHAKE
 from kwire.session import roles
 from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.api_versions import Kinds
@@ -24,7 +25,7 @@ from kwire.session.messages import is_silent, read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import joined, rest
 from kwire.session.resync import find_request, find_response, looks_like_request
-from kwire.session.sasl import IDENTIFYING, SASL_HANDSHAKE, UNREAD, Identity, Login
+from kwire.session.sasl import IDENTIFYING, UNREAD, Identity, Login
 from kwire.session.topics import Topics
 
 if TYPE_CHECKING:

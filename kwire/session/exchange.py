@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 TOKEN = "SaslToken"  # what bare SASL tokens go by
 REFUSED = 35  # UNSUPPORTED_VERSION
 REFUSED_VERSION = 0  # in whose form such an ApiVersions is answered
-API_VERSIONS = 18
 
 
 def refusal_note(version: int) -> str:

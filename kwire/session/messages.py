@@ -9,8 +9,9 @@ from kwire.codec.annotate import decode_error
 from kwire.codec.scan_code import Scan
 from kwire.counted import counted
 from kwire.errors import DecodeError
+from kwire.schema.keys import API_VERSIONS
 from kwire.session.api_versions import Kind, Kinds
-from kwire.session.exchange import API_VERSIONS, REFUSED, REFUSED_VERSION, Message, refusal_note
+from kwire.session.exchange import REFUSED, REFUSED_VERSION, Message, refusal_note
 from kwire.wire.varint import read_uvarint
 
 CLIENTS = 1000  # client ids of a connection that are remembered as text

@@ -14,7 +14,7 @@ from struct import error as StructError
 import numpy as np
 
 from kwire.codec.frames import MAX_SIZE
-from kwire.codec.headers import API_VERSIONS
+from kwire.schema.keys import API_VERSIONS, PRODUCE
 from kwire.session.api_versions import Kinds
 from kwire.session.messages import behind_tags
 
@@ -22,7 +22,6 @@ REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client 
 NEAR = 1 << 10  # how far correlation ids of responses in a row may lie apart
 CHAIN = 3  # frames in a row that make a place certain
 CANDIDATES = 2_000
-PRODUCE = 0
 
 request_header = Struct(">ihhih").unpack_from
 response_header = Struct(">ii").unpack_from

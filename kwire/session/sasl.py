@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from kwire.codec.span import Span
 from kwire.payloads import sasl
+from kwire.schema.keys import SASL_AUTHENTICATE, SASL_HANDSHAKE
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
-SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 IDENTIFYING = (18, SASL_HANDSHAKE, SASL_AUTHENTICATE)  # ApiVersions too: all that a broker takes before a login is done
 UNREAD = "not to be read, in the middle of a login"
 PRINCIPALS = ("username", "authorization_id")

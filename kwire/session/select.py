@@ -12,6 +12,7 @@ import numpy as np
 
 from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
+from kwire.schema.keys import FETCH
 from kwire.schema.registry import builtin
 from kwire.session.quality import QUALITIES
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
 
 Names = str | int | Iterable[str | int]
-FETCH = 1
 WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
 WRONG_CODES = np.array([quality in WRONG for quality in QUALITIES])
 

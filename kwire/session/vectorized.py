@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from kwire.capture.streams import Piece
 from kwire.codec.scan_columns import scan_columns
+from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
-from kwire.session.exchange import API_VERSIONS, REFUSED, refusal_note
-from kwire.session.sasl import IDENTIFYING, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwire.session.exchange import REFUSED, refusal_note
+from kwire.session.sasl import IDENTIFYING
 from kwire.wire.columns import Columns, Ints
 
 if TYPE_CHECKING:
     from kwire.session.conversation import Conversation
 
 Mask = NDArray[np.bool_]
-PRODUCE = 0
 FEW = 12  # connections whose frames are followed one connection after the other
 UNTOLD = -1  # acks of a Produce behind a long transactional id
 LEAST_REQUEST = 10  # bytes behind the size prefix: key, version, correlation id, length of the client id

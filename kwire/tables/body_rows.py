@@ -12,13 +12,13 @@ from kwire.records import batch as v2
 from kwire.records import legacy
 from kwire.records.compression import name_of
 from kwire.records.read import walk
+from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.session.exchange import Exchange
 from kwire.session.record import error_name
 from kwire.session.topics import Topics
 from kwire.tables.rows import Row, head_row
 from kwire.wire import uuids
 
-PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH = 0, 1, 2, 8, 9
 PARTITIONED = (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH)
 GROUP_TYPES = {11: "classic", 12: "classic", 13: "classic", 14: "classic", 68: "consumer", 76: "share", 88: "streams"}
 NO_PRODUCER = -1

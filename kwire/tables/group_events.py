@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
+from kwire.schema.keys import JOIN_GROUP, LEAVE_GROUP
 from kwire.session.decoded import Decoded
 from kwire.tables.arrow import slices
 from kwire.tables.body_rows import GROUP_TYPES
 from kwire.tables.schemas import schema_of
-
-JOIN_GROUP, LEAVE_GROUP = 11, 13
 
 
 def rows_of(

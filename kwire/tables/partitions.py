@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Slices
+from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.session.decoded import Bodies, Decoded
 from kwire.session.record import error_name
 from kwire.tables.arrow import slices
 from kwire.tables.batch_headers import COMPRESSIONS, Headers, columns, headers
-from kwire.tables.body_rows import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.tables.columns import EXCHANGE
 from kwire.tables.partition_columns import Named, Names, Strange
 from kwire.tables.partition_join import Joined, join

@@ -9,11 +9,11 @@ from kwire.broker.apis import NEWEST, Api, announced
 from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
 from kwire.broker.state import State
+from kwire.schema.keys import PRODUCE
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
-PRODUCE = 0  # always announced from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
 FEATURES = {  # name: (lowest, highest, the release that has it)
     "group.version": (0, 1, (4, 0)),
     "kraft.version": (0, 1, (3, 9)),
@@ -47,6 +47,7 @@ def handle(request: Request, state: State) -> Body:
 def answer(state: State, code: int) -> Body:
     """The table, with code in front of it."""
     known, levels = announced(state.settings.era), features(state)
+    # Produce from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
     ranges = {**known, PRODUCE: Versions(0, known[PRODUCE].high), **state.faults.ranges()}
     return {
         "ErrorCode": code,
