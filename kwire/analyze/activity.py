@@ -6,8 +6,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.exchange import Exchange
+    from kwire.wire.columns import Ints
 
 QUIET = 2_000_000_000  # ns from which silence is kept
 MOST_CLIENTS = 100_000
@@ -47,6 +51,39 @@ class Activity:
             self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((last, time))
         if last is not None or len(self.last) < MOST_CLIENTS:
             self.last[who] = max(time, last or 0)
+
+    def add_batch(self, batch: ExchangeBatch) -> None:
+        """The same, of a batch."""
+        if not len(batch):
+            return
+        time = batch.time
+        first = int(time.min())
+        self.first_time = first if self.first_time is None else min(self.first_time, first)
+        ends = np.where(batch.response.there, batch.response.time, batch.request.time)
+        self.last_time = max(self.last_time, int(ends.max()))
+        rows = np.flatnonzero(batch.request.there)
+        names, name = batch.client_ids()
+        whose = batch.connection[rows] * len(names) + name[rows]
+        order = np.lexsort((time[rows], whose))
+        whose, time = whose[order], time[rows][order]
+        begins = np.flatnonzero(np.diff(whose, prepend=-1))
+        hosts = [known.ends[0].rpartition(":")[0].strip("[]") for known in batch.connections]
+        together: dict[Who, list[Ints]] = {}
+        for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(whose)], strict=True):
+            at, number = divmod(int(whose[begin]), len(names))
+            together.setdefault((names[number] or "", hosts[at]), []).append(time[begin:end])
+        for who, parts in together.items():
+            self._heard(who, parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
+
+    def _heard(self, who: Who, times: Ints) -> None:
+        """A client said something at these times, ascending."""
+        last = self.last.get(who)
+        if last is None and len(self.last) >= MOST_CLIENTS:
+            return
+        before = np.concatenate(([times[0] if last is None else last], times[:-1]))
+        for at in np.flatnonzero(times - before > QUIET).tolist():
+            self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((int(before[at]), int(times[at])))
+        self.last[who] = max(int(times[-1]), last or 0)
 
     def silence(self, client_id: str, host: str, at: int) -> tuple[int, int | None] | None:
         """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not

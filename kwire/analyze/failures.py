@@ -16,25 +16,32 @@ from kwire.session.about import PARTITION, RESOURCES
 from kwire.session.record import error_name
 
 if TYPE_CHECKING:
-    from kwire.codec.plan import Slot, StructPlan
+    from kwire.codec.plan import StructPlan
     from kwire.session.exchange import Exchange
     from kwire.session.topics import Topics
 
 MOST = 10_000  # different ones that are counted; the rest is only a number
 MOST_OF_ONE = 1000  # of one answer
-NAMES = ("topicName", "groupId", "transactionalId", "userName")
-OTHERS = ("Key", "ResourceName", "User", "MemberId", "Feature", "PrincipalName", "BrokerId")  # which no entity marks
+OTHERS = {  # which no entity marks: what they name
+    "Key": "", "ResourceName": "", "User": "principal", "MemberId": "member", "Feature": "",
+    "PrincipalName": "principal", "BrokerId": "broker",
+}  # fmt: skip
+NAMES = {"topicName": "topic", "groupId": "group", "transactionalId": "transactional_id", "userName": "principal"}
+RESOURCE_NAMES = {2: "topic", 4: "broker", 8: "broker", 32: "group"}
 CODE, WORDS = "ErrorCode", "ErrorMessage"
+About = dict[str, str | int]
 
 
 class Failure(NamedTuple):
     """An error in an answer: its code; on what, as "orders-0", empty where only the request says it; the broker's
-    words, empty without any; and those for single records, with their numbers in the batch."""
+    words, empty without any; those for single records, with their numbers in the batch; and on what by the names of a
+    finding's about."""
 
     code: int
     subject: str
     words: str = ""
     records: tuple[tuple[int, str], ...] = ()
+    about: tuple[tuple[str, str | int], ...] = ()
 
 
 def failures_of(exchange: Exchange) -> Iterator[Failure]:
@@ -48,31 +55,37 @@ def failures_of(exchange: Exchange) -> Iterator[Failure]:
         return
     version = kind.version if response.body_version is None else response.body_version
     root = kind.library.plan_of(definition, version).root
-    for count, found in enumerate(_of_struct(root, body, None, exchange.conversation.topics)):
+    for count, found in enumerate(_of_struct(root, body, None, exchange.conversation.topics, {})):
         if count == MOST_OF_ONE:
             return
         yield found
 
 
-def _of_struct(plan: StructPlan, value: dict[str, Any], around: str | None, topics: Topics) -> Iterator[Failure]:
-    """around: what the structs around it are about; None of the body itself, which tells of the answer."""
-    subject = "" if around is None else _subject(plan, value, around, topics)
+def _of_struct(
+    plan: StructPlan, value: dict[str, Any], around: str | None, topics: Topics, about: About
+) -> Iterator[Failure]:
+    """around and about: what the structs around it are about; None of the body itself, which tells of the answer."""
+    subject = ""
+    if around is not None:
+        subject, about = _subject(plan, value, around, topics, about)
     slots = (*plan.slots, *plan.tagged.values())
     for slot in slots:
         code = value.get(slot.name)
         if slot.field.error and isinstance(code, int) and code:
             said = value.get(slot.name.removesuffix(CODE) + WORDS)
-            yield Failure(code, subject, said if isinstance(said, str) else "", _records(value))
+            words = said if isinstance(said, str) else ""
+            yield Failure(code, subject, words, _records(value), tuple(about.items()))
     for slot in slots:
         inner = value.get(slot.name)
         if slot.struct is not None and inner:
             for element in inner if slot.array else [inner]:
-                yield from _of_struct(slot.struct, element, subject, topics)
+                yield from _of_struct(slot.struct, element, subject, topics, about)
 
 
-def _subject(plan: StructPlan, value: dict[str, Any], around: str, topics: Topics) -> str:
+def _subject(plan: StructPlan, value: dict[str, Any], around: str, topics: Topics, about: About) -> tuple[str, About]:
     """What a struct is about: its own name, or its partition of what is around it."""
-    resource = RESOURCES.get(value.get("ResourceType", 0), "")
+    kind = value.get("ResourceType", 0)
+    resource = RESOURCES.get(kind, "")
     for slot in plan.slots:
         own = value.get(slot.name)
         if slot.array or own is None or own == "":
@@ -80,16 +93,17 @@ def _subject(plan: StructPlan, value: dict[str, Any], around: str, topics: Topic
         if slot.field.entity == "topicId" and isinstance(own, UUID) and own.int:
             named = any(isinstance(value.get(name), str) and value[name] for name in ("Name", "Topic", "TopicName"))
             if not named:
-                return topics.name(own)
-        elif _names(slot) and isinstance(own, str | int):
+                name = topics.name(own)
+                return name, about | {"topic": name}
+        elif (slot.field.entity in NAMES or slot.name in OTHERS) and isinstance(own, str | int):
             text = own if isinstance(own, str) else f"broker {own}"
-            return f"{resource} {text}" if resource and resource != "topic" else text
+            which = NAMES.get(slot.field.entity or "") or OTHERS.get(slot.name) or RESOURCE_NAMES.get(kind, "")
+            titled = f"{resource} {text}" if resource and resource != "topic" else text
+            return titled, about | ({which: own} if which else {})
     part = next((value[slot.name] for slot in plan.slots if slot.name in PARTITION and slot.type == "int32"), None)
-    return f"{around}-{part}" if isinstance(part, int) and around else around
-
-
-def _names(slot: Slot) -> bool:
-    return slot.field.entity in NAMES or slot.name in OTHERS
+    if isinstance(part, int) and around:
+        return f"{around}-{part}", about | {"partition": part}
+    return around, about
 
 
 def _records(value: dict[str, Any]) -> tuple[tuple[int, str], ...]:

@@ -5,8 +5,8 @@ Every command that judges (groups, trace, audit, doctor) gives findings of this 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("error", "warning", "note")
 SECOND = 1_000_000_000
+ABOUT = (  # what a finding may be about, in the order in which it is shown
+    "client_id", "address", "group", "member", "topic", "partition", "broker", "principal", "transactional_id", "api",
+)  # fmt: skip
 
 
 class Reference(NamedTuple):
@@ -52,7 +55,12 @@ class Reference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Finding:
     """severity: one of SEVERITIES; what: one line; advice: what to do, empty when nothing; subject: what it is about,
-    as "group billing"; time: when, ns since the epoch; words: the broker's own, empty when it said none."""
+    as "group billing"; time: when, ns since the epoch; words: the broker's own, empty when it said none.
+
+    Of a detector besides: its name; about: what it is about, by name (client_id, address, group, member, topic,
+    partition, broker, principal, transactional_id, api); last: when last, None: once; count: how many equal facts it
+    stands for; otherwise: what would prove that it is not so.
+    """
 
     severity: str
     what: str
@@ -61,12 +69,29 @@ class Finding:
     subject: str = ""
     time: int = 0
     words: str = ""
+    detector: str = ""
+    about: Mapping[str, str | int] = field(default_factory=dict)
+    last: int | None = None
+    count: int = 1
+    otherwise: str = ""
 
     def row(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """As JSON of groups and trace shows it."""
         return {
             "severity": self.severity, "subject": self.subject, "time": self.time, "what": self.what,
             "words": self.words, "advice": self.advice, "evidence": [reference.row() for reference in self.evidence],
+        }  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """As doctor writes it, and as a row of the table findings: times in ns since the epoch, packets as every
+        command takes them."""
+        return {
+            "detector": self.detector, "severity": self.severity,
+            "about": {name: self.about[name] for name in ABOUT if self.about.get(name) is not None},
+            "first_time": self.time, "last_time": self.time if self.last is None else max(self.last, self.time),
+            "count": self.count, "packets": list(dict.fromkeys(str(reference) for reference in self.evidence)),
+            "text": self.what + (f"; the broker says: {self.words}" if self.words else ""), "advice": self.advice,
+            "otherwise": self.otherwise,
         }  # fmt: skip
 
 

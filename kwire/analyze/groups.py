@@ -71,6 +71,10 @@ class Groups:
     def add(self, exchange: Exchange) -> None:
         """An exchange, of any API."""
         self.activity.add(exchange)
+        self.follow(exchange)
+
+    def follow(self, exchange: Exchange) -> None:
+        """An exchange that may be about a group; what clients do besides is told to activity."""
         api = exchange.first.api
         if api is not None and api.key == API_VERSIONS:
             self._learn_era(exchange)

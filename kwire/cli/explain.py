@@ -23,8 +23,8 @@ def command(
     name: str, version: int | None, every: bool, diff: tuple[int, int] | None, form: str, schema: Path | None
 ) -> int:
     """Explains NAME: a message (FetchResponse), an API (Fetch) or its key, an error code (27, ILLEGAL_GENERATION), a
-    field (Fetch.IsolationLevel) or a type (varint); keylog says how to read what TLS encrypts. Old names lead to
-    the same pages."""
+    field (Fetch.IsolationLevel), a type (varint) or a detector of kwire doctor (acl-denied); keylog says how to read
+    what TLS encrypts. Old names lead to the same pages."""
     from kwire.cli.output import export, show, width
     from kwire.render.jsonform import dumps
     from kwire.render.lookup import look_up

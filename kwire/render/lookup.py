@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from kwire.analyze import detectors
 from kwire.codec.library import Library
 from kwire.errors import UnknownName
 from kwire.render import keylog
@@ -52,12 +53,21 @@ def _other(name: str, unknown: UnknownName, library: Library) -> Answer:
         return _error(error, library)
     if name.lower() in keylog.NAMES:
         return Answer("keylog", keylog.lines, keylog.document)
+    if name.lower() in detectors.names():
+        return _detector(name.lower())
     types = read_types()
     if name.lower() in types:
         return _type(name.lower(), types)
     known = {known.name.lower(): known.name for known in errors} | {word: word for word in types}
+    known |= {word: word for word in detectors.names()}
     near = [known[match] for match in difflib.get_close_matches(name.lower(), known, 2, 0.7)]
-    raise UnknownName("message, error, field or type", name, (*unknown.nearest, *near)[:3])
+    raise UnknownName("message, error, field, type or detector", name, (*unknown.nearest, *near)[:3])
+
+
+def _detector(name: str) -> Answer:
+    from kwire.render.findings import explain_json, explain_lines
+
+    return Answer(name, lambda width: explain_lines(name, width), lambda: explain_json(name))
 
 
 # ---------------------------------------------------------------- messages

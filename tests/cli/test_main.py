@@ -48,10 +48,13 @@ def test_exit_statuses(arguments: list[str], stdin: bytes, status: Exit, kwire: 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["explain", "Heartbaet"], "kwire: no message, error, field or type Heartbaet; did you mean Heartbeat"),
+        (
+            ["explain", "Heartbaet"],
+            "kwire: no message, error, field, type or detector Heartbaet; did you mean Heartbeat",
+        ),
         (["encode", "HeartbeatRequest", "-v", "9", "{}"], "kwire: no version 9 of HeartbeatRequest (it has 0-4)\n"),
         (["encode", "HeartbeatRequest", "-v", "4", "@nowhere"], "kwire: nowhere: No such file or directory\n"),
-        (["explain", "a\x1b[31mb"], "kwire: no message, error, field or type a\\x1b[31mb\n"),
+        (["explain", "a\x1b[31mb"], "kwire: no message, error, field, type or detector a\\x1b[31mb\n"),
     ],
 )
 def test_errors_are_one_line_without_control_characters(arguments: list[str], complaint: str, kwire: Any) -> None:

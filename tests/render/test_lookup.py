@@ -45,10 +45,13 @@ def test_names_of_every_kind(name: str, title: str, first: str) -> None:
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("FetchRespones", "no message, error, field or type FetchRespones; did you mean FetchResponse"),
-        ("ILLEGAL_GENERATOIN", "no message, error, field or type ILLEGAL_GENERATOIN; did you mean ILLEGAL_GENERATION?"),
-        ("varlnt", "no message, error, field or type varlnt; did you mean varint"),
-        ("xyzzy", "no message, error, field or type xyzzy"),
+        ("FetchRespones", "no message, error, field, type or detector FetchRespones; did you mean FetchResponse"),
+        (
+            "ILLEGAL_GENERATOIN",
+            "no message, error, field, type or detector ILLEGAL_GENERATOIN; did you mean ILLEGAL_GENERATION?",
+        ),
+        ("varlnt", "no message, error, field, type or detector varlnt; did you mean varint"),
+        ("xyzzy", "no message, error, field, type or detector xyzzy"),
         ("999", "no error code or API key 999"),
         ("Fetch.Isolation", "no field Fetch.Isolation; did you mean Fetch.IsolationLevel?"),
         ("Fetch.xyzzy", "no field Fetch.xyzzy"),

@@ -1,0 +1,95 @@
+"""All that detectors judge from, collected in one pass over a capture's batches and connections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kwire.analyze.calls import KEYS as GROUP_KEYS
+from kwire.analyze.cluster import KEYS as CLUSTER_KEYS
+from kwire.analyze.cluster import Cluster
+from kwire.analyze.coverage import ConnectionCoverage, Coverage
+from kwire.analyze.dials import AllDials
+from kwire.analyze.facts import Fact, Troubles
+from kwire.analyze.findings import Clock, Finding
+from kwire.analyze.groups import API_VERSIONS, Groups
+from kwire.analyze.participants import Participants
+from kwire.analyze.verdicts import Judgement, judge
+
+if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
+    from kwire.session.conversation import Conversation
+
+SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
+
+
+class Case:
+    """add(batch) in the order of time, close(conversation), then finish(). start and end: of the exchanges, ns."""
+
+    def __init__(self) -> None:
+        self.coverage = Coverage()
+        self.troubles = Troubles()
+        self.dials = AllDials()
+        self.cluster = Cluster()
+        self.participants = Participants()
+        self.groups = Groups()
+        self.group_findings: list[Finding] = []
+        self.judgement: Judgement | None = None
+        self.start: int | None = None
+        self.end = 0
+        self.messages = 0
+
+    def add(self, batch: ExchangeBatch) -> list[Fact]:
+        """Exchanges; gives what went wrong in them."""
+        if not len(batch):
+            return []
+        request, response = batch.request, batch.response
+        first = int(batch.time.min())
+        self.start = first if self.start is None else min(self.start, first)
+        self.end = max(self.end, int(request.last_time.max()), int(response.last_time.max()))
+        self.messages += int(request.there.sum()) + int(response.there.sum())
+        latency = batch.latency
+        self.coverage.negative += int((latency < 0).sum())
+        self.coverage.most_negative = min(self.coverage.most_negative, int(latency.min()))
+        self.coverage.cut += batch.count_of("truncated")
+        self.participants.add(batch)
+        facts = self.troubles.add(batch)
+        self.groups.activity.add_batch(batch)
+        for row in rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS}):
+            exchange = batch[row]
+            kind = exchange.first.api
+            if kind is not None and kind.key in CLUSTER_KEYS:
+                self.cluster.exchange(exchange)
+            self.groups.follow(exchange)
+        return facts
+
+    def close(self, conversation: Conversation) -> ConnectionCoverage:
+        """A connection that is over."""
+        self.dials.close(conversation)
+        connection = conversation.connection
+        self.start = min(self.start or connection.first_time, connection.first_time)
+        self.end = max(self.end, connection.last_time)
+        return self.coverage.close(conversation)
+
+    def finish(self) -> None:
+        """All is read."""
+        self.groups.finish()
+        self.judgement = judge(self.groups, self.clock)
+        self.group_findings = [one for _, _, found in self.judgement.groups for one in found]
+
+    @property
+    def clock(self) -> Clock:
+        """Times count from the first packet that was read."""
+        return Clock(self.start or 0)
+
+    def shows_after(self, time: int) -> bool:
+        """Whether the capture goes on long enough after a time, ns, for what should have followed to be in it."""
+        return self.end - time > SOON
+
+
+def rows_of(batch: ExchangeBatch, keys: set[int] | frozenset[int]) -> list[int]:
+    """The rows of these API keys."""
+    wanted = np.array([kind is not None and kind.key in keys for kind in batch.kinds], bool)
+    rows: list[int] = np.flatnonzero(wanted[batch.kind]).tolist() if wanted.any() else []
+    return rows

@@ -1,0 +1,218 @@
+"""What brokers say of their cluster: addresses of nodes, the controller, leaders, coordinators, ids of topics; each
+with the answers that said so first and last. Metadata answers that say nothing new are counted and not read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.analyze.facts import host_of
+from kwire.analyze.findings import Reference
+from kwire.wire import uuids
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange, Message
+
+METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER = 3, 10, 60
+KEYS = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER)
+MOST = 100_000  # partitions, coordinators, topics, clients
+MOST_STATES = 64  # of one partition, coordinator or controller
+MOST_TOLD = 1000  # hosts that an address was told
+WINDOW = 60_000_000_000  # ns in which Metadata requests are counted
+COORDINATED = {0: "group", 1: "transactional id", 2: "share group"}
+
+
+class State(NamedTuple):
+    """Something that held from a time on, ns: node is the leader, controller or coordinator (-1: none)."""
+
+    time: int
+    node: int
+    epoch: int
+    proof: Reference
+
+
+@dataclass(slots=True)
+class Address:
+    """A node's address as the cluster tells it. told: hosts that were told, with when they were first."""
+
+    node: int
+    host: str
+    port: int
+    first: Reference
+    last: Reference
+    by: str  # the API whose answer told it
+    told: dict[str, Reference] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Asking:
+    """Metadata requests of a client. unchanged: answers that said what the one before said; most: of these, the most
+    in WINDOW, which ended at most_at; wanted: the topics that were asked for."""
+
+    client_id: str
+    host: str
+    count: int = 0
+    unchanged: int = 0
+    most: int = 0
+    most_from: Reference | None = None
+    most_to: Reference | None = None
+    wanted: dict[str, int] = field(default_factory=dict)
+    recent: deque[Reference] = field(default_factory=deque)
+    said: dict[bytes, bytes] = field(default_factory=dict)
+
+
+class Cluster:
+    """exchange(exchange) of KEYS, in the order of time. addresses: by cluster, node, host and port; leaders: by
+    cluster, topic and partition; coordinators: by cluster, kind and key; controllers: by cluster; ids: of topics, by
+    cluster and name."""
+
+    def __init__(self) -> None:
+        self.addresses: dict[tuple[str, int, str, int], Address] = {}
+        self.leaders: dict[tuple[str, str, int], list[State]] = {}
+        self.coordinators: dict[tuple[str, str, str], list[State]] = {}
+        self.controllers: dict[str, list[State]] = {}
+        self.ids: dict[tuple[str, str], dict[str, tuple[Reference, Reference]]] = {}
+        self.asking: dict[tuple[str, str], Asking] = {}
+        self._of_broker: dict[str, str] = {}  # the cluster's id, by a broker's address in the capture
+
+    def exchange(self, exchange: Exchange) -> None:
+        """An exchange of one of KEYS."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or request.api is None or response.quality != "ok":
+            return
+        key = request.api.key
+        if key == METADATA and self._is_known(exchange, request, response):
+            return
+        answer = response.body()
+        if answer is None:
+            return
+        broker = exchange.conversation.ends[1]
+        if answer.get("ClusterId") and len(self._of_broker) < MOST:
+            self._of_broker[broker] = answer["ClusterId"]
+        cluster = self._of_broker.get(broker, "")
+        proof = Reference.of(response)
+        if key == METADATA:
+            self._metadata(exchange, answer, cluster, proof)
+        elif key == FIND_COORDINATOR:
+            self._coordinator(exchange, request.body() or {}, answer, cluster, proof)
+        else:
+            self._nodes(exchange, answer.get("Brokers") or (), "BrokerId", cluster, proof)
+
+    def cluster_of(self, broker: str) -> str:
+        """The id of the cluster that a broker belongs to, by its address in the capture; empty where nobody said."""
+        return self._of_broker.get(broker, "")
+
+    def nodes_of(self, broker: str) -> int:
+        """How many nodes that broker's cluster has, as far as it was said."""
+        cluster = self.cluster_of(broker)
+        return len({node for of, node, _, _ in self.addresses if of == cluster and node >= 0})
+
+    def leader_at(self, cluster: str, topic: str, partition: int, time: int) -> State | None:
+        """Who led a partition at a time, ns, as the last answer before said."""
+        states = self.leaders.get((cluster, topic, partition), ())
+        return next((state for state in reversed(states) if state.time <= time), None)
+
+    def node_at(self, endpoint: str) -> int | None:
+        """The node whose advertised address is that of a broker in the capture; None where names hide it."""
+        found = {node for _, node, host, port in self.addresses if endpoint in (f"{host}:{port}", f"[{host}]:{port}")}
+        return found.pop() if len(found) == 1 else None
+
+    def _is_known(self, exchange: Exchange, request: Message, response: Message) -> bool:
+        """Counts a Metadata request. Whether the answer is that which the same client got to the same question."""
+        who = request.client_id or "", host_of(exchange)
+        asking = self.asking.get(who)
+        if asking is None:
+            if len(self.asking) >= MOST:
+                return False
+            asking = self.asking[who] = Asking(*who)
+        asking.count += 1
+        question = hashlib.blake2b(request.data[(request.body_at or 0) :], digest_size=12).digest()
+        at = (response.body_at or 0) + 4 * (request.api is not None and request.api.version >= 3)  # behind the throttle
+        answer = hashlib.blake2b(response.data[at:], digest_size=12).digest()
+        known = asking.said.get(question)
+        if len(asking.said) > 1000:
+            asking.said.clear()
+        asking.said[question] = answer
+        if known != answer:
+            return False
+        asking.unchanged += 1
+        for topic in exchange.about.topics:
+            if topic in asking.wanted or len(asking.wanted) < 100:
+                asking.wanted[topic] = asking.wanted.get(topic, 0) + 1
+        proof = Reference.of(request)
+        asking.recent.append(proof)
+        while len(asking.recent) > 10_000 or proof.time - asking.recent[0].time > WINDOW:
+            asking.recent.popleft()
+        if len(asking.recent) > asking.most:
+            asking.most, asking.most_from, asking.most_to = len(asking.recent), asking.recent[0], proof
+        return True
+
+    def _metadata(self, exchange: Exchange, answer: dict[str, Any], cluster: str, proof: Reference) -> None:
+        self._nodes(exchange, answer.get("Brokers") or (), "NodeId", cluster, proof)
+        controller = answer.get("ControllerId", -1)
+        if controller >= 0:
+            _note(self.controllers.setdefault(cluster, []), controller, -1, proof)
+        for topic in answer.get("Topics") or ():
+            ident, name = topic.get("TopicId"), topic.get("Name")
+            if name is None and ident is not None:
+                name = exchange.conversation.topics.name(ident)
+            if name is None or topic["ErrorCode"]:
+                continue
+            if ident is not None and ident.int and ((cluster, name) in self.ids or len(self.ids) < MOST):
+                known = self.ids.setdefault((cluster, name), {})
+                text = uuids.to_text(ident)
+                if text in known or len(known) < MOST_STATES:
+                    known[text] = known.get(text, (proof, proof))[0], proof
+            for part in topic["Partitions"]:
+                key = cluster, name, part["PartitionIndex"]
+                if key in self.leaders or len(self.leaders) < MOST:
+                    leader = part["LeaderId"] if not part["ErrorCode"] or part["LeaderId"] >= 0 else -1
+                    _note(self.leaders.setdefault(key, []), leader, part.get("LeaderEpoch", -1), proof)
+
+    def _nodes(self, exchange: Exchange, nodes: Any, ident: str, cluster: str, proof: Reference) -> None:
+        for node in nodes:
+            self._address(exchange, cluster, node[ident], node["Host"], node["Port"], proof)
+
+    def _address(self, exchange: Exchange, cluster: str, node: int, host: str, port: int, proof: Reference) -> None:
+        key = cluster, node, host, port
+        known = self.addresses.get(key)
+        if known is None:
+            if len(self.addresses) >= MOST:
+                return
+            known = self.addresses[key] = Address(node, host, port, proof, proof, exchange.api)
+        known.last = proof
+        client = host_of(exchange)
+        if client in known.told or len(known.told) < MOST_TOLD:
+            known.told.setdefault(client, proof)
+
+    def _coordinator(
+        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], cluster: str, proof: Reference
+    ) -> None:
+        kind = COORDINATED.get(asked.get("KeyType", 0), "group")
+        for found in answer.get("Coordinators") or [{**answer, "Key": asked.get("Key", "")}]:
+            if found["ErrorCode"] or found["NodeId"] < 0:
+                continue
+            key = cluster, kind, found["Key"]
+            if key in self.coordinators or len(self.coordinators) < MOST:
+                _note(self.coordinators.setdefault(key, []), found["NodeId"], -1, proof)
+            self._address(exchange, cluster, found["NodeId"], found["Host"], found["Port"], proof)
+
+    def moves(self) -> Iterator[tuple[str, str, int, State, State]]:
+        """Partitions that got another leader: cluster, topic, partition, before and after."""
+        for (cluster, topic, partition), states in self.leaders.items():
+            for before, after in pairwise(states):
+                yield cluster, topic, partition, before, after
+
+
+def _note(states: list[State], node: int, epoch: int, proof: Reference) -> None:
+    """Adds what an answer said unless it is what was known, or older than that: brokers learn at different times."""
+    if states:
+        last = states[-1]
+        if last.node == node or (0 <= epoch < last.epoch) or len(states) >= MOST_STATES:
+            return
+    states.append(State(proof.time, node, epoch, proof))

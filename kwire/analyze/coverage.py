@@ -1,0 +1,140 @@
+"""What a capture can have seen of its connections: what is absent from it did not, for that, not happen.
+
+A connection is covered from its SYN or from its midst, in both directions or in one, whole or with holes. Whoever says
+"no answer", "never" or "left without" asks here first whether it would have been seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.analyze.tls import session_of
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+
+MOST = 100_000  # connections of which the coverage is kept
+BOTH, CLIENT_ONLY, BROKER_ONLY, NEITHER = "both", "client only", "broker only", "neither"
+
+
+class ConnectionCoverage(NamedTuple):
+    """What the capture holds of one connection.
+
+    opened: from its SYN on; direction: whose packets there are, of those that carry something or open or close it;
+    missing: bytes that the capture lacks, of the client and of the broker; skipped: bytes of which no frames could be
+    made; encrypted: TLS that was not decrypted; said: bytes, of the client and of the broker.
+    """
+
+    opened: bool
+    direction: str
+    missing: tuple[int, int]
+    skipped: int
+    repeated: int
+    encrypted: bool
+    tunnel: str
+    said: tuple[int, int]
+    ended: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that both sides said is there, as far as it can be known, and can be read."""
+        return self.direction == BOTH and not any(self.missing) and not self.skipped and not self.encrypted
+
+
+def sides(conversation: Conversation) -> tuple[int, int]:
+    """The client's and the broker's side of a connection."""
+    client = conversation.client
+    if client is None:
+        client = conversation.connection.opener or 0
+    return client, 1 - client
+
+
+def coverage_of(conversation: Conversation) -> ConnectionCoverage:
+    """Of a connection, as far as it is read."""
+    connection = conversation.connection
+    streams = [connection.streams[side] for side in sides(conversation)]
+    closers = {side for side, _ in connection.closing}
+    seen = [
+        stream.syn is not None or stream.position > stream.missing or side in closers
+        for stream, side in zip(streams, sides(conversation), strict=True)
+    ]
+    direction = {(True, True): BOTH, (True, False): CLIENT_ONLY, (False, True): BROKER_ONLY}.get(
+        (seen[0], seen[1]), NEITHER
+    )
+    verdict, session = conversation.verdict, session_of(conversation)
+    sealed = session is not None and session.encrypted and not session.decrypted
+    sealed |= verdict is not None and verdict.is_tls and not verdict.is_refused
+    return ConnectionCoverage(
+        connection.opener is not None, direction, (streams[0].missing, streams[1].missing), conversation.lost,
+        sum(stream.repeated for stream in streams), sealed,
+        connection.tunnel, (streams[0].position, streams[1].position), connection.closed,
+    )  # fmt: skip
+
+
+class Coverage:
+    """close(conversation) when nothing more comes of it. of(conversation) then tells of one, the rest of all.
+
+    connections counts those that carried anything; negative: answers that stand before their requests; span: the times
+    of the first and the last packet, ns.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], ConnectionCoverage] = {}
+        self.connections = 0
+        self.bytes = 0  # that were captured
+        self.counts: Counter[str] = Counter()  # by direction, of connections that carried something
+        self.missing = [0, 0]  # bytes of clients and of brokers
+        self.lossy = self.skipped = self.repeated = self.midstream = self.encrypted = 0
+        self.tunnels: Counter[str] = Counter()
+        self.hosts: dict[str, set[str]] = {}  # directions in which connections of a host were seen
+        self.cut = 0  # messages cut by the snaplen
+        self.messages = 0
+        self.negative = 0
+        self.most_negative = 0
+        self.twins = 0
+
+    def close(self, conversation: Conversation) -> ConnectionCoverage:
+        """A connection of which all is read."""
+        found = coverage_of(conversation)
+        if len(self._known) < MOST:
+            self._known[conversation.capture, conversation.name] = found
+        host = conversation.ends[0].rpartition(":")[0].strip("[]")
+        if len(self.hosts) < MOST or host in self.hosts:
+            self.hosts.setdefault(host, set()).add(found.direction)
+        if not any(found.said):
+            return found
+        self.connections += 1
+        self.bytes += sum(found.said) - sum(found.missing)
+        self.counts[found.direction] += 1
+        self.missing[0] += found.missing[0]
+        self.missing[1] += found.missing[1]
+        self.lossy += any(found.missing)
+        self.skipped += found.skipped
+        self.repeated += found.repeated
+        self.midstream += not found.opened
+        self.encrypted += found.encrypted
+        if found.tunnel:
+            self.tunnels[found.tunnel] += 1
+        return found
+
+    def of(self, capture: str, name: str) -> ConnectionCoverage | None:
+        """Of a connection by its capture and name; None of one that is not known."""
+        return self._known.get((capture, name))
+
+    @property
+    def one_sided(self) -> str:
+        """The direction that is all that there is of most connections; empty where both are."""
+        for direction in (CLIENT_ONLY, BROKER_ONLY):
+            if self.counts[direction] * 2 > self.connections:
+                return direction
+        return ""
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether bytes are missing or cut anywhere, so that what is not seen may have been said."""
+        return bool(any(self.missing) or self.skipped or self.cut or self.one_sided)
+
+    def sees_both(self, host: str) -> bool:
+        """Whether packets from and to a client's host are in the capture, so that an answer would be seen too."""
+        return BOTH in self.hosts.get(host, ()) or any(BOTH in seen for seen in self.hosts.values())

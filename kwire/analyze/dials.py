@@ -1,0 +1,117 @@
+"""Connections as attempts to reach a broker: who dialled whom how often, and how that ended.
+
+An attempt that was refused got a reset for its SYN; one that was not answered got nothing, though answers to others are
+in the capture. Both count by client's host and broker's address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.analyze.coverage import sides
+from kwire.analyze.findings import Reference
+
+if TYPE_CHECKING:
+    from kwire.session.conversation import Conversation
+
+MOST = 50_000  # pairs of a host and a broker
+SAMPLES = 6
+REFUSED, SILENT, CONNECTED, MIDSTREAM = "refused", "silent", "connected", "midstream"
+
+
+@dataclass(slots=True)
+class Dials:
+    """Attempts of one host at one address, in the order in which the connections ended. Times are ns: of the first and
+    the last attempt that failed, and since when, of the last that did not, and until when it was open."""
+
+    host: str
+    target: str
+    refused: int = 0
+    silent: int = 0
+    connected: int = 0
+    first: int = 0
+    last: int = 0
+    reached: int | None = None  # when the last connection that came about was opened
+    reached_first: int | None = None
+    open_until: int = 0
+    samples: list[Reference] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        return self.refused + self.silent
+
+    @property
+    def recovered(self) -> bool:
+        """Whether a connection came about after the last attempt that failed."""
+        return self.reached is not None and self.reached > self.last
+
+
+def outcome(conversation: Conversation) -> str:
+    """How an attempt ended: one of the names above."""
+    connection = conversation.connection
+    client, broker = (connection.streams[side] for side in sides(conversation))
+    if connection.opener is None:
+        return MIDSTREAM
+    if broker.syn is not None or broker.position or client.position:
+        return CONNECTED
+    answered = any(side != sides(conversation)[0] for side, _ in connection.closing)
+    if answered and connection.reset:
+        return REFUSED
+    return SILENT if not connection.closing else MIDSTREAM
+
+
+def opening_of(conversation: Conversation) -> Reference:
+    """The first packet of a connection that the capture has of those that open or close it."""
+    connection = conversation.connection
+    first = next(iter(connection.opening), None)
+    word = "SYN"
+    if first is None:
+        first, word = next((packet for _, packet in connection.closing), 0), "close"
+    return packet_of(conversation, first, connection.first_time, word)
+
+
+def packet_of(conversation: Conversation, number: int, time: int, word: str) -> Reference:
+    """A packet of a connection that holds no frame."""
+    places = conversation.places
+    capture, packet = places.of(number)
+    name = conversation.name or f"{'>'.join(conversation.ends)}#{conversation.connection.epoch}"
+    return Reference(capture or conversation.capture, packet, time, name, word, places.several)
+
+
+class AllDials:
+    """close(conversation) when nothing more comes of it; known: by host and address."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], Dials] = {}
+
+    def close(self, conversation: Conversation) -> str:
+        """Counts a connection; gives how the attempt ended."""
+        found = outcome(conversation)
+        host, target = conversation.ends[0].rpartition(":")[0].strip("[]"), conversation.ends[1]
+        connection = conversation.connection
+        dials = self.known.get((host, target))
+        if dials is None:
+            if len(self.known) >= MOST:
+                return found
+            dials = self.known[host, target] = Dials(host, target)
+        if found in (REFUSED, SILENT):
+            dials.refused += found == REFUSED
+            dials.silent += found == SILENT
+            if not dials.samples or connection.first_time < dials.first:
+                dials.first = connection.first_time
+            dials.last = max(dials.last, connection.first_time)
+            if len(dials.samples) < SAMPLES:
+                dials.samples.append(opening_of(conversation))
+            else:
+                dials.samples[-1] = opening_of(conversation)
+        else:
+            dials.connected += 1
+            dials.reached = max(dials.reached or 0, connection.first_time)
+            dials.reached_first = min(dials.reached_first or connection.first_time, connection.first_time)
+            dials.open_until = max(dials.open_until, connection.last_time)
+        return found
+
+    def to(self, target: str) -> list[Dials]:
+        """Of all hosts at one address."""
+        return [dials for (_, other), dials in self.known.items() if other == target]

@@ -1,0 +1,155 @@
+"""All detectors over one pass of captures: what they found, worst first, and what they looked for and did not find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kwire.analyze.case import Case, rows_of
+from kwire.analyze.detectors import Detector, Watch, detector, names
+from kwire.analyze.findings import SEVERITIES, Clock, Finding
+from kwire.errors import KwireError
+from kwire.session.decoded import Decoded
+
+if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
+    from kwire.session.conversation import Conversation
+
+LACKING = {  # what a detector needs of a capture, and what is said where it lacks that
+    "requests": "the capture holds no client's packets", "answers": "the capture holds no broker's packets",
+    "readable": "nothing but TLS that cannot be read",
+}  # fmt: skip
+Limits = Mapping[str, Mapping[str, float]]  # thresholds by detector
+
+
+class UnknownDetector(KwireError):
+    """A detector or threshold that there is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """findings: worst first, then by time; quiet: detectors that found nothing; blind: those that could not look, with
+    why."""
+
+    case: Case
+    findings: list[Finding]
+    quiet: list[str]
+    blind: list[tuple[str, str]]
+
+    @property
+    def clock(self) -> Clock:
+        return self.case.clock
+
+    @property
+    def grave(self) -> bool:
+        """Whether a finding is an error."""
+        return any(one.severity == SEVERITIES[0] for one in self.findings)
+
+
+class Doctor:
+    """add(batch) in the order of time, close(conversation) of each connection that is over, then diagnose()."""
+
+    def __init__(self, chosen: Iterable[str] | None = None, limits: Limits | None = None) -> None:
+        self.case = Case()
+        self.watches: dict[str, tuple[Detector, Watch]] = {}
+        for name in chosen if chosen is not None else names():
+            found = detector(name)
+            given = (limits or {}).get(name, {})
+            self.watches[name] = found, found.watch(self.case, {**found.thresholds, **given})
+        watches = list(self.watches.values())
+        self._connections = [watch.connection for found, watch in watches if found.connections]
+        self._batches = [watch.batch for found, watch in watches if found.batches]
+        self._exchanges = [(frozenset(found.exchanges), watch.exchange) for found, watch in watches if found.exchanges]
+        self._bodies = [(frozenset(found.bodies), watch.columns) for found, watch in watches if found.bodies]
+        self._closed: set[int] = set()
+
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        if not len(batch):
+            return
+        self.case.add(batch)
+        for take in self._batches:
+            take(batch)
+        for keys, each in self._exchanges:
+            for row in rows_of(batch, keys):
+                each(batch[row])
+        if self._bodies:
+            self._decode(batch)
+
+    def _decode(self, batch: ExchangeBatch) -> None:
+        decoded = Decoded(batch)
+        there = np.unique(batch.kind).tolist()
+        for number in there:
+            kind = batch.kinds[number]
+            if kind is None or not kind.supported:
+                continue
+            takers: list[Callable[[Decoded, int], None]] = [take for keys, take in self._bodies if kind.key in keys]
+            for take in takers:
+                take(decoded, number)
+
+    def close(self, conversation: Conversation) -> None:
+        """A connection that is over."""
+        coverage = self.case.close(conversation)
+        for take in self._connections:
+            take(conversation, coverage)
+
+    def diagnose(self) -> Diagnosis:
+        """All is read."""
+        self.case.finish()
+        found: list[Finding] = []
+        quiet, blind = [], []
+        for name, (of, watch) in self.watches.items():
+            lack = next((LACKING[need] for need in of.needs if not self._holds(need)), None)
+            mine = [replace(one, detector=name) for one in watch.findings()] if lack is None else []
+            found += mine
+            if lack is not None:
+                blind.append((name, lack))
+            elif not mine:
+                quiet.append(name)
+        found.sort(key=lambda one: (SEVERITIES.index(one.severity), one.time, one.detector))
+        return Diagnosis(self.case, found, quiet, blind)
+
+    def _holds(self, need: str) -> bool:
+        coverage = self.case.coverage
+        if need == "readable":
+            return not coverage.encrypted or coverage.encrypted < coverage.connections
+        return coverage.one_sided != {"requests": "broker only", "answers": "client only"}[need]
+
+
+def chosen(only: Iterable[str], skipped: Iterable[str]) -> list[str]:
+    """The detectors that are wanted: only these, or all, but those that are skipped. Raises UnknownDetector."""
+    wanted, without = list(only), list(skipped)
+    for name in (*wanted, *without):
+        check(name)
+    return [name for name in names() if (not wanted or name in wanted) and name not in without]
+
+
+def limits_of(settings: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Thresholds out of words as NAME.threshold=VALUE. Raises UnknownDetector."""
+    out: dict[str, dict[str, float]] = {}
+    for setting in settings:
+        path, _, value = setting.partition("=")
+        name, _, threshold = path.partition(".")
+        check(name)
+        there = detector(name).thresholds
+        if threshold not in there:
+            known = ", ".join(f"{name}.{one}" for one in there) or "none"
+            raise UnknownDetector(f"no threshold {path or setting}; {name} has {known}")
+        try:
+            out.setdefault(name, {})[threshold] = float(value)
+        except ValueError:
+            raise UnknownDetector(f"{path} is a number, and not {value or 'nothing'}") from None
+    return out
+
+
+def check(name: str) -> None:
+    """Raises UnknownDetector with the nearest names for one that there is not."""
+    if name not in names():
+        import difflib
+
+        near = difflib.get_close_matches(name, names(), 2, 0.5)
+        hint = f"; did you mean {' or '.join(near)}?" if near else " (kwire doctor --list names all)"
+        raise UnknownDetector(f"no detector {name}{hint}")

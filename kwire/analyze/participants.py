@@ -1,0 +1,109 @@
+"""Who takes part in a capture, by client id and address: what each asks for tells what it is, and so by which rules it
+is judged. Counted in columns, with no object for an exchange."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kwire.analyze.clients import BROKERS
+
+if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
+
+MOST = 50_000
+PRODUCE, FETCH, OFFSET_COMMIT, JOIN, HEARTBEAT, INIT_PRODUCER = 0, 1, 8, 11, 12, 22
+EPOCH_HEARTBEATS = (68, 76, 88)
+READS = {FETCH, 78}
+GROUPS = {JOIN, HEARTBEAT, 13, 14, *EPOCH_HEARTBEATS}
+CONTROL = {  # what only brokers and controllers ask: of each other, and of the quorum
+    4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87,
+}  # fmt: skip
+BROKER, CONSUMER, PRODUCER, ADMIN = "broker", "consumer", "producer", "admin"
+
+
+@dataclass(slots=True)
+class Participant:
+    """keys: how often it asked for each API; first and last: when it asked, ns; brokers: the addresses it asked."""
+
+    client_id: str
+    host: str
+    keys: Counter[int] = field(default_factory=Counter)
+    first: int = 0
+    last: int = 0
+    brokers: set[str] = field(default_factory=set)
+    software: str = ""
+    principal: str = ""
+
+    @property
+    def role(self) -> str:
+        """What it is: a broker (or controller, or follower), a consumer, a producer, else an admin client."""
+        keys = self.keys.keys()
+        if keys & CONTROL or (self.client_id and BROKERS.search(self.client_id)):
+            return BROKER
+        if keys & (READS | GROUPS):
+            return CONSUMER
+        return PRODUCER if keys & {PRODUCE, INIT_PRODUCER} else ADMIN
+
+    @property
+    def label(self) -> str:
+        """As people know it."""
+        return self.client_id or f"(no client id) at {self.host}"
+
+
+class Participants:
+    """add(batch) counts; known: by client id and host."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], Participant] = {}
+        self.brokers: Counter[str] = Counter()  # exchanges by address
+
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        rows = np.flatnonzero(batch.request.there & ~batch.token)
+        if not len(rows):
+            return
+        names, name = batch.client_ids()
+        kinds = len(batch.kinds)
+        whose = (batch.connection[rows] * len(names) + name[rows]) * kinds + batch.kind[rows]
+        groups, which, counts = np.unique(whose, return_inverse=True, return_counts=True)
+        time = batch.request.time[rows]
+        first, last = np.full(len(groups), np.iinfo(np.int64).max), np.zeros(len(groups), np.int64)
+        np.minimum.at(first, which, time)
+        np.maximum.at(last, which, time)
+        columns = (groups, counts, first, last)
+        for group, count, begin, end in zip(*(column.tolist() for column in columns), strict=True):
+            who, kind_at = divmod(group, kinds)
+            at, name_at = divmod(who, len(names))
+            conversation, kind = batch.connections[at], batch.kinds[kind_at]
+            if kind is None:
+                continue
+            host = conversation.ends[0].rpartition(":")[0].strip("[]")
+            known = self._of(names[name_at] or "", host)
+            if known is None:
+                continue
+            known.keys[kind.key] += count
+            known.first = min(known.first or begin, begin)
+            known.last = max(known.last, end)
+            broker = conversation.ends[1]
+            self.brokers[broker] += count
+            if len(known.brokers) < 1000:
+                known.brokers.add(broker)
+            identity = conversation.identity
+            if identity.software and not known.software:
+                known.software = " ".join(filter(None, (identity.software, identity.software_version)))
+            known.principal = known.principal or identity.principal or ""
+
+    def _of(self, client_id: str, host: str) -> Participant | None:
+        known = self.known.get((client_id, host))
+        if known is None and len(self.known) < MOST:
+            known = self.known[client_id, host] = Participant(client_id, host)
+        return known
+
+    def role_of(self, client_id: str, host: str) -> str:
+        """What a client is; empty when it is not known."""
+        known = self.known.get((client_id, host))
+        return known.role if known else ""

@@ -1,0 +1,76 @@
+"""kwire doctor: what is wrong, with proof."""
+
+from __future__ import annotations
+
+import click
+
+from kwire.cli.captures import Captures, capture_options
+from kwire.errors import Exit
+
+FORMATS = ("text", "json", "html")
+
+
+class WithList(click.Command):
+    """--list needs no capture."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--list" in args and "--" not in args:
+            args = [arg for arg in args if arg != "--list"]
+            listed(next((arg.partition("=")[2] for arg in args if arg.startswith("--format=")), "") or _after(args))
+            ctx.exit(Exit.OK)
+        return super().parse_args(ctx, args)
+
+
+def _after(args: list[str]) -> str:
+    return args[args.index("--format") + 1] if "--format" in args[:-1] else "text"
+
+
+@click.command(cls=WithList)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this detector; repeatable.")
+@click.option("--skip", multiple=True, metavar="NAME", help="Without this detector; repeatable.")
+@click.option("--set", "settings", multiple=True, metavar="NAME.THRESHOLD=VALUE",
+              help="Another threshold; repeatable. --list names them.")  # fmt: skip
+@click.option("--list", "_listed", is_flag=True, help="The detectors: what each looks for, thresholds, the rule.")
+@click.option("--all", "everything", is_flag=True, help="All findings, not only the first of each severity.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@capture_options
+def command(
+    captures: Captures, only: tuple[str, ...], skip: tuple[str, ...], settings: tuple[str, ...], _listed: bool,
+    everything: bool, output: str,
+) -> Exit:  # fmt: skip
+    """Says what is wrong in captures, with proof: findings, worst first, and what was looked for and not found.
+
+    A finding names the packets that show it (kwire decode CAPTURE --frame N) and what would prove otherwise; kwire
+    explain NAME tells of a detector. JSON is a finding a line. Exit status 1 when a finding is an error."""
+    from kwire.analyze.doctor import Doctor, UnknownDetector, chosen, limits_of
+    from kwire.cli.output import export, show, width
+    from kwire.render.findings import diagnosis_json, diagnosis_lines
+
+    try:
+        doctor = Doctor(chosen(only, skip), limits_of(settings))
+    except UnknownDetector as unknown:
+        raise click.UsageError(str(unknown)) from None
+    done = captures.each_batch(doctor.add, doctor.close, tracking=True)
+    diagnosis = doctor.diagnose()
+    if output == "json":
+        for line in diagnosis_json(diagnosis):
+            print(line)
+    elif output == "html":
+        print(export(diagnosis_lines(diagnosis, 100, everything), "html", "kwire doctor"))
+    else:
+        show(diagnosis_lines(diagnosis, width(), everything))
+    return done.conclude(diagnosis.grave, foreign=bool(diagnosis.findings))
+
+
+def listed(output: str) -> None:
+    """All detectors."""
+    from kwire.analyze.detectors import names
+    from kwire.cli.output import show, width
+    from kwire.render.findings import explain_json, list_lines
+    from kwire.render.jsonform import dumps
+
+    if output == "json":
+        for name in names():
+            print(dumps(explain_json(name), indent=None))
+    else:
+        show(list_lines(list(names()), width()))

@@ -1,0 +1,35 @@
+"""Attempts to connect, and how they ended."""
+
+from __future__ import annotations
+
+from scenes import Scene, diagnosed
+
+from kwire.analyze.dials import Dials
+
+
+def dials(scene: Scene) -> dict[tuple[str, str], Dials]:
+    return diagnosed(scene.packets, ["capture-quality"]).case.dials.known
+
+
+def test_refused_and_then_reached() -> None:
+    scene = Scene()
+    for at in (1, 2, 3):
+        scene.dial(at)
+    scene.connect(4).ask(5, "ApiVersions", 0, {}, {"ErrorCode": 0, "ApiKeys": []})
+    (found,) = dials(scene).values()
+    assert (found.refused, found.silent, found.connected, found.recovered) == (3, 0, 1, True)
+    assert (found.host, found.target, len(found.samples)) == ("10.0.0.7", "10.0.0.2:9092", 3)
+
+
+def test_a_syn_without_an_answer_is_silent() -> None:
+    scene = Scene()
+    scene.dial(1, refused=False)
+    (found,) = dials(scene).values()
+    assert (found.refused, found.silent, found.connected) == (0, 1, 0)
+
+
+def test_a_connection_from_its_midst_was_reached() -> None:
+    scene = Scene()
+    scene.connect(4, syn=False).ask(5, "ApiVersions", 0, {}, {"ErrorCode": 0, "ApiKeys": []})
+    (found,) = dials(scene).values()
+    assert (found.failed, found.connected) == (0, 1)

@@ -1,0 +1,50 @@
+"""Findings for a person and for programs."""
+
+from __future__ import annotations
+
+import json
+
+from scenes import Scene, diagnosed
+
+from kwire.analyze.doctor import Diagnosis
+from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines
+from kwire.render.lines import plain
+
+BEAT = {"GroupId": "billing\x1b[31m", "MemberId": "m", "GenerationId": 1}
+
+
+def diagnosis() -> Diagnosis:
+    scene = Scene()
+    line = scene.connect(0)
+    for at in (1, 2):
+        line.ask(at, "Heartbeat", 3, BEAT, {"ErrorCode": 30})
+    return diagnosed(scene.packets, ["acl-denied", "capture-quality"])
+
+
+def test_text_in_eighty_columns() -> None:
+    lines = [plain(line) for line in diagnosis_lines(diagnosis(), 80)]
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "2.0 s from 2023-11-14 22:13:20 UTC · 1 broker · 1 client · 4 messages"
+    text = "\n".join(lines)
+    assert "error    acl-denied · 1.001 to 2.001 · 2 times" in text
+    assert "\x1b" not in text
+    assert "packets 4, 6" in text
+    assert "looked for and not found\n  capture-quality  a direction" in text
+
+
+def test_json_is_a_finding_a_line() -> None:
+    (line,) = diagnosis_json(diagnosis())
+    row = json.loads(line)
+    assert list(row) == [
+        "detector", "severity", "about", "first_time", "last_time", "count", "packets", "text", "advice", "otherwise",
+    ]  # fmt: skip
+    assert row["packets"] == ["4", "6"]
+    assert (row["detector"], row["severity"], row["count"]) == ("acl-denied", "error", 2)
+    assert row["last_time"] - row["first_time"] == 1_000_000_000
+
+
+def test_the_list_and_the_page_of_a_detector() -> None:
+    assert any("thresholds: least 1" in plain(line) for line in list_lines(["acl-denied"], 80))
+    text = "\n".join(plain(line) for line in explain_lines("acl-denied", 80))
+    assert "least 1 (--set acl-denied.least=…)" in text
+    assert "What to do" in text
