@@ -13,9 +13,10 @@ from kwire.analyze.coverage import ConnectionCoverage, Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
 from kwire.analyze.findings import Clock, Finding
-from kwire.analyze.groups import API_VERSIONS, Groups
+from kwire.analyze.groups import Groups
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, judge
+from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.analyze.facts import host_of
 from kwire.analyze.findings import Reference
+from kwire.schema.keys import DESCRIBE_CLUSTER, FIND_COORDINATOR, METADATA
 from kwire.wire import uuids
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message
 
-METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER = 3, 10, 60
 KEYS = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER)
 MOST = 100_000  # partitions, coordinators, topics, clients
 MOST_STATES = 64  # of one partition, coordinator or controller

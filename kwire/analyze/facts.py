@@ -14,6 +14,7 @@ import numpy as np
 
 from kwire.analyze.failures import About, failures_of
 from kwire.analyze.findings import Reference
+from kwire.schema.keys import FIND_COORDINATOR, METADATA
 from kwire.session.record import error_name
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 MOST = 10_000  # troubles
 MOST_LOOKS = 1000  # exchanges of a client that are looked into for whether a trouble is over
 SAMPLES = 8  # packets of a trouble that are kept: the first ones and the last
-FIND_COORDINATOR = 10
 COORDINATED = {0: "group", 1: "transactional_id"}
 UNANSWERED = 0  # stands for no error
 READABLE = ("ok", "trailing", "truncated")
@@ -161,7 +161,7 @@ class Trouble:
         if "topic" in about:
             partitions = found.topics.get(str(about["topic"]))
             if partitions is None:
-                return not found.topics and self.fact.key == 3  # Metadata of all topics
+                return not found.topics and self.fact.key == METADATA  # of all topics
             return "partition" not in about or not partitions or about["partition"] in partitions
         return True
 

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.analyze.calls import EPOCH_HEARTBEATS
 from kwire.analyze.clients import BROKERS
+from kwire.schema import keys
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
 
 MOST = 50_000
-PRODUCE, FETCH, OFFSET_COMMIT, JOIN, HEARTBEAT, INIT_PRODUCER = 0, 1, 8, 11, 12, 22
-EPOCH_HEARTBEATS = (68, 76, 88)
-READS = {FETCH, 78}
-GROUPS = {JOIN, HEARTBEAT, 13, 14, *EPOCH_HEARTBEATS}
+READS = {keys.FETCH, keys.SHARE_FETCH}
+GROUPS = {keys.JOIN_GROUP, keys.SYNC_GROUP, keys.HEARTBEAT, keys.LEAVE_GROUP, *EPOCH_HEARTBEATS}
 CONTROL = {  # what only brokers and controllers ask: of each other, and of the quorum
-    4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87,
+    keys.LEADER_AND_ISR, keys.STOP_REPLICA, keys.UPDATE_METADATA, keys.CONTROLLED_SHUTDOWN, keys.WRITE_TXN_MARKERS,
+    keys.VOTE, keys.BEGIN_QUORUM_EPOCH, keys.END_QUORUM_EPOCH, keys.ALTER_PARTITION, keys.ENVELOPE,
+    keys.FETCH_SNAPSHOT, keys.BROKER_REGISTRATION, keys.BROKER_HEARTBEAT, keys.ALLOCATE_PRODUCER_IDS,
+    keys.CONTROLLER_REGISTRATION, keys.ASSIGN_REPLICAS_TO_DIRS, keys.UPDATE_RAFT_VOTER,
+    keys.INITIALIZE_SHARE_GROUP_STATE, keys.READ_SHARE_GROUP_STATE, keys.WRITE_SHARE_GROUP_STATE,
+    keys.DELETE_SHARE_GROUP_STATE, keys.READ_SHARE_GROUP_STATE_SUMMARY,
 }  # fmt: skip
 BROKER, CONSUMER, PRODUCER, ADMIN = "broker", "consumer", "producer", "admin"
 
@@ -41,12 +46,12 @@ class Participant:
     @property
     def role(self) -> str:
         """What it is: a broker (or controller, or follower), a consumer, a producer, else an admin client."""
-        keys = self.keys.keys()
-        if keys & CONTROL or (self.client_id and BROKERS.search(self.client_id)):
+        asked = self.keys.keys()
+        if asked & CONTROL or (self.client_id and BROKERS.search(self.client_id)):
             return BROKER
-        if keys & (READS | GROUPS):
+        if asked & (READS | GROUPS):
             return CONSUMER
-        return PRODUCER if keys & {PRODUCE, INIT_PRODUCER} else ADMIN
+        return PRODUCER if asked & {keys.PRODUCE, keys.INIT_PRODUCER_ID} else ADMIN
 
     @property
     def label(self) -> str:

@@ -14,6 +14,7 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, lasted
 from kwire.counted import counted
+from kwire.schema.keys import CREATE_ACLS, DESCRIBE_ACLS
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -38,7 +39,7 @@ OPERATIONS = {  # by error, then by API; the first word is what --operation take
     53: {"FindCoordinator": "Describe", "DescribeTransactions": "Describe"},
 }  # fmt: skip
 USUAL = {29: "Read", 30: "Read", 31: "ClusterAction", 53: "Write", 65: "Describe"}
-DENY, DESCRIBE_ACLS, CREATE_ACLS = 2, 29, 30
+DENY = 2  # org.apache.kafka.common.acl.AclPermissionType
 TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional id", 6: "delegation token"}
 PREFIXED = 4
 
