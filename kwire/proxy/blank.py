@@ -16,6 +16,7 @@ from kwire.proxy.rewrite import request_body
 from kwire.schema.keys import FETCH, FETCH_SNAPSHOT
 
 HEAD = 8  # bytes of size prefix and correlation id, or of size prefix, API key and version
+MOST_LOOKED_AT = 1 << 20  # bytes of a frame
 
 
 def blanking() -> Edits:
@@ -58,10 +59,10 @@ def _may_hold(key: int, request: bool) -> bool:
 
 
 def blank(frame: bytes, asked: Asked, request: bool) -> bytes:
-    """The frame without its secrets."""
+    """The frame without its secrets; without anything that it says where it is too large to be looked through."""
     library = builtin_library()
     message = library.api_message(asked.key, request)
-    if message is None:
+    if message is None or len(frame) > MOST_LOOKED_AT:
         return frame[: HEAD + 4] + b"*" * (len(frame) - HEAD - 4)
     read = decode_frame(frame, size=True) if request else decode_response(frame, asked.key, asked.version, library)
     span = open_payloads(read.span, frame, message.name)

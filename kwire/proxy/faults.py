@@ -17,7 +17,8 @@ from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Dead, End, Piece, Wait
 from kwire.proxy.link import Asked, Fate
-from kwire.proxy.rewrite import edited, known, request_body
+from kwire.proxy.rewrite import known, request_body
+from kwire.proxy.splice import place_of, read, spliced
 from kwire.proxy.types import Refused
 from kwire.schema.keys import API_VERSIONS
 
@@ -142,14 +143,9 @@ def name_of(key: int) -> str:
 def _throttled(frame: bytes, asked: Asked, ns: int) -> bytes:
     """An answer that says how long its client is throttled, where it can say so."""
 
-    def change(body: Body) -> bool:
-        said = "ThrottleTimeMs" in body
-        if said:
-            body["ThrottleTimeMs"] = max(body["ThrottleTimeMs"], ns // MS)
-        return said
-
     try:
-        return edited(frame, asked, change)
+        place = place_of(frame, asked, "ThrottleTimeMs")
+        return frame if place is None else spliced(frame, asked, place, max(read(frame, asked, place), ns // MS))
     except Refused:
         return frame
 

@@ -1,21 +1,21 @@
 """What the proxy changes in answers: the addresses of brokers, and which versions ApiVersions offers.
 
-All else passes as it came; so does an answer in which nothing had to be changed.
+All else passes as it came, also within such an answer; so does an answer in which nothing had to be changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from struct import pack, unpack_from
 from typing import Any
 
-from kwire.codec.headers import header_plan, request_header_version, response_header_version
+from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
-from kwire.codec.values import Codec
-from kwire.errors import KwireError, UnknownName
+from kwire.errors import KwireError
 from kwire.proxy.cutter import Edit
 from kwire.proxy.link import Asked, Edits
+from kwire.proxy.splice import MOST_READ, body_start, bounded, place_of, read, response_codec, spliced
 from kwire.proxy.types import Refused
 from kwire.schema.keys import API_VERSIONS, DESCRIBE_CLUSTER, FIND_COORDINATOR
 from kwire.schema.model import NONE, Versions
@@ -27,6 +27,8 @@ ADDRESSES = {
     0: "NodeEndpoints", 1: "NodeEndpoints", 3: "Brokers", 10: "Coordinators", 60: "Brokers", 78: "NodeEndpoints",
     79: "NodeEndpoints",
 }  # fmt: skip
+LARGE = 64 << 10  # bytes of a request whose elements are counted before it is decoded
+MOST_WHOLE = 1 << 20  # bytes of an answer that is read as a whole: ApiVersions, and FindCoordinator before v4
 
 Local = Callable[[int, str, int, int], tuple[str, int]]
 Body = dict[str, Any]
@@ -44,7 +46,9 @@ def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edi
             return lambda frame: edited(frame, asked, lambda body: cap(body, ranges()))
         if not carries_addresses(asked):
             return None
-        return lambda frame: edited(frame, asked, lambda body: relocate(body, asked.key, local))
+        if asked.key == FIND_COORDINATOR and asked.version < 4:
+            return lambda frame: edited(frame, asked, lambda body: relocate([body], asked.key, local))
+        return lambda frame: relocated(frame, asked, local)
 
     return Edits(request, response)
 
@@ -69,13 +73,19 @@ def _first(key: int) -> int:
     return next(field.versions.low for field in message.fields if field.name == ADDRESSES[key])
 
 
-def relocate(body: Body, key: int, local: Local) -> bool:
-    """Puts local addresses in the place of brokers' own; whether there were any."""
-    found = body.get(ADDRESSES[key])
-    if found is None and key == FIND_COORDINATOR:
-        found = [body]
+def relocated(frame: bytes, asked: Asked, local: Local) -> bytes:
+    """The frame with local addresses in the place of brokers' own. Raises Refused."""
+    place = place_of(frame, asked, ADDRESSES[asked.key])
+    if place is None:
+        return frame
+    found = read(frame, asked, place)
+    return spliced(frame, asked, place, found) if relocate(found or (), asked.key, local) else frame
+
+
+def relocate(found: Iterable[Body], key: int, local: Local) -> bool:
+    """The same for what names brokers; whether there were any."""
     changed = False
-    for each in found or ():
+    for each in found:
         if each["Host"] and 0 < each["Port"] < 65536:  # else there is no such broker: Host "", Port -1
             node = each["BrokerId"] if key == DESCRIBE_CLUSTER else each["NodeId"]
             each["Host"], each["Port"] = local(key, each["Host"], each["Port"], node)
@@ -115,12 +125,14 @@ def known(key: int) -> Versions:
 
 def edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
     """The frame after a change of its body. Raises Refused for what cannot be read."""
+    if len(frame) > MOST_WHOLE:
+        raise Refused(f"the broker answers API {asked.key} with {len(frame):,} bytes, more than anybody needs")
     version = asked.version
     try:
         if asked.key == API_VERSIONS and (_error(frame) == UNSUPPORTED_VERSION or version not in known(asked.key)):
             version = 0  # KIP-511: the answer to a version that the broker does not know
         body_at = body_start(frame, asked.key, version)
-        codec = _response_codec(asked.key, version)
+        codec = response_codec(asked.key, version)
         body = codec.decode(frame[body_at:])
         if not change(body):
             return frame
@@ -132,32 +144,18 @@ def edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
     return b"".join((pack(">i", body_at - 4 + len(data)), frame[4:body_at], data))
 
 
-def _response_codec(key: int, version: int) -> Codec:
-    message = builtin_library().api_message(key, request=False)
-    if message is None:
-        raise UnknownName("API key", str(key))
-    return builtin_library().codec(message.name, version)
-
-
 def request_body(frame: bytes, asked: Asked) -> Body:
-    """A request's body. Raises KwireError."""
+    """A request's body. Raises KwireError, also for one with too many elements."""
     library = builtin_library()
     message = library.api_message(asked.key, request=True)
     if message is None or asked.version not in message.versions:
         raise KwireError(f"no layout for API {asked.key} v{asked.version}")
     header = library.codec("RequestHeader", request_header_version(asked.key, asked.version, message))
     _, pos = header.decode_at(frame, 4)
-    return library.codec(message.name, asked.version).decode_at(frame, pos)[0]
-
-
-def body_start(frame: bytes, key: int, version: int) -> int:
-    """Where the body of a response begins. Raises KwireError."""
-    message = builtin_library().api_message(key, request=False)
-    if response_header_version(key, version, message) == 0:
-        return 8
-    if frame[8:9] == b"\0":
-        return 9
-    return Codec(header_plan("ResponseHeader", 1)).decode_at(frame, 4)[1]
+    codec = library.codec(message.name, asked.version)
+    if len(frame) > LARGE:
+        bounded(codec.plan.root, frame, pos, MOST_READ)
+    return codec.decode_at(frame, pos)[0]
 
 
 def _error(frame: bytes) -> int:

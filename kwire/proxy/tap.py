@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.broker.recorder import RAW, Recorder, Stream
 from kwire.proxy.blank import blanking
-from kwire.proxy.cutter import Piece
+from kwire.proxy.cutter import Cutter
 from kwire.proxy.link import Link
 from kwire.proxy.types import MiB, Refused
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TICK = 0.2  # seconds after which time goes on though nothing came
 MOST = 64 * MiB  # of packets that wait to be shown
+MOST_HELD = 64 * MiB  # of frames that wait to be blanked
 
 
 class Tap:
@@ -35,6 +36,7 @@ class Tap:
         self.recorder, self.feed, self.secrets, self.largest = recorder, feed, secrets, largest
         self.full: Callable[[str], None] = lambda _: None
         self._streams = 0
+        self._held = Held(MOST_HELD)
         if recorder is not None:
             recorder.full = self._full
 
@@ -69,7 +71,7 @@ class Tap:
 
     def _writer(self, stream: Stream) -> Writer:
         plain = Writer(stream.client, stream.broker, stream.end)
-        return plain if self.secrets else Blanked(plain, self.largest)
+        return plain if self.secrets else Blanked(plain, self.largest, self._held)
 
     def _full(self) -> None:
         assert self.recorder is not None
@@ -93,14 +95,22 @@ class Writer:
         self.request, self.response, self.end = request, response, end
 
 
-class Blanked(Writer):
-    """A writer that is given everything without its secrets."""
+class Held:
+    """Bytes of frames that wait to be blanked, on all connections together."""
 
-    def __init__(self, plain: Writer, largest: int) -> None:
+    def __init__(self, most: int) -> None:
+        self.most, self.size = most, 0
+
+
+class Blanked(Writer):
+    """A writer that is given everything without its secrets; zeros from where nobody can say what is one: behind what
+    is no Kafka, and where too much waits for the rest of its frame."""
+
+    def __init__(self, plain: Writer, largest: int, held: Held) -> None:
         self._link = Link(blanking(), largest, lenient=True)
-        self._plain = plain
+        self._plain, self._held, self._own = plain, held, 0
         self._lost = False
-        super().__init__(self._requests, self._responses, plain.end)
+        super().__init__(self._requests, self._responses, self._end)
 
     def _requests(self, data: bytes) -> None:
         self._pass(data, self._link.requests, self._plain.request)
@@ -108,17 +118,38 @@ class Blanked(Writer):
     def _responses(self, data: bytes) -> None:
         self._pass(data, self._link.responses, self._plain.response)
 
-    def _pass(self, data: bytes, cut: Callable[[bytes], list[Piece]], write: Callable[[bytes], None]) -> None:
-        if not self._lost:
-            try:
-                pieces = cut(data)
-            except Refused:  # no Kafka from here on: nobody knows what it holds
-                self._lost = True
-            else:
-                if pieces:
-                    write(b"".join(piece for piece in pieces if isinstance(piece, bytes | memoryview)))
-                return
-        write(bytes(len(data)))
+    def _pass(self, data: bytes, cutter: Cutter, write: Callable[[bytes], None]) -> None:
+        if self._lost:
+            write(bytes(len(data)))
+            return
+        before = len(cutter.held)
+        try:
+            pieces = cutter(data)
+        except Refused:
+            self._lose(before + len(data), write)
+            return
+        if pieces:
+            write(b"".join(piece for piece in pieces if isinstance(piece, bytes | memoryview)))
+        self._count(self._link.held)
+        if self._held.size > self._held.most:
+            self._lose(len(cutter.held), write)
+
+    def _lose(self, size: int, write: Callable[[bytes], None]) -> None:
+        self._lost = True
+        write(bytes(size))
+        for other, put in ((self._link.requests, self._plain.request), (self._link.responses, self._plain.response)):
+            if put is not write and other.held:
+                put(bytes(len(other.held)))
+            other.held = bytearray()
+        self._count(0)
+
+    def _count(self, size: int) -> None:
+        self._held.size += size - self._own
+        self._own = size
+
+    def _end(self) -> None:
+        self._count(0)
+        self._plain.end()
 
 
 class Side:

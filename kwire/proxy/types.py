@@ -30,7 +30,7 @@ class Limits:
 
     connections: int = 1_000
     frame: int = MAX_SIZE
-    held: int = 512 * MiB
+    held: int = 256 * MiB
     buffered: int = MiB
     pipelined: int = 1_000
     brokers: int = 256

@@ -12,7 +12,8 @@ import pytest
 from kwire.codec.headers import response_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.link import Asked
-from kwire.proxy.rewrite import ADDRESSES, body_start, carries_addresses, edits
+from kwire.proxy.rewrite import ADDRESSES, carries_addresses, edits
+from kwire.proxy.splice import body_start
 from kwire.proxy.types import Refused
 
 LIBRARY = builtin_library()

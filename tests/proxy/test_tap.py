@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import pack
 
 from kwire.proxy import tap
-from kwire.proxy.tap import Blanked, Feed, Tap, Writer
+from kwire.proxy.tap import Blanked, Feed, Held, Tap, Writer
 from kwire.session.reader import Reader
 
 ASKED = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", -1)
@@ -33,11 +33,26 @@ def test_client_and_broker_may_be_of_two_families() -> None:
 
 def test_what_is_no_kafka_is_blanked_from_there_on() -> None:
     written: list[bytes] = []
-    blanked = Blanked(Writer(written.append, written.append, lambda: None), 1_000)
+    blanked = Blanked(Writer(written.append, written.append, lambda: None), 1_000, Held(1_000))
     blanked.request(ASKED)
     blanked.request(b"GET / HTTP/1.1 hunter2")
     blanked.request(b"hunter2")
     assert b"".join(written) == ASKED + bytes(22) + bytes(7)
+
+
+def test_frames_that_never_end_are_not_kept_without_end() -> None:
+    """SaslAuthenticate may hold a password, so it waits to be whole: on many connections, to a limit."""
+    held, written = Held(10_000), [[b""] for _ in range(20)]
+    begun = pack(">ihhi", 5_000, 36, 1, 7) + b"hunter2" * 300
+    for own in written:
+        blanked = Blanked(Writer(own.append, own.append, lambda: None), 100_000, held)
+        blanked.request(begun)
+        blanked.request(b"x")
+    assert held.size <= held.most
+    kept = [b"".join(own) for own in written]
+    assert set(kept) == {b"", bytes(len(begun)) + b"\0"}
+    blanked._end()
+    assert held.size <= held.most
 
 
 def test_what_nobody_takes_is_counted_and_left_out() -> None:
