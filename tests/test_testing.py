@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from pathlib import Path
 from struct import pack
@@ -12,7 +13,7 @@ import pytest
 
 from kwire.errors import KwireError
 from kwire.records import build
-from kwire.testing import Broker, broker
+from kwire.testing import Broker, Cluster, HookFailed, NodeSetup, broker
 
 pytest_plugins = ["pytester"]
 __all__ = ["broker"]
@@ -113,3 +114,136 @@ def test_an_era_brings_its_rules_for_groups_as_the_command_does() -> None:
         assert made.server.state.groups.coordinator.settings.era == (0, 9)
     with Broker() as made:
         assert made.server.state.groups.coordinator.settings.era == (4, 3)
+
+
+def test_nodes_stop_and_start_at_the_same_port_with_the_same_log() -> None:
+    with Cluster(topics={"t": 1}) as made:
+        part = made.partition("t")
+        assert (part.leader, sorted(part.replicas)) == (part.replicas[0], [1, 2, 3])
+        leader = made.node(part.leader)
+        address = leader.address
+        leader.kill()
+        assert not leader.alive
+        with pytest.raises(ConnectionRefusedError):
+            heartbeat(address)
+        assert part.leader != leader.id
+        assert leader.id not in part.in_sync
+        assert leader.start().address == address
+        assert heartbeat(address) in (16, 25)
+        assert sorted(part.in_sync) == [1, 2, 3]
+        made.node(part.leader).kill(notice=30)
+        assert made.node(part.leader).alive
+
+
+def test_connections_of_a_node_that_stops_end() -> None:
+    with Broker(nodes=[4, 8]) as made, socket.create_connection(("127.0.0.1", int(made.addresses[1][10:])), 10) as sock:
+        sock.sendall(pack(">ihhih", 10, 18, 0, 7, -1))
+        assert sock.recv(1000)
+        made.node(8).stop()
+        assert sock.recv(1000) == b""
+        assert [event.text for event in made.events("node")] == ["stops"]
+
+
+def test_nodes_are_added_moved_to_and_removed() -> None:
+    with Broker(topics={"t": 2}, nodes=[NodeSetup(3, rack="a")]) as made:
+        added = made.add_node(9, rack="b")
+        assert heartbeat(added.address) in (16, 25)
+        assert (added.rack, repr(added)) == ("b", f"node 9 at {added.address}")
+        made.partition("t").lead(9)
+        made.move_coordinator("g", 9)
+        assert (made.partition("t").leader, made.coordinator("g")) == (9, 9)
+        made.partition("t").in_sync = [9]
+        made.partition("t", 1).take_offline()
+        assert (made.partition("t").in_sync, made.partition("t", 1).leader) == ([9], -1)
+        made.remove_node(9)
+        assert [node.id for node in made.nodes] == [3]
+        with pytest.raises(KwireError, match="there is no node 9; there is node 3 alone"):
+            made.node(9)
+
+
+def test_several_listeners_with_addresses_of_their_own() -> None:
+    listeners = ["PLAINTEXT://127.0.0.1:0", "OUT=SASL_PLAINTEXT://127.0.0.1:0,advertise=outside:19092"]
+    with Broker(listeners=listeners, users={"u": "p"}) as made:
+        assert made.node(1).address_of("OUT") == "outside:19092"
+        assert heartbeat(made.address) == 25
+        with pytest.raises(KwireError, match="no listener SSL; there are PLAINTEXT, OUT"):
+            made.node(1).address_of("SSL")
+
+
+def test_a_cluster_is_a_broker_with_copies() -> None:
+    with Cluster(2, config={"num.partitions": 4}) as made:
+        made.create_topic("one", replicas=1)
+        assert (len(made.partition("one").replicas), len(made.nodes)) == (1, 2)
+
+
+def test_requests_are_waited_for(broker: Broker) -> None:
+    heartbeat(broker.address)
+    assert len(broker.wait_for("Heartbeat")) == 1
+    with pytest.raises(KwireError, match=r"1 of 2 Heartbeat requests came within 0\.01 s"):
+        broker.wait_for("Heartbeat", 2, timeout=0.01)
+
+
+def test_a_broker_in_an_async_program() -> None:
+    async def main() -> int:
+        async with Broker() as made:
+            return await asyncio.to_thread(heartbeat, made.address)
+
+    assert asyncio.run(main()) == 25
+
+
+def test_a_hook_that_raises_fails_its_block() -> None:
+    def hook(_: object) -> None:
+        raise LookupError("nothing there")
+
+    def use() -> None:
+        with Broker() as made:
+            made.control("Heartbeat", hook)
+            heartbeat(made.address)
+
+    with pytest.raises(HookFailed, match=r"the hook on Heartbeat at .*test_testing.py:\d+ raised LookupError: nothing"):
+        use()
+
+
+@pytest.mark.parametrize("name", ["broker", "cluster", "module_broker", "session_broker"])
+def test_a_hook_that_raises_fails_the_test_that_set_it(pytester: pytest.Pytester, name: str) -> None:
+    pytester.makeconftest(f"from kwire.testing import {name}")
+    pytester.makepyfile(
+        f"""
+        from kwire.client.address import Address
+        from kwire.client.connection import Connection
+        from kwire.client.failure import Failure
+
+        def ask({name}):
+            with Connection.open(Address.parse({name}.address)) as connection:
+                try:
+                    connection.request("ListGroups", 4, {{}})
+                except Failure:
+                    pass
+
+        def test_bad({name}):
+            {name}.control("ListGroups", lambda request: request.nothing)
+            ask({name})
+
+        def test_good({name}):
+            ask({name})
+        """
+    )
+    ran = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(["*the hook on ListGroups at *:13 raised AttributeError: *nothing*"])
+
+
+def test_a_broker_for_a_whole_file_keeps_what_is_in_it(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("from kwire.testing import module_broker")
+    pytester.makepyfile(
+        """
+        def test_one(module_broker):
+            module_broker.create_topic("t")
+            module_broker.fault("Produce:cut")
+
+        def test_two(module_broker):
+            assert module_broker.log("t") == []
+            assert module_broker.faults.rules == []
+        """
+    )
+    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)

@@ -1,8 +1,8 @@
 """Nodes, topics and who leads what: the cluster's metadata, in one place for all nodes.
 
 Leaders are spread over the nodes as Kafka's StripedReplicaPlacer does without racks: one after the other from where the
-topic's name points. Replicas beyond the leader are only names; all data lies in the one log. A coordinator is found by
-the key's hash, as a partition of __consumer_offsets would be.
+topic's name points. What becomes of leaders when nodes go down is in topology.py. A coordinator is found by the key's
+hash, as a partition of __consumer_offsets would be; while it is down, the next node is the one.
 """
 
 from __future__ import annotations
@@ -17,44 +17,13 @@ from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import Configs
 from kwire.broker.context import Limits
 from kwire.broker.log import OVERHEAD, Log, Room
+from kwire.broker.nodes import Endpoint, Node, NodeSetup
+from kwire.broker.partition import OFFLINE, Partition
 from kwire.coordinator.types import Topic as GroupTopic
 from kwire.counted import counted
 from kwire.wire.uuids import ZERO, to_text
 
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-
-
-class Node(NamedTuple):
-    """A broker of the cluster as clients are told of it."""
-
-    id: int
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class Partition:
-    """A partition: who leads it, since which epoch, and its log, which is made when it is first asked for."""
-
-    __slots__ = ("_log", "_new_log", "epoch", "index", "leader", "replicas")
-
-    def __init__(self, index: int, replicas: list[int], new_log: Callable[[], Log]) -> None:
-        self.index, self.replicas, self._new_log = index, replicas, new_log
-        self.leader, self.epoch = replicas[0], 0
-        self._log: Log | None = None
-
-    @property
-    def log(self) -> Log:
-        if self._log is None:
-            self._log = self._new_log()
-        return self._log
-
-    @property
-    def used(self) -> Log | None:
-        """The log, if it was ever asked for."""
-        return self._log
 
 
 class Topic(NamedTuple):
@@ -72,9 +41,9 @@ class Topic(NamedTuple):
 class Cluster:
     """The metadata. changed: called when topics or their partitions are not what they were."""
 
-    def __init__(self, nodes: int, limits: Limits, new_id: Callable[[], UUID] = uuid4) -> None:
+    def __init__(self, nodes: Iterable[NodeSetup], limits: Limits, new_id: Callable[[], UUID] = uuid4) -> None:
         self.id = to_text(new_id())
-        self.nodes = {number: Node(number, "127.0.0.1", 0) for number in range(1, nodes + 1)}
+        self.nodes = {setup.id: Node(setup.id, setup.rack) for setup in nodes}
         self.topics: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.configs = Configs()
@@ -86,6 +55,7 @@ class Cluster:
         self.features = 1  # how often the levels of features were set
         self.levels: dict[str, int] = {}  # of features, where they were set
         self.moved = 0  # coordinators have moved on by so many nodes
+        self.coordinators: dict[str, int] = {}  # of groups and transactional ids that were moved to a node by name
         self._limits = limits
         self._new_log = self._make_log  # one bound method for all partitions
         self._new_id = new_id
@@ -95,23 +65,38 @@ class Cluster:
 
     # ------------------------------------------------------------ nodes
 
-    def address(self, node: int, api: str = "Metadata") -> Node:
-        """A node as clients are told of it in the answers to an API, true or not."""
-        said = self.advertised(api)
-        host, port = said.get(node) or said.get(None) or self.nodes[node][1:]
-        return Node(node, host, port)
+    def address(self, node: int, api: str = "Metadata", listener: str = "") -> Endpoint:
+        """A node as clients of a listener are told of it in the answers to an API, true or not."""
+        said, known = self.advertised(api), self.nodes[node]
+        found = known.at(listener)
+        host, port = said.get(node) or said.get(None) or found[1:3]
+        return Endpoint(node, host, port, known.rack)
 
-    def addresses(self, api: str = "Metadata") -> list[Node]:
-        return [self.address(node, api) for node in self.nodes]
+    def addresses(self, api: str = "Metadata", listener: str = "") -> list[Endpoint]:
+        """The nodes that are up."""
+        return [self.address(node, api, listener) for node in self.alive]
+
+    @property
+    def alive(self) -> list[int]:
+        return [node.id for node in self.nodes.values() if node.alive]
+
+    def down(self, nodes: Iterable[int]) -> list[int]:
+        """Those of them that are not up."""
+        return [node for node in nodes if not self.nodes[node].alive]
 
     @property
     def controller(self) -> int:
-        return next(iter(self.nodes))
+        return next(iter(self.alive), -1)
 
     def coordinator(self, key: str) -> int:
-        """The node that looks after a group or a transactional id."""
-        nodes = list(self.nodes)
-        return nodes[(zlib.crc32(key.encode("utf-8", "surrogateescape")) + self.moved) % len(nodes)]
+        """The node that looks after a group or a transactional id; -1 when no node is up."""
+        chosen = self.coordinators.get(key)
+        if chosen is not None and chosen in self.nodes and self.nodes[chosen].alive:
+            return chosen
+        nodes = list(self.nodes.values())
+        first = zlib.crc32(key.encode("utf-8", "surrogateescape")) + self.moved
+        turn = (nodes[(first + n) % len(nodes)] for n in range(len(nodes)))
+        return next((node.id for node in turn if node.alive), -1)
 
     def new_producer(self) -> int:
         self._next_producer += 1
@@ -130,13 +115,17 @@ class Cluster:
             return self.by_id.get(topic_id)
         return self.topics.get(name or "")
 
-    def partition(self, topic: Topic | None, index: int, node: int, epoch: int = -1) -> Partition:
-        """A partition that node leads. epoch: what the sender believes, -1 is not checked. Raises Refused."""
+    def partition(
+        self, topic: Topic | None, index: int, node: int, epoch: int = -1, any_replica: bool = False
+    ) -> Partition:
+        """A partition that node leads, or with any_replica has. epoch: what the sender believes, -1 is not checked.
+        Raises Refused."""
         if topic is None or not 0 <= index < len(topic.partitions):
             raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
         found = topic.partitions[index]
-        if found.leader != node:
-            raise Refused(Code.NOT_LEADER_OR_FOLLOWER, f"node {found.leader} leads it")
+        if found.leader != node and not (any_replica and node in found.replicas):
+            why = "nobody leads it" if found.leader == OFFLINE else f"node {found.leader} leads it"
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER, why)
         if epoch >= 0 and epoch != found.epoch:
             code = Code.FENCED_LEADER_EPOCH if epoch < found.epoch else Code.UNKNOWN_LEADER_EPOCH
             raise Refused(code, f"epoch {epoch}, it is {found.epoch}")
@@ -153,8 +142,8 @@ class Cluster:
         if not replicas:
             if count < 1:
                 raise Refused(Code.INVALID_PARTITIONS, f"Number of partitions was set to an invalid value: {count}.")
-            if not 1 <= replication <= len(self.nodes):
-                why = f"The replication factor is {replication}; there are {len(self.nodes)} brokers."
+            if not 1 <= replication <= len(self.alive):
+                why = f"The replication factor is {replication}; there are {len(self.alive)} brokers."
                 raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
             self._allow(count)
             replicas = [self._placed(name, index, replication) for index in range(count)]
@@ -203,18 +192,13 @@ class Cluster:
         self._tell()
 
     def move_leader(self, partition: Partition) -> None:
-        """The next node leads from now on."""
-        nodes = list(self.nodes)
-        self.lead(partition, nodes[(nodes.index(partition.leader) + 1) % len(nodes)])
-
-    def lead(self, partition: Partition, node: int) -> None:
-        """A node leads from now on; a new epoch begins, and fetches that wait are told."""
-        partition.leader = node
-        if node not in partition.replicas:
-            partition.replicas = [*partition.replicas, node]
-        partition.epoch += 1
-        if partition.used is not None:
-            partition.used.wake()
+        """The next node that is up leads from now on; where it was no replica, it is one in place of the leader."""
+        nodes, before = self.alive, partition.leader
+        if nodes:
+            chosen = nodes[(nodes.index(before) + 1 if before in nodes else 0) % len(nodes)]
+            if chosen not in partition.replicas:
+                partition.place([chosen if node == before else node for node in partition.replicas])
+            partition.lead(chosen)
 
     def group_topics(self) -> dict[str, GroupTopic]:
         """What a group coordinator must know of the topics."""
@@ -232,7 +216,7 @@ class Cluster:
         return Log(self.room, self._limits.producers)
 
     def _placed(self, name: str, index: int, width: int) -> list[int]:
-        nodes = list(self.nodes)
+        nodes = self.alive if len(self.alive) >= width else list(self.nodes)
         first = zlib.crc32(name.encode()) + index
         return [nodes[(first + n) % len(nodes)] for n in range(width)]
 

@@ -22,9 +22,15 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 INHERITED = {  # a topic's configuration, and the broker's that holds where the topic has none of its own
     "cleanup.policy": "log.cleanup.policy", "compression.type": "compression.type",
-    "max.message.bytes": "message.max.bytes", "message.timestamp.type": "log.message.timestamp.type",
-    "min.insync.replicas": "min.insync.replicas", "retention.bytes": "log.retention.bytes",
-    "retention.ms": "log.retention.ms", "segment.bytes": "log.segment.bytes",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms", "max.message.bytes": "message.max.bytes",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms", "min.insync.replicas": "min.insync.replicas",
+    "retention.bytes": "log.retention.bytes", "retention.ms": "log.retention.ms", "segment.bytes": "log.segment.bytes",
+    "segment.ms": "log.roll.ms", "unclean.leader.election.enable": "unclean.leader.election.enable",
 }  # fmt: skip
 DYNAMIC = frozenset({*INHERITED.values(), "num.io.threads", "num.network.threads"})  # what a broker takes while it runs
 
@@ -61,13 +67,23 @@ class Configs:
 
     def __init__(self) -> None:
         self.given: dict[tuple[int, str], dict[str, str]] = {}
-        self.static: dict[str, str] = {}  # the broker's own settings
+        self.static: dict[str, str] = {}  # the broker's own settings; settle() sets them
         self._inherited: dict[str, tuple[str, int]] = {}  # what topics have from the broker, and its source
+
+    def settle(self, static: dict[str, str]) -> None:
+        """The broker's own settings, by name."""
+        self.static = static
+        self._inherited = self._from_brokers()
 
     def topic(self, topic: str, name: str) -> str:
         """A topic's value."""
         own = self.given.get((TOPIC, topic), {}).get(name)
         return own or self._inherited.get(name, (None,))[0] or known("topic")[name].default
+
+    def broker(self, name: str) -> str:
+        """What holds for the brokers: all nodes share it."""
+        found = next((given[name] for (kind, _), given in self.given.items() if kind == BROKER and name in given), None)
+        return found or self.static.get(name) or known("broker")[name].default
 
     def forget_topic(self, topic: str) -> None:
         self.given.pop((TOPIC, topic), None)
@@ -93,7 +109,7 @@ class Configs:
 
     def replace(self, kind: int, resource: str, values: Mapping[str, str | None], dry: bool = False) -> None:
         """All settings of a resource at once (AlterConfigs, CreateTopics). Raises Refused."""
-        made = {name: _checked(kind, name, value) for name, value in values.items() if value is not None}
+        made = {name: _changed(kind, name, value) for name, value in values.items() if value is not None}
         if not dry:
             self._keep(kind, resource, made)
 
@@ -104,7 +120,7 @@ class Configs:
             if operation == DELETE:
                 made.pop(name, None)
             elif operation == SET:
-                made[name] = _checked(kind, name, value)
+                made[name] = _changed(kind, name, value)
             elif operation in (APPEND, SUBTRACT):
                 made[name] = self._listed(kind, name, operation, value, made.get(name))
             else:
@@ -122,10 +138,10 @@ class Configs:
 
     def _from_brokers(self) -> dict[str, tuple[str, int]]:
         """All nodes share one log: what is set for one of them counts, and else what is set for all."""
-        found: dict[str, tuple[str, int]] = {}
+        found = {mine: (self.static[theirs], STATIC) for mine, theirs in INHERITED.items() if theirs in self.static}
         for (kind, resource), given in self.given.items():
             for mine, theirs in INHERITED.items():
-                if kind == BROKER and theirs in given and (resource or mine not in found):
+                if kind == BROKER and theirs in given and (resource or found.get(mine, ("", STATIC))[1] == STATIC):
                     found[mine] = (given[theirs], DYNAMIC_BROKER if resource else DYNAMIC_DEFAULT)
         return found
 
@@ -140,15 +156,20 @@ class Configs:
         return ",".join(item for item in before if item not in items)
 
 
-def _checked(kind: int, name: str, value: str | None) -> str:
+def _changed(kind: int, name: str, value: str | None) -> str:
+    """The value, when it can be set while the broker runs. Raises Refused."""
+    if kind == BROKER and name in known("broker") and name not in DYNAMIC:
+        raise Refused(Code.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
+    return checked(kind, name, value)
+
+
+def checked(kind: int, name: str, value: str | None) -> str:
     """The value, when it can be one. Raises Refused."""
     entry = known(KINDS.get(kind, "none")).get(name)
     if entry is None and kind == GROUP:
         return value or ""
     if entry is None:
         raise Refused(Code.INVALID_CONFIG, f"Unknown {KINDS.get(kind, '')} config name: {name}")
-    if kind == BROKER and name not in DYNAMIC:
-        raise Refused(Code.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
     text = value or ""
     try:
         if entry.type in (3, 4, 5):

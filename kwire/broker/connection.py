@@ -18,6 +18,7 @@ from kwire.broker.context import Peer, Work, at_once
 from kwire.broker.service import Reply, Service, foreign, is_large
 
 if TYPE_CHECKING:
+    from kwire.broker.nodes import Listener
     from kwire.broker.recorder import Recorder, Stream
     from kwire.broker.server import Server
 
@@ -29,8 +30,11 @@ AT_ONCE = 64  # requests that are answered in one turn at most
 class Connection(asyncio.Protocol):
     """One client. The server is told when it begins and ends, and counts its bytes."""
 
-    def __init__(self, server: Server, service: Service, node: int, recorder: Recorder | None) -> None:
+    def __init__(
+        self, server: Server, service: Service, node: int, listener: Listener, recorder: Recorder | None
+    ) -> None:
         self.server, self.service, self.node, self.recorder = server, service, node, recorder
+        self.listener = listener
         self.peer: Peer
         self.transport: asyncio.Transport
         self.buffer = bytearray()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from kwire.broker.nodes import Listener, NodeSetup
 from kwire.coordinator.types import Settings as GroupSettings
 from kwire.coordinator.types import TransactionSettings
 
@@ -51,17 +52,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a broker is made. port: of the first node, the others follow; 0 lets the system choose.
+    """How a broker is made. port: of the first node, the others follow; 0 lets the system choose. setups: the nodes, if
+    they are not simply 1 to nodes. listeners: those of every node; none: one at host and port, with TLS if tls says so
+    and with a login if there are users. advertise: what clients are told instead of host (and of port, if it is not 0).
 
     partitions: of a topic that is created when it is first named. era: the release whose API versions are announced,
     as (4, 3); None announces the newest release's and all older versions too. users: (name, password), with whom
     logging in becomes necessary. super_users: names of those who may do everything, whereas others need ACLs; None: no
-    authorizer, everybody may.
+    authorizer, everybody may. config: a broker's
+    configuration that static_configs.configured() has put in force.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
     nodes: int = 1
+    setups: tuple[NodeSetup, ...] = ()
+    listeners: tuple[Listener, ...] = ()
+    advertise: tuple[str, int] | None = None
     topics: tuple[tuple[str, int], ...] = ()
     partitions: int = 1
     create_topics: bool = True
@@ -69,11 +76,23 @@ class Settings:
     users: tuple[tuple[str, str], ...] = ()
     super_users: tuple[str, ...] | None = None
     tls: bool = False
+    config: tuple[tuple[str, str], ...] = ()
     groups: GroupSettings = field(
         default_factory=lambda: GroupSettings(group_initial_rebalance_delay_ms=0, group_max_size=10_000)
     )
     transactions: TransactionSettings = field(default_factory=TransactionSettings)
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def all_setups(self) -> tuple[NodeSetup, ...]:
+        return self.setups or tuple(NodeSetup(number) for number in range(1, self.nodes + 1))
+
+    @property
+    def all_listeners(self) -> tuple[Listener, ...]:
+        if self.listeners:
+            return self.listeners
+        protocol = f"{'SASL_' if self.users else ''}{'SSL' if self.tls else 'PLAINTEXT'}"
+        return (Listener(protocol, protocol, self.host, self.port, self.advertise),)
 
 
 class Timer(Protocol):
@@ -100,11 +119,14 @@ class Peer:
     the connection's next turn, for work that somebody else's request has caused. muted: until when nothing that it asks
     is looked at, ns."""
 
-    __slots__ = ("closed", "closing", "host", "login", "muted", "node", "number", "port", "software", "soon")
+    __slots__ = (
+        "closed", "closing", "host", "listener", "login", "muted", "node", "number", "port", "software", "soon",
+    )  # fmt: skip
 
     def __init__(self, number: int, host: str, port: int, node: int, login: Login | None = None) -> None:
         self.number, self.host, self.port, self.node = number, host, port, node
         self.login = login
+        self.listener = ""  # its name
         self.software = ""
         self.muted = 0
         self.closed = False

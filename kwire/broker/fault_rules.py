@@ -14,7 +14,7 @@ from kwire.schema.registry import builtin
 
 SELECTORS = ("client", "group", "topic", "node", "version")
 LIMITS = ("after", "times", "chance")
-ONCE = ("forget", "move", "expire")
+ONCE = ("forget", "move", "expire", "loading", "down")
 STANDING = ("versions", "advertise")
 ACTIONS = (
     "error", "delay", "drop", "cut", "short", "flip", "throttle", "unsupported", "pause", "half-open", *STANDING, *ONCE,
@@ -210,8 +210,10 @@ def _value(name: str, value: str, given: bool) -> Any:
         if value not in ("", "after", "before"):
             raise ValueError(f"{name}={value}; there are {name} and {name}=after")
         return value or "before"
-    if name == "pause":
+    if name in ("pause", "down"):
         return duration(value) if given else None
+    if name == "loading":
+        return duration(value)
     if name in ("unsupported", "half-open", *ONCE):
         if given:
             raise ValueError(f"{name} takes no value")

@@ -19,32 +19,38 @@
               forget            the group, or the transactional id, that is asked about is forgotten first
               move              the coordinator (or, with leader, the leaders) moves to the next node first
               expire            the session of the member that asks is over first, or the producer's open transaction
+              loading=2s        the group, or the transactional id, is being loaded for so long
+              down=5s           the node that is asked goes down, others lead in its place, and after so long it comes
+                                back at the same port; down alone: for good
               advertise=HOST:PORT   clients are sent there instead (with node=: only for that node). coordinator:
                                     only FindCoordinator says so; leader: only what tells metadata; else both
-    LIMIT     after=N (so many pass first), times=N (so often; forget, move, expire and pause once), chance=0.1
+    LIMIT     after=N (so many pass first), times=N (so often; forget, move, expire, loading, down and pause
+              once), chance=0.1
 
 All rules that match are applied, in their order; of several errors the first counts. kwire proxy takes the same rules
-for what passes through it, without forget, move and expire, which only a broker can do.
+for what passes through it, without forget, move, expire, loading and down, which only a broker can do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import count
 from random import Random
+from typing import Any
 
 from kwire.broker.context import Body, Request
 from kwire.broker.fault_rules import ONCE, Rule
+from kwire.broker.hooks import Control, Hook, HookFailed
+from kwire.broker.nodes import counted_nodes
 from kwire.codec.library import builtin_library
 from kwire.codec.named import named
 from kwire.errors import KwireError
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
 
-Hook = Callable[[Request], "Body | str | None"]
 ENTITIES = {"group": "groupId", "topic": "topicName"}
 MOST_RULES = 1_000
 LOOK = 100_000_000  # ns after which what a pause holds back looks whether it is over
@@ -65,27 +71,8 @@ class Verdict:
     unsupported: bool = False
     dead: bool = False  # half-open
     paused: bool = False  # a pause began
-    before: list[str] = field(default_factory=list)  # forget, move, expire, lead
+    before: list[tuple[str, Any]] = field(default_factory=list)  # forget, move, expire, lead, loading, down: its value
     rules: list[str] = field(default_factory=list)  # as they were written
-
-
-@dataclass(slots=True, eq=False)
-class Control:
-    """A hook in its place; remove() takes it away, and so does leaving a with block."""
-
-    api: str
-    hook: Hook
-    _faults: Faults
-
-    def remove(self) -> None:
-        if self in self._faults.controls:
-            self._faults.controls.remove(self)
-
-    def __enter__(self) -> Control:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class Faults:
@@ -94,9 +81,10 @@ class Faults:
     def __init__(self, seed: int = 0, cannot: Collection[str] = ()) -> None:
         self.rules: list[Rule] = []
         self.controls: list[Control] = []
+        self.failures: list[HookFailed] = []  # of hooks, at most MOST_RULES
         self.random = Random(seed)
         self._cannot = cannot
-        self._nodes: int | None = None
+        self._nodes: Collection[int] | None = None
         self._numbers = count(1)
         self._paused: dict[int, tuple[Rule, int | None]] = {}  # by node, with the time when it is over
 
@@ -110,8 +98,8 @@ class Faults:
         self.rules.append(made)
         return made
 
-    def settle(self, nodes: int) -> None:
-        """From now on it is known how many nodes there are. Raises KwireError for a rule about another."""
+    def settle(self, nodes: Collection[int]) -> None:
+        """From now on it is known which nodes there are. Raises KwireError for a rule about another."""
         self._nodes = nodes
         for rule in self.rules:
             self._check(rule)
@@ -120,10 +108,8 @@ class Faults:
         for action, _ in rule.actions:
             if action in self._cannot:
                 raise KwireError(f"fault {rule.text}: only a broker can {action}, and this is a proxy")
-        if self._nodes is None or 0 < int(rule.where.get("node", 1)) <= self._nodes:
-            return
-        known = f"are nodes 1 to {self._nodes}" if self._nodes > 1 else "is node 1 alone"
-        raise KwireError(f"fault {rule.text}: there {known}")
+        if self._nodes is not None and "node" in rule.where and int(rule.where["node"]) not in self._nodes:
+            raise KwireError(f"fault {rule.text}: there {counted_nodes(self._nodes)}")
 
     def remove(self, rule: Rule) -> None:
         """A rule that is there holds no longer, nor does the pause that it began."""
@@ -178,24 +164,36 @@ class Faults:
         }
 
     def judge(self, request: Request) -> Verdict | None:
-        """What is to become of a request; None: nothing unusual. Raises KwireError for a hook's bad text."""
+        """What is to become of a request; None: nothing unusual. Raises HookFailed."""
         if not self.rules and not self.controls:
             return None
         verdict = Verdict()
         for control in list(self.controls):
             if control.api in ("any", request.api):
-                said = control.hook(request)
-                if isinstance(said, str):
-                    rule = Rule.parse(said)
-                    self._check(rule)
-                    self._apply(rule, verdict, request)
-                elif said is not None and verdict.body is None:
-                    verdict.body = said
-                    verdict.rules.append(f"answered by a hook on {control.api}")
+                self._ask(control, request, verdict)
         for rule in list(self.rules):
             if self._meets(rule, request):
                 self._apply(rule, verdict, request)
         return verdict if verdict.rules else None
+
+    def _ask(self, control: Control, request: Request, verdict: Verdict) -> None:
+        """Raises HookFailed, which is kept too."""
+        try:
+            said = control.ask(request)
+            if isinstance(said, str):
+                try:
+                    rule = Rule.parse(said)
+                    self._check(rule)
+                except KwireError as error:
+                    raise control.failed(f"gave no rule's actions: {error}") from error
+                self._apply(rule, verdict, request)
+            elif said is not None and verdict.body is None:
+                verdict.body = said
+                verdict.rules.append(f"answered by a hook on {control.api}")
+        except HookFailed as error:
+            if len(self.failures) < MOST_RULES:
+                self.failures.append(error)
+            raise
 
     def _meets(self, rule: Rule, request: Request) -> bool:
         if rule.standing or not _matches(rule, request):
@@ -214,7 +212,7 @@ class Faults:
             if action in ("delay", "throttle"):
                 setattr(verdict, action, getattr(verdict, action) + value)
             elif action in ONCE:
-                verdict.before.append("lead" if action == "move" and rule.leader else action)
+                verdict.before.append(("lead" if action == "move" and rule.leader else action, value))
             elif action == "error":
                 verdict.error = value if verdict.error is None else verdict.error
             elif action == "pause":

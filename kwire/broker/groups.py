@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kwire.broker.bridge import Alarm, load, move
 from kwire.broker.codes import Code
-from kwire.broker.context import MS, Body, Later, Request, Timer
+from kwire.broker.context import Body, Later, Request
 from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
 from kwire.broker.state import LONGEST, State
@@ -30,8 +31,7 @@ class Groups:
         settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
         self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)
         self._waiting: dict[int, tuple[Request, Later]] = {}
-        self._timer: Timer | None = None
-        self._due: int | None = None  # what the timer is set for
+        self._alarm = Alarm(state.clock, self._tick)
         self._topics_changed = False
         state.cluster.changed.append(self._note)
 
@@ -65,28 +65,32 @@ class Groups:
         """No further group has room."""
         return len(self.coordinator.groups) >= self.state.settings.limits.groups
 
-    def act(self, what: str, group: str, member: str | None) -> None:
-        """A fault: forget, expire or move."""
+    def act(self, what: str, group: str, member: str | None, value: int = 0) -> None:
+        """A fault: forget, expire, move, or loading, for value ns."""
         now = self.state.clock.now()
         if what == "forget":
             self.coordinator.forget(group)
         elif what == "expire" and member:
             self.coordinator.expire(group, member, now)
         elif what == "move":
-            self.state.cluster.moved += 1
-            self.state.tell("moved", group, f"node {self.state.cluster.coordinator(group)} coordinates now")
-            self._abandon()
+            self.move(group)
+        elif what == "loading":
+            load(self.state, self.coordinator.loading, group, value)
         self._drain()
 
+    def move(self, group: str, node: int | None = None) -> None:
+        """A node coordinates the group from now on; None: all coordinators move on."""
+        move(self.state, group, node)
+        self._abandon()
+
     def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
 
     def _abandon(self) -> None:
         """The coordinator has moved: whoever waits is told so, as when Kafka unloads a group."""
         library = builtin_library()
         for ticket, (request, later) in list(self._waiting.items()):
-            if later.given:
+            if later.given or self.state.cluster.coordinator(request.body.get("GroupId", "")) == request.node:
                 continue
             del self._waiting[ticket]
             self.coordinator.gone(ticket)
@@ -103,7 +107,6 @@ class Groups:
         self._topics_changed = True
 
     def _tick(self) -> None:
-        self._timer = self._due = None
         self.coordinator.tick(self.state.clock.now())
         self._drain()
 
@@ -113,14 +116,7 @@ class Groups:
             self._tell(event)
         for answer in self.coordinator.answers():
             self._give(answer)
-        due = self.coordinator.due
-        if due == self._due:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._due, self._timer = due, None
-        if due is not None:
-            self._timer = self.state.clock.after(max(due - self.state.clock.now(), 0) + MS // 10, self._tick)
+        self._alarm.set(self.coordinator.due)
 
     def _give(self, answer: Answer) -> None:
         waiting = self._waiting.pop(answer.ticket, None)

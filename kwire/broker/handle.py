@@ -2,61 +2,81 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
 from kwire.broker.context import Happening, Seen, Settings
-from kwire.broker.faults import Control, Faults, Hook
-from kwire.broker.producers import Aborted
+from kwire.broker.control import ControlSocket, fault_verbs
+from kwire.broker.faults import Faults
+from kwire.broker.hooks import Control, Hook, HookFailed
+from kwire.broker.nodes import Listener, NodeSetup, parse_advertised, setups_of
 from kwire.broker.recorder import Recorder
 from kwire.broker.server import Server
+from kwire.broker.static_configs import configured
 from kwire.broker.thread import LoopThread
 from kwire.errors import KwireError
 from kwire.outputs import Output
-from kwire.records import Record, read_records
+from kwire.records import Record
 
 
 class Broker:
-    """A broker on loopback, in memory, for a with block: Kafka enough for real clients, failing where it is told to.
+    """A broker on loopback, in memory, for a with or async with block: Kafka enough for real clients, failing where it
+    is told to.
 
-    topics: name to number of partitions; others are created when they are first named. faults: rules as kwire broker
-    --fault takes them. users: name to password, with SASL PLAIN and SCRAM. super_users: an authorizer, for whom
-    all others need ACLs. tls: with a certificate of its own, see
-    certificate. capture: a file, pcapng; one that exists is overwritten. settings: what else there is, see
-    kwire.broker.context.Settings. Raises KwireError for a rule that does not parse, OSError for a port that is taken.
+    nodes: how many, or their ids, or NodeSetup(id, port, rack) each. topics: name to number of partitions; others are
+    created when they are first named. faults: rules as kwire broker --fault takes them. users: name to password, with
+    SASL PLAIN and SCRAM. super_users: an authorizer, for whom all others need ACLs. tls: with a certificate of its own,
+    see certificate. listeners: several on every node, as Listener or as kwire broker --listener takes them. advertise:
+    the host, or host:port, that clients are told. config: a broker's configuration, by Kafka's names. capture: a file,
+    pcapng; one that exists is overwritten. control: the path of a socket, for kwire fault. settings: what else there
+    is, see kwire.broker.context.Settings. Raises KwireError for what does not parse or does not exist, OSError for a
+    port that is taken.
     """
 
     def __init__(
         self,
         *,
-        nodes: int = 1,
+        nodes: int | Iterable[int | NodeSetup] = 1,
         topics: Mapping[str, int] | None = None,
         faults: Iterable[str] = (),
         users: Mapping[str, str] | None = None,
         super_users: Iterable[str] | None = None,
         tls: bool = False,
+        listeners: Iterable[str | Listener] = (),
+        advertise: str | None = None,
+        config: Mapping[str, object] | None = None,
         capture: str | Path | Output | None = None,
+        control: str | Path | None = None,
         era: tuple[int, int] | None = None,
         port: int = 0,
         settings: Settings | None = None,
     ) -> None:
+        setups = setups_of(nodes)
         self.settings = replace(
             settings or Settings(),
-            nodes=nodes,
+            nodes=len(setups),
+            setups=setups,
             port=port,
+            listeners=tuple(Listener.parse(each) if isinstance(each, str) else each for each in listeners),
+            advertise=parse_advertised(advertise) if advertise else None,
             topics=tuple((topics or {}).items()),
             users=tuple((users or {}).items()),
             super_users=None if super_users is None else tuple(super_users),
             tls=tls,
             era=era,
         )
+        self.settings = configured(self.settings, config or {})
         self.faults = Faults()
         for rule in faults:
             self.faults.add(rule)
         self.certificate: str | None = None
         self._output = Output(capture, private=True) if isinstance(capture, str | Path) else capture
+        self._control = control
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.thread = LoopThread("kwire broker")
         self._server: Server | None = None
@@ -66,14 +86,15 @@ class Broker:
     def start(self) -> Broker:
         """Listens; returns when clients can connect."""
         context = None
-        if self.settings.tls and not self.thread.running:
+        if any(each.tls for each in self.settings.all_listeners) and not self.thread.running:
             from kwire.broker.tls import context as make
 
             context, self.certificate = make(self.settings.host)
 
         async def begin() -> Server:
             recorder = Recorder(self._output, limit=self.settings.limits.capture) if self._output else None
-            self._server = Server(self.settings, self.faults, recorder, context)
+            control = ControlSocket(self._control, fault_verbs(self.faults)) if self._control else None
+            self._server = Server(self.settings, self.faults, recorder, context, control)
             await self._server.start()
             return self._server
 
@@ -89,8 +110,25 @@ class Broker:
     def __enter__(self) -> Broker:
         return self if self.thread.running else self.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.stop()
+        if kind is None:
+            self.check()
+
+    async def __aenter__(self) -> Broker:
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await asyncio.to_thread(self.stop)
+        if kind is None:
+            self.check()
+
+    def check(self) -> None:
+        """Raises HookFailed when a hook did not do what hooks do; each failure once."""
+        if self.faults.failures:
+            first, more = self.faults.failures[0], len(self.faults.failures) - 1
+            self.faults.failures.clear()
+            raise HookFailed(f"{first}{f', and {more} more times' if more else ''}") from first
 
     # ------------------------------------------------------------ where
 
@@ -102,7 +140,41 @@ class Broker:
     @property
     def addresses(self) -> list[str]:
         """host:port of every node."""
-        return [str(node) for node in self.server.state.cluster.nodes.values()]
+        return [str(node.at()) for node in self.server.state.cluster.nodes.values()]
+
+    @property
+    def nodes(self) -> list[NodeHandle]:
+        return [NodeHandle(number, self.server, self.thread) for number in self.server.state.cluster.nodes]
+
+    def node(self, number: int) -> NodeHandle:
+        """Raises KwireError for one that there is not."""
+        self.server.state.topology.node(number)
+        return NodeHandle(number, self.server, self.thread)
+
+    def add_node(self, number: int, *, port: int = 0, rack: str | None = None) -> NodeHandle:
+        """A node more; replicas come to it by reassignment. Raises KwireError, OSError."""
+        self.thread.run(lambda: self.server.add_node(NodeSetup(number, port, rack)))
+        return self.node(number)
+
+    def remove_node(self, number: int) -> None:
+        """A node less, for good. Raises KwireError."""
+        self.thread.call(lambda: self.server.remove_node(number))
+
+    def partition(self, topic: str, partition: int = 0) -> PartitionHandle:
+        """Raises KwireError for one that there is not."""
+        found = self.server.state.cluster.topics.get(topic)
+        if found is None or not 0 <= partition < len(found.partitions):
+            raise KwireError(f"no partition {topic}-{partition}")
+        return PartitionHandle(f"{topic}-{partition}", found.partitions[partition], self.server, self.thread)
+
+    def coordinator(self, name: str) -> int:
+        """The node that coordinates a group or a transactional id; -1: none is up."""
+        return self.server.state.cluster.coordinator(name)
+
+    def move_coordinator(self, name: str, node: int) -> None:
+        """This node coordinates the group or the transactional id from now on. Raises KwireError."""
+        self.server.state.topology.node(node)
+        self.thread.call(lambda: self.server.state.groups.move(name, node))
 
     @property
     def certificate_file(self) -> str:
@@ -137,33 +209,23 @@ class Broker:
     def log(self, topic: str, partition: int = 0, *, committed: bool = False) -> list[Record]:
         """What stands in a partition, decoded, without markers; committed: only what read_committed shows. Raises
         KwireError for one that is not there."""
+        return self.partition(topic, partition).records(committed=committed)
 
-        def read() -> tuple[list[bytes], list[Aborted]]:
-            found = self.server.state.cluster.topics.get(topic)
-            if found is None or not 0 <= partition < len(found.partitions):
-                raise KwireError(f"no partition {topic}-{partition}")
-            log = found.partitions[partition].log
-            until = log.stable if committed else log.end
-            aborted = log.producers.aborted_between(log.start, until) if committed else []
-            return log.read(log.start, 1 << 62, whole_first=True, until=until), aborted
+    def wait_for(self, api: str, count: int = 1, timeout: float = 10.0) -> list[Seen]:
+        """Until so many requests of an API have come. Raises KwireError when they do not in time (seconds)."""
+        ends = time.monotonic() + timeout
+        while len(found := self.requests(api)) < count:
+            if time.monotonic() > ends:
+                raise KwireError(f"{len(found)} of {count} {api} requests came within {timeout:g} s")
+            time.sleep(0.005)
+        return found
 
-        data, aborted = self.thread.call(read)
-        return [
-            record
-            for batch in read_records(b"".join(data))
-            if not batch.is_control
-            and not any(
-                each.producer == batch.producer_id and each.first <= batch.base_offset <= each.last for each in aborted
-            )
-            for record in batch.records
-        ]
-
-    def create_topic(self, name: str, partitions: int = 1) -> None:
+    def create_topic(self, name: str, partitions: int = 1, *, replicas: int | None = None) -> None:
         """Raises KwireError."""
         from kwire.broker.codes import Refused
 
         try:
-            self.thread.call(lambda: self.server.state.create(name, partitions))
+            self.thread.call(lambda: self.server.state.create(name, partitions, replicas))
         except Refused as refused:
             raise KwireError(refused.why) from None
 

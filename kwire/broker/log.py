@@ -195,6 +195,28 @@ class Log:
         while len(self) and 0 <= self._entries[self._first].time < time_ms:
             self.delete_before(self._entries[self._first].last + 1)
 
+    def truncate(self, offset: int) -> None:
+        """Records from offset on are lost, with the whole of the batch that holds it (an unclean election). What is
+        known of producers is read anew from the batches that are left."""
+        if offset >= self.end:
+            return
+        while len(self) and self._entries[-1].last >= offset:
+            entry = self._entries.pop()
+            self._bases.pop()
+            self.size -= len(entry.data)
+            self._room.gave(len(entry.data))
+            offset = min(offset, entry.base)
+        self.end = max(offset, self.start)
+        del self._times[-(-len(self._entries) // BLOCK) :]
+        if self._times:
+            last = (len(self._times) - 1) * BLOCK
+            self._times[-1] = max(entry.time for entry in self._entries[last:])
+        self._epochs = [each for each in self._epochs if each[1] < self.end]
+        self.producers = Producers(self.producers.limit)
+        for entry in self._entries[self._first :]:
+            self.producers.read(Header(*HEADER.unpack_from(entry.data)), entry.data)
+        self.wake()
+
     def close(self) -> None:
         """The topic is gone: its bytes are free, and who waits for more is woken."""
         while len(self):

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from struct import unpack, unpack_from
 from typing import NamedTuple
 
 from kwire.broker.codes import Code, Refused
+from kwire.records import read_records
 from kwire.records.batch import Header, sequence_after
 
 REMEMBERED = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN
+COMMIT = 1  # the kind of a control record that ends a transaction so; 0: it is aborted
 EPOCH_BUMPS = 2  # the transaction.version from which a marker's epoch must be a new one
 
 
@@ -136,6 +139,17 @@ class Producers:
         self._refused[header.producer_id] = (epoch, lowest)
         if len(self._refused) > self.limit:
             self._refused.popitem(last=False)
+
+    def read(self, header: Header, data: bytes) -> None:
+        """A batch that stands in the log already, read again in its turn."""
+        if not header.is_control:
+            self.wrote(header, header.base_offset, header.max_timestamp)
+        elif header.producer_id >= 0:
+            (record,) = read_records(data)[0].records
+            kind, coordinator_epoch = unpack(">hh", record.key or b"")[1], unpack_from(">hi", record.value or b"")[1]
+            last = header.base_offset
+            producer, epoch = header.producer_id, header.producer_epoch
+            self.marked(producer, epoch, kind == COMMIT, coordinator_epoch, last, header.max_timestamp)
 
     # ------------------------------------------------------------ markers
 

@@ -17,20 +17,19 @@ from itertools import count
 from typing import Any
 
 from kwire.broker.budgets import Lane, Pool
-from kwire.broker.cluster import Node
 from kwire.broker.connection import Connection
 from kwire.broker.context import MiB, Peer, Settings, Timer
+from kwire.broker.control import ControlSocket
 from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
+from kwire.broker.nodes import Endpoint, Listener, NodeSetup
 from kwire.broker.recorder import Recorder
 from kwire.broker.scheduling import Turns
 from kwire.broker.security import Login
 from kwire.broker.service import Service
 from kwire.broker.state import State
 from kwire.broker.transactions import Transactions
-from kwire.errors import KwireError
 
-LAST_PORT = 65_535
 SILENT = 2.0  # seconds without a request after which a connection may have to make room for a new one
 LINGER = 2.0  # seconds for what is still being sent when all ends
 
@@ -54,17 +53,18 @@ class Server:
 
     def __init__(
         self, settings: Settings, faults: Faults | None = None, recorder: Recorder | None = None,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | None = None, control: ControlSocket | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.limits = settings, settings.limits
         self.loop = asyncio.get_running_loop()
-        self.recorder, self.tls = recorder, tls
+        self.recorder, self.tls, self.control = recorder, tls, control
         if recorder is not None:
             recorder.full = self._full
         self.loop.set_exception_handler(self._failed)
         clock = LoopClock(self.loop)
         self.state = State(settings, clock, faults or Faults())
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
+        self.state.stop_node, self.state.start_node = self.stop_node, self._start_node_soon
         self.service = Service(self.state)
         self.connections: set[Connection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
@@ -77,45 +77,117 @@ class Server:
             self.limits.unsent, holders, lambda each: (each.unsent, each.stuck), "of answers are not read"
         )
         self._numbers = count(1)
-        self._listeners: list[asyncio.Server] = []
+        self._listening: dict[int, list[asyncio.Server]] = {}  # by node; nothing there for one that is down
+        self._bound: dict[tuple[int, str], int] = {}  # ports, by node and listener
+        self._places: dict[int, int] = {}  # a node's number among all that there ever were
         self._sweep: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Binds every node's port. Raises OSError, with the reason in a line; KwireError for a port beyond 65535."""
-        settings = self.settings
+        """Binds every node's ports. Raises OSError, with the reason in a line; KwireError for a port beyond 65535."""
         try:
-            for number, node in enumerate(self.state.cluster.nodes):
-                port = settings.port + number if settings.port else 0
-                listener = await self._listen(node, port)
-                self._listeners.append(listener)
-                bound = listener.sockets[0].getsockname()[1]
-                self.state.cluster.nodes[node] = Node(node, shown_host(settings.host), bound)
+            for setup in self.settings.all_setups:
+                await self._open(setup)
+            if self.control is not None:
+                await self.control.start()
             if self.recorder is not None:
                 self.recorder.open()
         except BaseException:
             await self.stop()
             raise
-        for known in self.state.cluster.nodes.values():
-            self.state.tell("listening", f"node {known.id}", str(known))
+        for node in self.state.cluster.nodes.values():
+            for endpoint in node.endpoints.values():
+                self.state.tell("listening", f"node {node.id}", str(endpoint))
         self._sweep = self.loop.call_later(self._pause, self._idle)
 
-    async def _listen(self, node: int, port: int) -> asyncio.Server:
-        host = self.settings.host
-        if port > LAST_PORT:
-            raise KwireError(f"no port {port} for node {node}")
+    async def _open(self, setup: NodeSetup) -> None:
+        """Binds a node's ports, the same as before if it had some."""
+        node = self.state.cluster.nodes[setup.id]
+        made = self._listening[setup.id] = []
+        number = self._places.setdefault(setup.id, len(self._places))
+        try:
+            for place, listener in enumerate(self.settings.all_listeners):
+                port = self._bound.get((setup.id, listener.name)) or listener.port_of(setup, number, place)
+                server = await self._listen(setup.id, listener, port)
+                made.append(server)
+                bound = self._bound[setup.id, listener.name] = server.sockets[0].getsockname()[1]
+                node.endpoints[listener.name] = Endpoint(setup.id, *listener.told(number, bound), node.rack)
+        except BaseException:
+            self._shut(setup.id)
+            raise
+
+    async def _listen(self, node: int, listener: Listener, port: int) -> asyncio.Server:
+        host, tls = listener.host, self.tls if listener.tls else None
         try:
             return await self.loop.create_server(
-                lambda: Connection(self, self.service, node, self.recorder), host, port, ssl=self.tls, backlog=512
+                lambda: Connection(self, self.service, node, listener, self.recorder), host, port, ssl=tls, backlog=512
             )
         except OSError as error:
-            raise OSError(error.errno, unheard(Node(node, host, port), error)) from error
+            raise OSError(error.errno, unheard(Endpoint(node, host, port), error)) from error
+
+    def _shut(self, node: int) -> list[asyncio.Server]:
+        listening = self._listening.pop(node, [])
+        for server in listening:
+            server.close()
+        return listening
+
+    # ------------------------------------------------------------ nodes that come and go
+
+    async def add_node(self, setup: NodeSetup) -> None:
+        """A node more. Raises KwireError, OSError."""
+        self.state.topology.add(setup.id, setup.rack)
+        try:
+            await self._open(setup)
+        except BaseException:
+            del self.state.cluster.nodes[setup.id]
+            raise
+        self.state.tell("node", f"node {setup.id}", f"is there, at {self.state.cluster.nodes[setup.id].at()}")
+
+    def remove_node(self, number: int) -> None:
+        """A node less, for good. Raises KwireError."""
+        self.state.topology.remove(number)
+        self._end_node(number, "is removed", abort=False)
+
+    def stop_node(self, number: int, abort: bool = False, notice: float = 0.0) -> None:
+        """A node is down: nothing listens there, its connections end, or with abort are reset. notice: seconds until
+        the others take note and lead in its place. Raises KwireError."""
+        self.state.topology.node(number)
+        self._end_node(number, "is killed" if abort else "stops", abort)
+        if notice:
+            self.loop.call_later(notice, self._noticed, number)
+        else:
+            self.state.topology.down(number)
+
+    def _noticed(self, number: int) -> None:
+        if number in self.state.cluster.nodes and number not in self._listening:
+            self.state.topology.down(number)
+
+    def _end_node(self, number: int, why: str, abort: bool) -> None:
+        if number not in self._listening:
+            return
+        self._shut(number)
+        for connection in list(self.connections):
+            if connection.node == number:
+                connection.close(f"node {number} {why}", abort)
+        self.state.tell("node", f"node {number}", why)
+
+    async def start_node(self, number: int) -> None:
+        """A node that was down is back, at the same ports. Raises KwireError, OSError."""
+        node = self.state.topology.node(number)
+        if number not in self._listening:
+            await self._open(NodeSetup(number, rack=node.rack))
+            self.state.tell("node", f"node {number}", f"is back at {node.at()}")
+        self.state.topology.up(number)
+
+    def _start_node_soon(self, number: int) -> None:
+        self._starting = self.loop.create_task(self.start_node(number))
 
     async def stop(self) -> None:
         """Closes everything; safe to call twice."""
         if self._sweep is not None:
             self._sweep.cancel()
-        for listener in self._listeners:
-            listener.close()
+        listening = [server for node in list(self._listening) for server in self._shut(node)]
+        if self.control is not None:
+            await self.control.stop()
         self.state.groups.stop()
         self.state.transactions.stop()
         for connection in list(self.connections):
@@ -125,9 +197,8 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.transport.abort()
-        for listener in self._listeners:
-            await listener.wait_closed()
-        self._listeners.clear()
+        for server in listening:
+            await server.wait_closed()
         if self.recorder is not None:
             self.recorder.close()
 
@@ -136,8 +207,9 @@ class Server:
     def began(self, connection: Connection) -> Peer:
         """A new connection. Where there are too many, the one that is least missed ends, or else the new one."""
         name = connection.transport.get_extra_info("peername") or ("", 0)
-        login = Login(self.state.users) if self.state.users else None
+        login = Login(self.state.users) if connection.listener.sasl else None
         peer = connection.peer = Peer(next(self._numbers), name[0], name[1], connection.node, login)
+        peer.listener = connection.listener.name
         same = [each for each in self.connections if each.peer.host == peer.host]
         if len(self.connections) >= self.limits.connections:
             self._make_room(connection, self.connections, "")
@@ -191,15 +263,10 @@ class Server:
         self._sweep = self.loop.call_later(self._pause, self._idle)
 
 
-def unheard(node: Node, error: OSError) -> str:
+def unheard(node: Endpoint, error: OSError) -> str:
     """Why nothing can listen there, in a line."""
     if error.errno == errno.EADDRINUSE:
         return f"{node} is taken by another program"
     if error.errno is None or isinstance(error, socket.gaierror):
         return f"cannot listen on {node}: {error.strerror or error}"
     return f"cannot listen on {node}: {os.strerror(error.errno)}"  # asyncio says it at length
-
-
-def shown_host(host: str) -> str:
-    """What clients are told: an address that they can reach."""
-    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)

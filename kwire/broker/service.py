@@ -9,8 +9,9 @@ the work that is to be done, a little at every step.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from struct import pack, unpack_from
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kwire.broker import elements, slices
 from kwire.broker.acls import ANONYMOUS
@@ -176,7 +177,7 @@ class Exchange:
         try:
             verdict = self.verdict = self.state.faults.judge(self.request)
         except KwireError as error:
-            self._done(Reply(None, f"a hook on {self.request.api}: {error}"))
+            self._done(Reply(None, str(error)))
             return None
         self.throttle = verdict.throttle if verdict else 0
         if self.request.key == PRODUCE:
@@ -207,20 +208,24 @@ class Exchange:
             peer.muted, self.throttle = now + wait, max(self.throttle, wait)
             state.tell("throttled", str(peer), f"{quota} of {user}: {wait // MS:,} ms", quota=quota, wait=wait)
 
-    def prepare(self, acts: list[str]) -> None:
-        """What faults do to groups and leaders before the request is looked at."""
+    def prepare(self, acts: list[tuple[str, Any]]) -> None:
+        """What faults do to groups, leaders and nodes before the request is looked at."""
         state, request = self.state, self.request
-        for act in acts:
-            if act == "lead":
+        for act, value in acts:
+            if act == "down":
+                state.stop_node(request.node)
+                if value is not None:
+                    state.clock.after(value, partial(state.start_node, request.node))
+            elif act == "lead":
                 for name in set(mentioned(request, "topicName")):
                     for partition in state.cluster.topics[name].partitions if name in state.cluster.topics else ():
                         state.cluster.move_leader(partition)
             else:
                 groups = set(mentioned(request, "groupId"))
                 for group in groups:
-                    state.groups.act(act, group, request.body.get("MemberId"))
+                    state.groups.act(act, group, request.body.get("MemberId"), value)
                 for name in set() if groups else set(mentioned(request, "transactionalId")):
-                    state.transactions.act(act, name)
+                    state.transactions.act(act, name, value)
 
     def act(self) -> Work[None] | None:
         """The answer, or the work that leads to it."""

@@ -15,6 +15,8 @@ from kwire.broker.faults import Faults
 from kwire.broker.memory import Memory
 from kwire.broker.quotas import Quotas
 from kwire.broker.security import Users
+from kwire.broker.static_configs import in_force
+from kwire.broker.topology import Topology
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -31,16 +33,19 @@ class State:
 
     def __init__(self, settings: Settings, clock: Clock, faults: Faults) -> None:
         self.settings, self.clock, self.faults = settings, clock, faults
-        self.cluster = Cluster(settings.nodes, settings.limits)
+        self.cluster = Cluster(settings.all_setups, settings.limits)
+        self.topology = Topology(self.cluster)
         self.cluster.advertised = faults.advertised
-        faults.settle(settings.nodes)
+        faults.settle(self.cluster.nodes)
         self.users = Users(dict(settings.users))
-        self.cluster.configs.static = in_force(settings)
+        self.cluster.configs.settle(in_force(settings))
         self.quotas = Quotas()
         self.acls = Acls(settings.super_users)
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)
         self.watching: list[Callable[[Happening], None]] = []
+        self.stop_node: Callable[[int], None] = self.topology.down  # the server's also closes its connections
+        self.start_node: Callable[[int], None] = self.topology.up
         self.groups: Groups
         self.transactions: Transactions
         self.memory = Memory(
@@ -73,17 +78,22 @@ class State:
             Seen(request.time, request.api, request.version, client, str(peer), peer.software[:LONGEST], request.node)
         )
 
-    def create(self, name: str, partitions: int) -> Topic:
-        """A topic that was named. Raises Refused."""
-        topic = self.cluster.create(name, partitions)
+    def create(self, name: str, partitions: int, replicas: int | None = None) -> Topic:
+        """A topic that was named; replicas: default.replication.factor otherwise. Raises Refused."""
+        topic = self.cluster.create(name, partitions, replicas or self.replicas)
         self.tell("topic", name, f"created with {partitions} partition{'s' * (partitions != 1)}")
         return topic
+
+    @property
+    def replicas(self) -> int:
+        return int(self.cluster.configs.broker("default.replication.factor"))
 
     def internal(self, name: str) -> None:
         """Makes an internal topic when its coordinator is looked for, as Kafka does; nothing is in it."""
         if name not in self.cluster.topics:
+            copies = min(self.replicas, len(self.cluster.alive))
             with suppress(Refused):  # no room is no reason to have no coordinator
-                self.cluster.create(name, self.settings.transactions.offsets_topic_num_partitions)
+                self.cluster.create(name, self.settings.transactions.offsets_topic_num_partitions, copies)
 
     def retain(self) -> None:
         """Drops what is older than each topic's retention.ms, and tokens whose time is over."""
@@ -102,18 +112,3 @@ class State:
         if topic is None and create and self.settings.create_topics:
             topic = self.create(name, self.settings.partitions)
         return topic
-
-
-def in_force(settings: Settings) -> dict[str, str]:
-    """The settings under the names that a broker's configuration has for them."""
-    groups, transactions = settings.groups, settings.transactions
-    return {
-        "auto.create.topics.enable": str(settings.create_topics).lower(),
-        "num.partitions": str(settings.partitions),
-        "group.initial.rebalance.delay.ms": str(groups.group_initial_rebalance_delay_ms),
-        "group.min.session.timeout.ms": str(groups.group_min_session_timeout_ms),
-        "group.max.session.timeout.ms": str(groups.group_max_session_timeout_ms),
-        "group.consumer.session.timeout.ms": str(groups.group_consumer_session_timeout_ms),
-        "group.consumer.heartbeat.interval.ms": str(groups.group_consumer_heartbeat_interval_ms),
-        "transaction.max.timeout.ms": str(transactions.transaction_max_timeout_ms),
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Protocol, TypeVar
 
 from kwire.errors import KwireError
@@ -77,3 +77,9 @@ class LoopThread:
             return act()
 
         return asyncio.run_coroutine_threadsafe(run(), loop).result()
+
+    def run(self, act: Callable[[], Coroutine[None, None, T]]) -> T:
+        """A coroutine, in the thread. Raises KwireError when it does not run."""
+        if self._loop is None:
+            raise KwireError(f"this {self.name.removeprefix('kwire ')} does not run")
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result()

@@ -13,8 +13,8 @@ from kwire.errors import KwireError
 DAYS = 7
 
 
-def certificate(host: str) -> tuple[bytes, bytes]:
-    """Certificate and key, PEM, for loopback and host. Raises KwireError without the package cryptography."""
+def certificate(*hosts: str) -> tuple[bytes, bytes]:
+    """Certificate and key, PEM, for loopback and these hosts. Raises KwireError without the package cryptography."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
@@ -24,7 +24,7 @@ def certificate(host: str) -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kwire broker")])
     names: list[x509.GeneralName] = [x509.DNSName("localhost")]
-    for address in dict.fromkeys(("127.0.0.1", "::1", host)):
+    for address in dict.fromkeys(("127.0.0.1", "::1", *hosts)):
         try:
             names.append(x509.IPAddress(ipaddress.ip_address(address)))
         except ValueError:
@@ -47,9 +47,9 @@ def certificate(host: str) -> tuple[bytes, bytes]:
     return made.public_bytes(pem), private
 
 
-def context(host: str) -> tuple[ssl.SSLContext, str]:
+def context(*hosts: str) -> tuple[ssl.SSLContext, str]:
     """A server's context, and the certificate that clients must trust, as PEM text. Raises KwireError."""
-    chain, key = certificate(host)
+    chain, key = certificate(*hosts)
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:  # load_cert_chain reads files only
         path = Path(folder, "broker.pem")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kwire.broker.bridge import Alarm, load, move
 from kwire.broker.codes import Code, Refused
-from kwire.broker.context import MS, Body, Request, Timer
+from kwire.broker.context import MS, Body, Request
 from kwire.broker.state import State
 from kwire.coordinator.codes import (
     CONCURRENT_TRANSACTIONS,
@@ -39,8 +40,7 @@ class Transactions:
         self.state = state
         settings = replace(state.settings.transactions, era=state.settings.era or state.settings.transactions.era)
         self.coordinator = TransactionCoordinator(settings, state.cluster.new_producer, self._exists)
-        self._timer: Timer | None = None
-        self._due: int | None = None  # what the timer is set for
+        self._alarm = Alarm(state.clock, self._tick)
 
     def ask(self, request: Request) -> Body:
         """A transaction request's answer."""
@@ -119,35 +119,28 @@ class Transactions:
                 self.coordinator.marked(marker.id, marker.places, self.state.clock.now())
         for event in self.coordinator.events():
             self.state.tell(event.kind, event.group, event.why, event=event)
-        due = self.coordinator.due
-        if due == self._due:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._due, self._timer = due, None
-        if due is not None:
-            self._timer = self.state.clock.after(max(due - self.state.clock.now(), 0) + MS // 10, self._tick)
+        self._alarm.set(self.coordinator.due)
 
     # ------------------------------------------------------------ time and faults
 
-    def act(self, what: str, name: str) -> None:
-        """A fault: forget the transactional id, let its transaction time out, or move its coordinator."""
+    def act(self, what: str, name: str, value: int = 0) -> None:
+        """A fault: forget the transactional id, let its transaction time out, move its coordinator, or have it loaded,
+        for value ns."""
         self.coordinator.tick(self.state.clock.now())
         if what == "move":
-            self.state.cluster.moved += 1
-            self.state.tell("moved", name, f"node {self.state.cluster.coordinator(name)} coordinates now")
+            move(self.state, name)
         elif what == "forget":
             self.coordinator.forget(name)
         elif what == "expire":
             self.coordinator.expire(name)
+        elif what == "loading":
+            load(self.state, self.coordinator.loading, name, value)
         self._drain()
 
     def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
 
     def _tick(self) -> None:
-        self._timer = self._due = None
         self.coordinator.tick(self.state.clock.now())
         self._drain()
 

@@ -3,97 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
-import signal
-import sys
-import time
+import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.broker_options import Advertised, Era, ListenerText, Node, Setting, Topic, Users
 from kwire.cli.keylogs import keylog_output, written
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
-from kwire.errors import Exit, KwireError, OutputError
+from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.broker.context import Happening, Settings
-    from kwire.broker.server import Server
+    from kwire.broker.context import Settings
     from kwire.outputs import Output
-
-
-class Topic(click.ParamType[tuple[str, int]]):
-    """NAME or NAME:PARTITIONS."""
-
-    name = "topic"
-
-    def convert(
-        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        if isinstance(value, tuple):
-            return value
-        name, _, count = value.partition(":")
-        if count and not (count.isdecimal() and 0 < int(count) <= 10_000):
-            self.fail(f"{count} is no number of partitions", param, ctx)
-        return name, int(count or 1)
-
-
-class Users(click.ParamType[tuple[tuple[str, str], ...]]):
-    """USER:PASSWORD, or @FILE with such lines; in the environment such lines too."""
-
-    name = "users"
-    envvar_list_splitter = "\n"
-
-    def convert(
-        self, value: str | tuple[tuple[str, str], ...], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[tuple[str, str], ...]:
-        if isinstance(value, tuple):
-            return value
-        lines = [value]
-        if value.startswith("@"):
-            try:
-                lines = [line for line in Path(value[1:]).read_text("utf-8").splitlines() if line.strip()]
-            except (OSError, ValueError) as error:
-                why = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-                self.fail(f"{value[1:]}: {why}", param, ctx)
-        found = []
-        for number, line in enumerate(lines, 1):
-            name, colon, password = line.partition(":")
-            if not (name and colon and password):  # the line itself may be a password
-                where = f"{value[1:]}, line {number}: " if value.startswith("@") else ""
-                self.fail(f"{where}write USER:PASSWORD", param, ctx)
-            found.append((name, password))
-        return tuple(found)
-
-
-class Era(click.ParamType[tuple[int, int]]):
-    """A Kafka release, as 4.3."""
-
-    name = "release"
-
-    def convert(
-        self, value: str | tuple[int, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        parts = value.split(".")
-        if len(parts) < 2 or not all(part.isdecimal() for part in parts):
-            self.fail(f"{value} is no release; write 4.3, 3.9 or 0.11", param, ctx)
-        from kwire.schema.registry import builtin
-
-        release = int(parts[0]), int(parts[1])
-        known = builtin().releases()
-        if release not in known:
-            majors = [[one for one in known if one[0] == major] for major in dict(known)]
-            spans = ", ".join(_span(same[0], same[-1]) for same in majors)
-            self.fail(f"kwire knows no Kafka {value}; there are {spans}", param, ctx)
-        return release
-
-
-def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
-    low, high = (f"{major}.{minor}" for major, minor in (first, last))
-    return low if low == high else f"{low} to {high}"
 
 
 @click.command()
@@ -101,6 +24,19 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
 @click.option("--port", type=click.IntRange(0, 65535), default=9092, help="Of the first node; 0 takes any free one.")
 @click.option(
     "--nodes", type=click.IntRange(1, 16), default=1, metavar="N", help="Brokers, on ports one after another."
+)
+@click.option(
+    "--node", "setups", type=Node(), multiple=True, metavar="ID[,port=N][,rack=NAME]",
+    help="A node of its own; repeatable, instead of --nodes. With racks, consumers are sent to replicas in theirs.",
+)  # fmt: skip
+@click.option(
+    "--listener", "listeners", type=ListenerText(), multiple=True,
+    metavar="[NAME=]PROTOCOL://HOST:PORT[,advertise=HOST:PORT]",
+    help="Of every node, the ports in a row; repeatable, instead of --host and --port. PLAINTEXT, SSL, SASL_PLAINTEXT, "
+    "SASL_SSL.",
+)  # fmt: skip
+@click.option(
+    "--advertise", type=Advertised(), metavar="HOST[:PORT]", help="What clients are told instead of --host and --port."
 )
 @click.option(
     "--topic", "topics", type=Topic(), multiple=True, metavar="NAME[:PARTITIONS]",
@@ -116,6 +52,10 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
 @click.option(
     "--super-user", "supers", multiple=True, metavar="NAME",
     help="Who may do everything, while others need ACLs; repeatable. ANONYMOUS is who has not logged in.",
+)  # fmt: skip
+@click.option(
+    "--config", "config", type=Setting(), multiple=True, metavar="NAME=VALUE",
+    help="A broker's configuration, as message.max.bytes=1000; repeatable. What has no effect here is refused.",
 )  # fmt: skip
 @click.option("--tls", is_flag=True, help="TLS with a certificate made on the spot.")
 @output_option(
@@ -140,12 +80,22 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
     "--log-limit", type=click.IntRange(1), default=256, metavar="MB",
     help="What all records together may take; the oldest go first. 256.",
 )  # fmt: skip
+@click.option(
+    "--control", type=click.Path(), metavar="PATH", help="A socket, made at PATH, by which kwire fault changes faults."
+)
+@click.option(
+    "--ready-file", "ready", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Is there while clients can connect, and says where, in JSON.",
+)  # fmt: skip
+@click.option("--events", type=click.Choice(["text", "json"]), default="text", help="json: a line each, on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
-    host: str, port: int, nodes: int, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
-    users: tuple[tuple[tuple[str, str], ...], ...], supers: tuple[str, ...], tls: bool, certificate: Output | None,
-    keylog: Output | None, capture: Output | None, era: tuple[int, int] | None, rebalance_delay: int,
-    capture_limit: int, log_limit: int, quiet: bool,
+    host: str, port: int, nodes: int, setups: tuple[Any, ...], listeners: tuple[Any, ...],
+    advertise: tuple[str, int] | None, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
+    users: tuple[tuple[tuple[str, str], ...], ...], supers: tuple[str, ...], config: tuple[tuple[str, str], ...],
+    tls: bool, certificate: Output | None, keylog: Output | None, capture: Output | None, era: tuple[int, int] | None,
+    rebalance_delay: int, capture_limit: int, log_limit: int, control: str | None, ready: Path | None, events: str,
+    quiet: bool,
 ) -> int:  # fmt: skip
     """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
 
@@ -153,6 +103,8 @@ def command(
     kwire broker --topic orders:3 --capture said.pcapng
     kwire broker --fault Heartbeat:error=UNKNOWN_MEMBER_ID,after=5,times=1
     kwire broker --nodes 3 --fault coordinator:move,after=20
+    kwire broker --nodes 3 --fault Produce,topic=orders:down=5s,after=100
+    kwire broker --node 1,rack=a --node 2,rack=b --config default.replication.factor=2
 
     A fault is WHO:ACTION. WHO is an API, several with +, coordinator, leader or any; then client=, group=, topic=,
     node=, version= to say whose. Actions, several with a comma:
@@ -163,9 +115,11 @@ def command(
     throttle=2s     says ThrottleTimeMs   short=20  only so many bytes of the answer
     unsupported     UNSUPPORTED_VERSION   flip=3    so many bytes of the answer wrong
     versions=0-3    serves only these     forget    group or transaction forgotten
-    advertise=HOST:PORT  sends clients    expire    session or transaction over
-                    there                 move      coordinator or leader moves on
-    pause=10s       node says nothing     half-open  connection neither heard nor closed
+    pause=10s       node says nothing     expire    session or transaction over
+    down=5s         node down, others     move      coordinator or leader moves on
+                    lead meanwhile        loading=2s   coordinator loads the group
+    half-open       connection neither    advertise=HOST:PORT   sends clients there
+                    heard nor closed
     after=N times=N chance=0.1            when
 
     error= changes the answer alone: after Heartbeat:error=UNKNOWN_MEMBER_ID the member is still in its group, after
@@ -175,105 +129,39 @@ def command(
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
     from kwire.broker.context import Limits, MiB, Settings
+    from kwire.broker.nodes import setups_of
+    from kwire.broker.static_configs import configured
+    from kwire.cli.broker_run import Run, run
     from kwire.coordinator.types import Settings as GroupSettings
 
     groups = GroupSettings(era=era or (4, 3), group_initial_rebalance_delay_ms=rebalance_delay)
     settings = Settings(
-        host=host, port=port, nodes=nodes, topics=topics, partitions=partitions, era=era,
+        host=host, port=port, setups=setups_of(setups or nodes), listeners=listeners, advertise=advertise,
+        topics=topics, partitions=partitions, era=era,
         users=tuple(user for found in users for user in found), tls=tls,
         super_users=supers or None,
         groups=groups, limits=Limits(log=log_limit * MiB, capture=capture_limit * MiB),
     )  # fmt: skip
-    with written(keylog, tls) as log:
-        asyncio.run(_run(settings, faults, certificate, capture, quiet, log))
+    settings = configured(settings, dict(config))
+    _know_what_is_open(settings)
+    if not settings.users and any(listener.sasl for listener in settings.all_listeners):
+        raise click.UsageError("a listener with SASL needs --sasl, which says who may log in")
+    with written(keylog, any(listener.tls for listener in settings.all_listeners)) as log:
+        options = Run(faults, certificate, capture, quiet, log, control, ready, events == "json")
+        asyncio.run(run(settings, options))
     return Exit.OK
 
 
-async def _run(
-    settings: Settings,
-    rules: tuple[str, ...],
-    certificate: Output | None,
-    capture: Output | None,
-    quiet: bool,
-    log: Path | None,
-) -> None:
-    from kwire.broker.faults import Faults
-    from kwire.broker.process import settle
-    from kwire.broker.recorder import Recorder
-    from kwire.broker.server import Server
+def _know_what_is_open(settings: Settings) -> None:
+    """Who opens a port to all networks must say what clients are told. Raises UsageError."""
+    from kwire.broker.nodes import ANY_ADDRESS
 
-    faults = Faults()
-    for rule in rules:
-        note = faults.add(rule).note
-        if note:
-            print(f"kwire: fault {rule}: {note}", file=sys.stderr)
-    context, pem = None, ""
-    if settings.tls:
-        from kwire.broker.tls import context as make
-        from kwire.outputs import Output
-
-        certificate = certificate or Output("kwire-broker.pem")
-        spare_keys(certificate.path)
-        context, pem = make(settings.host)
-        if log is not None:
-            context.keylog_filename = str(log)
-    server = Server(settings, faults, Recorder(capture, limit=settings.limits.capture) if capture else None, context)
-    if not quiet:
-        server.state.watching.append(_line)
-    try:
-        await server.start()
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        raise KwireError(f"{error.strerror}; --port 0 takes a free one") from error
-    try:
-        if certificate is not None and context is not None:
-            with certificate as file:
-                file.write(pem.encode())
-    except BaseException:
-        await server.stop()
-        raise
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(NotImplementedError):  # not everywhere can a loop do that
-            server.loop.add_signal_handler(number, stop.set)
-    settle(server.loop)
-    _greet(server, certificate, capture)
-    try:
-        await stop.wait()
-    finally:
-        server.state.watching.clear()
-        await server.stop()
-        seen = len(server.state.requests)
-        more = "+" if seen == server.state.requests.maxlen else ""
-        print(f"kwire: {seen:,}{more} request{'s' * (seen != 1)}", file=sys.stderr)
-
-
-def spare_keys(path: Path) -> None:
-    """Raises OutputError for a file with a private key: who names one wants it used, not overwritten."""
-    if path.is_file() and b"PRIVATE KEY-----" in path.read_bytes()[:1_000_000]:
-        raise OutputError(str(path), "holds a private key; kwire makes its own certificate, and would write it here")
-
-
-def _greet(server: Server, certificate: Output | None, capture: Output | None) -> None:
-    """What a client must know, on stdout, so that a script can wait for it."""
-    for node in server.state.cluster.nodes.values():
-        print(f"node {node.id} listens on {node}")
-    if server.settings.tls:
-        print(f"clients must trust {certificate}")
-    if capture:
-        print(f"capture in {capture}")
-    sys.stdout.flush()
-
-
-def _line(happening: Happening) -> None:
-    """One line on stderr; who and what come from the wire."""
-    from kwire.render.lines import clean
-
-    if happening.kind == "listening":
-        return
-    moment = time.strftime("%H:%M:%S", time.localtime(happening.time // 1_000_000_000))
-    fraction = happening.time // 1_000_000 % 1000
-    text = clean(f"{happening.kind:<10} {happening.who}  {happening.text}")
-    with contextlib.suppress(BrokenPipeError):
-        print(f"{moment}.{fraction:03} {text}", file=sys.stderr, flush=True)
+    for listener in settings.all_listeners:
+        if listener.host in ANY_ADDRESS and listener.advertised is None:
+            who = "who logs in" if listener.sasl else "anybody there"
+            where = f"port {listener.port}" if listener.port else "a port"
+            raise click.UsageError(
+                f"{listener.host or 'no host'} opens {where} to every network of this machine, and {who} may use the "
+                f"broker; --advertise HOST says under which name clients reach it (--advertise {socket.gethostname()}, "
+                "or --advertise localhost from a container)"
+            )

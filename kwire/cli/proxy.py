@@ -118,7 +118,7 @@ def command(
     context, pem = _towards_clients(settings.listen.host, cert, key) if tls else (None, "")
     outward = Security(True, ca, client_cert, client_key, insecure).context() if upstream_tls else None
     if pem:
-        from kwire.cli.broker import spare_keys
+        from kwire.cli.broker_run import spare_keys
         from kwire.outputs import Output as Written
 
         certificate = certificate or Written("kwire-proxy.pem")

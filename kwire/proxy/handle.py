@@ -11,7 +11,8 @@ from pathlib import Path
 from kwire.broker.context import Seen
 from kwire.broker.control import ControlSocket, fault_verbs
 from kwire.broker.fault_rules import ONCE
-from kwire.broker.faults import Control, Faults, Hook
+from kwire.broker.faults import Faults
+from kwire.broker.hooks import Control, Hook
 from kwire.broker.recorder import Recorder
 from kwire.broker.thread import LoopThread
 from kwire.client.address import Address

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kwire.broker.server import shown_host
+from kwire.broker.nodes import reachable
 from kwire.client.address import Address
 from kwire.errors import KwireError
 from kwire.proxy.types import Refused, Settings
@@ -77,7 +77,7 @@ class Routes:
 
     def _add(self, upstream: tuple[Address, ...], sock: socket.socket) -> Route:
         port = sock.getsockname()[1]
-        route = Route(len(self.all), upstream, Address(shown_host(self.settings.listen.host), port), -1 - len(self.all))
+        route = Route(len(self.all), upstream, Address(reachable(self.settings.listen.host), port), -1 - len(self.all))
         self.all.append(route)
         self._opened(route, sock)
         return route

@@ -8,11 +8,11 @@ import pytest
 
 from kwire.broker.cluster import Cluster
 from kwire.broker.codes import Code, Refused
-from kwire.broker.context import Limits
+from kwire.broker.context import Limits, Settings
 
 
 def cluster(nodes: int = 3, **limits: Any) -> Cluster:
-    return Cluster(nodes, Limits(**limits))
+    return Cluster(Settings(nodes=nodes).all_setups, Limits(**limits))
 
 
 def test_leaders_are_spread_over_the_nodes() -> None:

@@ -84,9 +84,10 @@ def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
         ("RequestHeader:cut", "fault RequestHeader:cut: RequestHeader is no API"),
         ("Fetch:delya=2s", "fault Fetch:delya=2s: no action delya; did you mean delay?"),
         ("Fetch:", "fault Fetch:: no action at all; there are error, delay, drop, cut, short, flip, throttle, "
-         "unsupported, pause, half-open, versions, advertise, forget, move, expire, after, times, chance"),
+         "unsupported, pause, half-open, versions, advertise, forget, move, expire, loading, down, after, times, "
+         "chance"),
         ("Fetch:times=2", "fault Fetch:times=2: no action; there are error, delay, drop, cut, short, flip, throttle, "
-         "unsupported, pause, half-open, versions, advertise, forget, move, expire"),
+         "unsupported, pause, half-open, versions, advertise, forget, move, expire, loading, down"),
         ("Fetch:error=UNKNOWN_MEMBERID", "fault Fetch:error=UNKNOWN_MEMBERID: no error UNKNOWN_MEMBERID; did you mean "
          "UNKNOWN_MEMBER_ID or UNKNOWN_PRODUCER_ID?"),
         ("Fetch:delay=soon", "fault Fetch:delay=soon: soon is no time; write 300ms, 2s or 1m"),

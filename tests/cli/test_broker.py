@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -37,6 +38,17 @@ def refused(*options: str) -> tuple[int, str]:
          "1.0 to 1.1, 2.0 to 2.8, 3.0 to 3.9, 4.0 to 4.4"),
         (["--era", "5.0"], "Error: Invalid value for '--era': kwire knows no Kafka 5.0; there are 0.8 to 0.11, "
          "1.0 to 1.1, 2.0 to 2.8, 3.0 to 3.9, 4.0 to 4.4"),
+        (["--node", "x"], "Error: Invalid value for '--node': x: write ID[,port=N][,rack=NAME]"),
+        (["--node", "1,rack=a", "--node", "1"], "kwire: two nodes have the id 1"),
+        (["--listener", "HTTP://h:1"], "Error: Invalid value for '--listener': listener HTTP://h:1: write "
+         "[NAME=]PROTOCOL://HOST:PORT, with PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        (["--listener", "SASL_SSL://127.0.0.1:0"],
+         "Error: a listener with SASL needs --sasl, which says who may log in"),
+        (["--config", "num.partitions"], "Error: Invalid value for '--config': num.partitions: write NAME=VALUE, as "
+         "num.partitions=3"),
+        (["--config", "num.partition=3"],
+         "kwire: Unknown broker config name: num.partition; did you mean num.partitions?"),
+        (["--advertise", "h:x"], "Error: Invalid value for '--advertise': advertise h:x: write HOST:PORT"),
         (["--era", "new"], "Error: Invalid value for '--era': new is no release; write 4.3, 3.9 or 0.11"),
     ],
 )  # fmt: skip
@@ -129,3 +141,41 @@ def test_a_file_of_users_that_is_wrong_shows_none(text: bytes, why: str, tmp_pat
     assert said.startswith(f"Error: Invalid value for '--sasl': {file}")
     assert said.endswith(why)
     assert "secret" not in said
+
+
+def test_a_port_for_all_networks_needs_an_address_that_is_told() -> None:
+    status, said = refused("--host", "0.0.0.0", "--port", "0")
+    assert status == 2
+    assert said.startswith(
+        "Error: 0.0.0.0 opens a port to every network of this machine, and anybody there may use the"
+    )
+    assert "--advertise HOST says under which name clients reach it" in said
+
+
+def test_programs_learn_when_it_is_ready_and_what_happens(tmp_path: Path) -> None:
+    ready, control = tmp_path / "ready.json", tmp_path / "c.sock"
+    options = ["--port", "0", "--node", "7", "--ready-file", str(ready), "--events", "json", "--control", str(control)]
+    process = subprocess.Popen([*MAIN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        rows = [json.loads(process.stdout.readline()) for _ in range(2)]
+        assert [row["kind"] for row in rows] == ["listening", "ready"]
+        where = json.loads(ready.read_text())
+        assert where == {key: value for key, value in rows[1].items() if key != "kind"}
+        assert where["listeners"] == {"PLAINTEXT": where["bootstrap"]}
+        assert where["control"] == str(control)
+        host, _, port = where["bootstrap"].rpartition(":")
+        done = subprocess.run(
+            [*MAIN[:-1], "fault", "add", "Metadata:cut", "--control", str(control)], capture_output=True, text=True
+        )
+        assert done.stdout == "1  Metadata:cut\n" or "Metadata:cut" in done.stdout
+        with socket.create_connection((host, int(port)), 10) as sock:
+            sock.sendall(METADATA)
+            assert sock.recv(4) == b""
+        kinds = [json.loads(process.stdout.readline())["kind"] for _ in range(3)]
+        assert kinds == ["connected", "fault", "closed"]
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+    assert not ready.exists()
+    assert not control.exists()

@@ -8,6 +8,7 @@ from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Outcome, Request, Work, finish
 from kwire.broker.state import State
+from kwire.broker.topology import Election
 from kwire.schema.model import Versions
 
 LOG_DIR = "/memory"
@@ -51,26 +52,31 @@ def _sizes(topic: Topic, node: int, wanted: set[int] | None) -> list[Body]:
 
 
 def elect_leaders(request: Request, state: State) -> Body:
-    """The first replica leads already, unless a fault has moved it: then it comes back."""
+    """The first replica leads again, or with an unclean election any live one leads what is offline."""
     asked = request.body["TopicPartitions"]
+    every = asked is None
     if asked is None:
-        asked = [
-            {"Topic": t.name, "Partitions": [p.index for p in t.partitions]} for t in state.cluster.topics.values()
-        ]
+        topics = state.cluster.topics.values()
+        asked = [{"Topic": t.name, "Partitions": [p.index for p in t.partitions]} for t in topics]
+    kind = request.body.get("ElectionType", Election.PREFERRED.value)
+    if kind not in (0, 1):
+        raise Refused(Code.INVALID_REQUEST, f"no election of type {kind}")
     results = []
     for item in asked:
         topic = state.cluster.topics.get(item["Topic"])
         rows = []
         for index in item["Partitions"]:
             code, why = Code.NONE, None
-            if topic is None or not 0 <= index < len(topic.partitions):
-                code, why = Code.UNKNOWN_TOPIC_OR_PARTITION, "No such topic or partition."
-            elif topic.partitions[index].leader == topic.partitions[index].replicas[0]:
-                code, why = Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
-            else:
-                state.cluster.lead(topic.partitions[index], topic.partitions[index].replicas[0])
-            rows.append({"PartitionId": index, "ErrorCode": code, "ErrorMessage": why})
-        results.append({"Topic": item["Topic"], "PartitionResult": rows})
+            try:
+                if topic is None or not 0 <= index < len(topic.partitions):
+                    raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "No such topic or partition.")
+                state.topology.asked_to_elect(topic.partitions[index], Election(kind))
+            except Refused as refused:
+                code, why = refused.code, refused.why
+            if not (every and code == Code.ELECTION_NOT_NEEDED):
+                rows.append({"PartitionId": index, "ErrorCode": code, "ErrorMessage": why})
+        if rows or not every:
+            results.append({"Topic": item["Topic"], "PartitionResult": rows})
     return {"ErrorCode": Code.NONE, "ReplicaElectionResults": results}
 
 

@@ -7,20 +7,22 @@ broker). A request that names one is answered FETCH_SESSION_ID_NOT_FOUND, and th
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from kwire.broker import legacy
 from kwire.broker.apis import Api
 from kwire.broker.apis.produce import endpoints
-from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Later, Outcome, Request, Timer, Work, finish
 from kwire.broker.log import Log
+from kwire.broker.partition import Partition
 from kwire.broker.state import State
 from kwire.schema.model import Versions
 
 MAX_BYTES = 16 * 1024 * 1024  # fetch.max.bytes of the broker; 55 MiB in Kafka
 MANY, AT_ONCE = 500, 100  # partitions that are read in one go, and of more, so many at a step
 READ_COMMITTED = 1
+FROM_FOLLOWERS = 11  # from this version on consumers may fetch from any replica
 numbers = count()
 
 
@@ -144,8 +146,13 @@ def _read(request: Request, state: State) -> Work[tuple[Body, int, bool]]:
             try:
                 if topic is None and version >= 13:
                     raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
-                partition = state.cluster.partition(topic, index, request.node, part.get("CurrentLeaderEpoch", -1))
-                row, records = _rows(partition, part, old, room, not size, committed)
+                epoch, node = part.get("CurrentLeaderEpoch", -1), request.node
+                partition = state.cluster.partition(topic, index, node, epoch, version >= FROM_FOLLOWERS)
+                row, records, sure = _elsewhere(partition, part, request, state), b"", True
+                if row is None:
+                    row, records = _rows(partition, part, old, room, not size, committed, partition.until(node))
+                    sure = False
+                now = now or sure
             except Refused as refused:
                 row, records, now = _error(index, refused.code), b"", True
                 if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
@@ -160,34 +167,52 @@ def _read(request: Request, state: State) -> Work[tuple[Body, int, bool]]:
             yield
     answer: Body = {"SessionId": 0, "Responses": responses}
     if leaders:
-        answer["NodeEndpoints"] = endpoints(state, leaders)
+        answer["NodeEndpoints"] = endpoints(request, state, leaders)
     return answer, size, now
 
 
-def _rows(
-    partition: Partition, part: Body, old: legacy.Converter | None, room: int, first: bool, committed: bool
-) -> tuple[Body, bytes]:
-    log, offset = partition.log, part["FetchOffset"]
-    if not log.start <= offset <= log.end:
-        raise Refused(Code.OFFSET_OUT_OF_RANGE, f"offset {offset}, there are {log.start} to {log.end}")
-    limit = min(part["PartitionMaxBytes"], max(room, 0))
-    batches = log.read(offset, limit, whole_first=first, until=log.stable if committed else None)
-    aborted = log.aborted(offset, batches) if committed else None
-    if old is not None:
-        batches = old.convert(batches)
-    records = batches[0] if len(batches) == 1 else b"".join(batches)
-    row = {
+def _elsewhere(partition: Partition, part: Body, request: Request, state: State) -> Body | None:
+    """An answer without records that sends the client away: its log has gone another way than ours, or a replica in its
+    own rack is nearer (KIP-595, KIP-392). None: the records are read here."""
+    last = part.get("LastFetchedEpoch", -1)
+    if last >= 0:
+        epoch, end = partition.log.epoch_end(last)
+        if epoch >= 0 and (epoch < last or end < part["FetchOffset"]):
+            return _row(partition, part, DivergingEpoch={"Epoch": epoch, "EndOffset": end})
+    nearer = state.topology.nearer(partition, request.node, request.body.get("RackId", ""))
+    return None if nearer is None else _row(partition, part, PreferredReadReplica=nearer)
+
+
+def _row(partition: Partition, part: Body, **more: Any) -> Body:
+    log = partition.log
+    return {
         "PartitionIndex": part["Partition"],
         "ErrorCode": Code.NONE,
         "HighWatermark": log.end,
         "LastStableOffset": log.stable,
         "LogStartOffset": log.start,
-        "AbortedTransactions": (
-            None if aborted is None else [{"ProducerId": each.producer, "FirstOffset": each.first} for each in aborted]
-        ),
+        "AbortedTransactions": None,
         "PreferredReadReplica": -1,
-        "Records": records,
+        "Records": b"",
+        **more,
     }
+
+
+def _rows(
+    partition: Partition, part: Body, old: legacy.Converter | None, room: int, first: bool, committed: bool, end: int
+) -> tuple[Body, bytes]:
+    """end: how far this replica has come."""
+    log, offset = partition.log, part["FetchOffset"]
+    if not log.start <= offset <= log.end:
+        raise Refused(Code.OFFSET_OUT_OF_RANGE, f"offset {offset}, there are {log.start} to {log.end}")
+    limit = min(part["PartitionMaxBytes"], max(room, 0))
+    batches = log.read(offset, limit, whole_first=first, until=min(log.stable, end) if committed else end)
+    aborted = log.aborted(offset, batches) if committed else None
+    if old is not None:
+        batches = old.convert(batches)
+    records = batches[0] if len(batches) == 1 else b"".join(batches)
+    left_out = None if aborted is None else [{"ProducerId": a.producer, "FirstOffset": a.first} for a in aborted]
+    row = _row(partition, part, AbortedTransactions=left_out, Records=records)
     return row, records
 
 

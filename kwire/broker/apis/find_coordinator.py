@@ -15,17 +15,22 @@ def handle(request: Request, state: State) -> Body:
     body = request.body
     kind = body.get("KeyType", GROUP)
     if request.version < 4:
-        return _found(body["Key"], kind, state)
-    return {"Coordinators": [_found(key, kind, state) for key in body["CoordinatorKeys"]]}
+        return _found(body["Key"], kind, state, request.peer.listener)
+    return {"Coordinators": [_found(key, kind, state, request.peer.listener) for key in body["CoordinatorKeys"]]}
 
 
-def _found(key: str, kind: int, state: State) -> Body:
+def _found(key: str, kind: int, state: State, listener: str) -> Body:
     if kind not in (GROUP, TRANSACTION):
         why = f"no coordinator for keys of type {kind}"
         row = {"ErrorCode": Code.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
         return {"Key": key, **row}
     state.internal("__consumer_offsets" if kind == GROUP else "__transaction_state")
-    node = state.cluster.address(state.cluster.coordinator(key), "FindCoordinator")
+    owner = state.cluster.coordinator(key)
+    if owner < 0:
+        why = "The coordinator is not available."
+        row = {"ErrorCode": Code.COORDINATOR_NOT_AVAILABLE, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
+        return {"Key": key, **row}
+    node = state.cluster.address(owner, "FindCoordinator", listener)
     row = {"ErrorCode": Code.NONE, "ErrorMessage": "", "NodeId": node.id, "Host": node.host, "Port": node.port}
     return {"Key": key, **row}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.log import NOTHING, Found
+from kwire.broker.partition import Partition
 from kwire.broker.state import State
 from kwire.schema.model import Versions
 

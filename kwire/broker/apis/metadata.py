@@ -6,9 +6,11 @@ Metadata creates the topics that it is asked for, when the request allows it and
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.cluster import Node, Partition, Topic
+from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
+from kwire.broker.nodes import Endpoint
+from kwire.broker.partition import OFFLINE, Partition
 from kwire.broker.state import State
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
@@ -24,12 +26,12 @@ def metadata(request: Request, state: State) -> Body:
     operations = TOPIC_OPERATIONS if body.get("IncludeTopicAuthorizedOperations") else NOT_ASKED
     asked = body["Topics"]
     if asked is None or (request.version == 0 and not asked):
-        topics = [described(topic, operations) for topic in sorted(cluster.topics.values())]
+        topics = [described(topic, operations, cluster) for topic in sorted(cluster.topics.values())]
     else:
         create = body.get("AllowAutoTopicCreation", True)
         topics = [_asked(state, item, request.version, create, operations) for item in asked]
     return {
-        "Brokers": [_broker(node) for node in cluster.addresses(request.api)],
+        "Brokers": [_broker(node) for node in cluster.addresses(request.api, request.peer.listener)],
         "ClusterId": cluster.id,
         "ControllerId": cluster.controller,
         "Topics": topics,
@@ -52,37 +54,37 @@ def _asked(state: State, item: Body, version: int, create: bool, operations: int
             topic, missing = None, refused.code
     if topic is None:
         return {"ErrorCode": missing, "Name": name, "TopicId": topic_id, "Partitions": []}
-    return described(topic, operations)
+    return described(topic, operations, state.cluster)
 
 
-def described(topic: Topic, operations: int) -> Body:
+def described(topic: Topic, operations: int, cluster: Cluster) -> Body:
     """A topic as Metadata and DescribeTopicPartitions tell of it."""
     return {
         "ErrorCode": Code.NONE,
         "Name": topic.name,
         "TopicId": topic.id,
         "IsInternal": topic.internal,
-        "Partitions": [_partition(partition) for partition in topic.partitions],
+        "Partitions": [_partition(partition, cluster) for partition in topic.partitions],
         "TopicAuthorizedOperations": operations,
     }
 
 
-def _partition(partition: Partition) -> Body:
+def _partition(partition: Partition, cluster: Cluster) -> Body:
     return {
-        "ErrorCode": Code.NONE,
+        "ErrorCode": Code.LEADER_NOT_AVAILABLE if partition.leader == OFFLINE else Code.NONE,
         "PartitionIndex": partition.index,
         "LeaderId": partition.leader,
         "LeaderEpoch": partition.epoch,
         "ReplicaNodes": partition.replicas,
-        "IsrNodes": partition.replicas,
-        "OfflineReplicas": [],
+        "IsrNodes": partition.in_sync,
+        "OfflineReplicas": cluster.down(partition.replicas),
         "EligibleLeaderReplicas": [],
         "LastKnownElr": [],
     }
 
 
-def _broker(node: Node) -> Body:
-    return {"NodeId": node.id, "BrokerId": node.id, "Host": node.host, "Port": node.port, "Rack": None}
+def _broker(node: Endpoint) -> Body:
+    return {"NodeId": node.id, "BrokerId": node.id, "Host": node.host, "Port": node.port, "Rack": node.rack}
 
 
 def describe_cluster(request: Request, state: State) -> Body:
@@ -93,7 +95,7 @@ def describe_cluster(request: Request, state: State) -> Body:
     return {
         "ClusterId": cluster.id,
         "ControllerId": cluster.controller,
-        "Brokers": [_broker(node) for node in cluster.addresses(request.api)],
+        "Brokers": [_broker(node) for node in cluster.addresses(request.api, request.peer.listener)],
         "ClusterAuthorizedOperations": CLUSTER_OPERATIONS if asked else NOT_ASKED,
     }
 
@@ -115,7 +117,7 @@ def describe_topic_partitions(request: Request, state: State) -> Body:
         first = cursor["PartitionIndex"] if name == cursor["TopicName"] else 0
         if left <= 0:
             return {"Topics": out, "NextCursor": {"TopicName": name, "PartitionIndex": 0}}
-        row = described(topic, TOPIC_OPERATIONS)
+        row = described(topic, TOPIC_OPERATIONS, state.cluster)
         row["Partitions"] = row["Partitions"][first : first + left]
         out.append(row)
         left -= len(row["Partitions"])

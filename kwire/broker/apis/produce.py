@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from kwire.broker import legacy
 from kwire.broker.apis import Api
-from kwire.broker.cluster import Partition, Topic
+from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Hangup, Request
 from kwire.broker.log import checked
+from kwire.broker.partition import OFFLINE, Partition
 from kwire.broker.state import State
 from kwire.broker.transactions import ADDS
 from kwire.coordinator.transactions.transaction import Place
+from kwire.counted import counted
 from kwire.records.batch import MAGIC_AT, Header
 from kwire.schema.model import Versions
 
@@ -44,7 +46,7 @@ def handle(request: Request, state: State) -> Body | None:
         return None
     answer: Body = {"Responses": responses}
     if leaders:
-        answer["NodeEndpoints"] = endpoints(state, leaders)
+        answer["NodeEndpoints"] = endpoints(request, state, leaders)
     return answer
 
 
@@ -57,6 +59,7 @@ def _append(request: Request, state: State, topic: Topic | None, part: Body, ack
             raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
         partition = state.cluster.partition(topic, index, request.node)
         assert topic is not None
+        _check_replicas(state, topic, partition, acks)
         records = _records(request.version, part["Records"])
         limit = int(state.cluster.configs.topic(topic.name, "max.message.bytes"))
         if len(records) > limit:
@@ -87,6 +90,15 @@ def _append(request: Request, state: State, topic: Topic | None, part: Body, ack
     }
 
 
+def _check_replicas(state: State, topic: Topic, partition: Partition, acks: int) -> None:
+    """Raises Refused where acks=-1 wants more replicas in sync than there are (Partition.appendRecordsToLeader)."""
+    if acks == -1:
+        least = int(state.cluster.configs.topic(topic.name, "min.insync.replicas"))
+        if len(partition.in_sync) < least:
+            why = f"{counted(len(partition.in_sync), 'replica')} in sync, min.insync.replicas is {least}"
+            raise Refused(Code.NOT_ENOUGH_REPLICAS, why)
+
+
 def _in_transaction(request: Request, state: State, partition: Partition, place: Place, header: Header) -> bool:
     """Whether these are records of a transaction whose producer's epoch rises with each. Raises Refused when the
     transaction's coordinator does not know of them."""
@@ -115,12 +127,10 @@ def _records(version: int, records: bytes | None) -> bytes:
     return records
 
 
-def endpoints(state: State, nodes: set[int]) -> list[Body]:
+def endpoints(request: Request, state: State, nodes: set[int]) -> list[Body]:
     """Where the leaders are that an answer names (KIP-951)."""
-    return [
-        {"NodeId": node.id, "Host": node.host, "Port": node.port, "Rack": None}
-        for node in map(state.cluster.address, sorted(nodes))
-    ]
+    told = [state.cluster.address(node, listener=request.peer.listener) for node in sorted(nodes - {OFFLINE})]
+    return [{"NodeId": node.id, "Host": node.host, "Port": node.port, "Rack": node.rack} for node in told]
 
 
 APIS = (Api("Produce", Versions(0, 13), handle),)

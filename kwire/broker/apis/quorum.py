@@ -24,7 +24,7 @@ def describe_quorum(request: Request, state: State) -> Body:
     ]
     nodes = [
         {"NodeId": node.id, "Listeners": [{"Name": "CONTROLLER", "Host": node.host, "Port": node.port}]}
-        for node in state.cluster.addresses(request.api)
+        for node in state.cluster.addresses(request.api, request.peer.listener)
     ]
     return {"ErrorCode": Code.NONE, "ErrorMessage": "", "Topics": topics, "Nodes": nodes}
 
@@ -37,7 +37,7 @@ def _quorum(request: Request, state: State, topic: Body, part: Body) -> Body:
         return {**row, "ErrorCode": code, "ErrorMessage": why, "LeaderId": -1, "CurrentVoters": []}
     end, now = len(cluster.topics) + 1, request.time // MS
     times = {"LastFetchTimestamp": now, "LastCaughtUpTimestamp": now}
-    voters = [{"ReplicaId": node, "ReplicaDirectoryId": ZERO, "LogEndOffset": end, **times} for node in cluster.nodes]
+    voters = [{"ReplicaId": node, "ReplicaDirectoryId": ZERO, "LogEndOffset": end, **times} for node in cluster.alive]
     return {**row, "LeaderId": cluster.controller, "LeaderEpoch": 1, "HighWatermark": end, "CurrentVoters": voters}
 
 

@@ -6,9 +6,9 @@ All replicas are one log here, so a reassignment is over when it is answered: no
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.cluster import Partition
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
+from kwire.broker.partition import Partition
 from kwire.broker.state import State
 from kwire.schema.model import Versions
 
@@ -42,9 +42,10 @@ def _move(state: State, partition: Partition, replicas: list[int] | None, free: 
     if not free and len(replicas) != len(partition.replicas):
         why = f"The replication factor is changed from {len(partition.replicas)} to {len(replicas)}"
         raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-    partition.replicas = list(replicas)
+    partition.place(list(replicas))
+    partition.fall_behind(state.cluster.down(replicas))
     if partition.leader not in replicas:
-        state.cluster.lead(partition, replicas[0])
+        state.topology.elect(partition)
 
 
 def listed(request: Request, state: State) -> Body:  # noqa: ARG001

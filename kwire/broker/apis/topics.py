@@ -33,7 +33,7 @@ def _created(item: Body, state: State, dry: bool, twice: bool) -> Body:
         if [index for index, _ in assignments] != list(range(len(assignments))):
             raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, "Partitions must be numbered from 0 without gaps.")
         count = state.settings.partitions if item["NumPartitions"] == -1 else item["NumPartitions"]
-        replication = 1 if item["ReplicationFactor"] == -1 else item["ReplicationFactor"]
+        replication = state.replicas if item["ReplicationFactor"] == -1 else item["ReplicationFactor"]
         values = {config["Name"]: config["Value"] for config in item["Configs"]}
         cluster.configs.replace(TOPIC, name, values, dry=True)
         topic = cluster.create(name, count, replication, [nodes for _, nodes in assignments], dry)

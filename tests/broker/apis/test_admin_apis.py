@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kwire.broker.configs import known
 from kwire.broker.context import Settings
 
 # ---------------------------------------------------------------- metadata
@@ -194,7 +195,7 @@ def test_configs_are_changed_and_described(desk: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "code", "count"),
-    [(2, "t", 0, 33), (2, "x", 3, 0), (4, "1", 0, 21), (4, "7", 42, 0), (99, "", 42, 0)],
+    [(2, "t", 0, 33), (2, "x", 3, 0), (4, "1", 0, len(known("broker"))), (4, "7", 42, 0), (99, "", 42, 0)],
 )
 def test_configs_of_what_is_there(desk: Any, kind: int, name: str, code: int, count: int) -> None:
     asked = {"ResourceType": kind, "ResourceName": name, "ConfigurationKeys": None}
@@ -263,8 +264,8 @@ def test_what_admin_tools_ask_in_passing(desk: Any) -> None:
 
 
 def test_leaders_are_elected_back(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2, topics=(("t", 1),)))
-    partition = desk.state.cluster.topics["t"].partitions[0]
+    desk = make_desk(Settings(nodes=2))
+    partition = desk.state.cluster.create("t", 1, 2).partitions[0]
     body = {"ElectionType": 0, "TopicPartitions": [{"Topic": "t", "Partitions": [0, 5]}]}
 
     def codes() -> list[int]:

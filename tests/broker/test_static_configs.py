@@ -1,0 +1,51 @@
+"""A broker's configuration at the start: each value has its effect, and DescribeConfigs tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire.broker.context import Settings
+from kwire.broker.static_configs import configured
+from kwire.errors import KwireError
+
+
+def test_values_go_where_they_belong() -> None:
+    made = configured(Settings(), {
+        "num.partitions": 4, "auto.create.topics.enable": False, "group.min.session.timeout.ms": "1",
+        "transaction.max.timeout.ms": 5000, "connections.max.idle.ms": 9, "message.max.bytes": 100,
+    })  # fmt: skip
+    assert (made.partitions, made.create_topics, made.groups.group_min_session_timeout_ms) == (4, False, 1)
+    assert (made.transactions.transaction_max_timeout_ms, made.limits.idle_ms) == (5000, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("num.partition", 4, "Unknown broker config name: num.partition; did you mean num.partitions?"),
+        ("num.partitions", "x", "Invalid value x for configuration num.partitions"),
+        ("auto.create.topics.enable", "maybe", "Invalid value maybe for configuration auto.create.topics.enable"),
+    ],
+)
+def test_what_has_no_effect_is_refused(name: str, value: Any, why: str) -> None:
+    with pytest.raises(KwireError) as error:
+        configured(Settings(), {name: value})
+    assert str(error.value) == why
+
+
+def test_what_is_in_force_is_told_and_topics_have_it(make_desk: Any) -> None:
+    desk = make_desk(configured(Settings(topics=(("t", 1),)), {"message.max.bytes": 100, "num.partitions": 3}))
+
+    def told(kind: int, name: str, key: str) -> tuple[str, int]:
+        asked = {"ResourceType": kind, "ResourceName": name, "ConfigurationKeys": [key]}
+        (row,) = desk.ask("DescribeConfigs", 4, {"Resources": [asked]})["Results"][0]["Configs"]
+        return row["Value"], row["ConfigSource"]
+
+    assert told(4, "1", "message.max.bytes") == ("100", 4)
+    assert told(2, "t", "max.message.bytes") == ("100", 4)
+    assert told(4, "1", "num.partitions") == ("3", 4)
+    assert told(4, "1", "group.initial.rebalance.delay.ms") == ("0", 4)
+    assert desk.produce("t", b"x" * 200)["ErrorCode"] == 10
+    (row,) = desk.ask("Metadata", 12, {"Topics": [{"Name": "new"}], "AllowAutoTopicCreation": True})["Topics"]
+    assert len(row["Partitions"]) == 3
