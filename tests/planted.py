@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from struct import pack
 from typing import Any
 
@@ -138,6 +139,25 @@ def controller(compression: str = "none") -> Talk:
     ]  # fmt: skip
 
 
+TALKS: dict[str, Talk] = {**LOGINS, "controller": controller(), "controller, zstd": controller("zstd")}
+
+
+# ---------------------------------------------------------------- views
+
+FORMATS = ("text", "json", "tree", "hex", "spans", "svg", "html")
+VIEWS = [
+    ("read", "PATH", "-x", "--full"), ("read", "PATH", "--body"), ("read", "PATH", "--body", "--inner"),
+    ("read", "PATH", "--format", "json", "--body"), ("read", "PATH", "--format", "json", "--body", "--inner"),
+    ("read", "PATH"), ("read", "PATH", "--not-kafka"), ("stats", "PATH", "--all"), ("clients", "PATH"),
+    *(("decode", "PATH", "--connection", "10.0.0.2:9092", "--full", "--format", form) for form in FORMATS),
+]  # fmt: skip
+TABLES = [("sql", "PATH", f"select * from {table}") for table in ("bodies", "messages", "connections", "clients")]
+
+
+def arguments(view: tuple[str, ...], path: Path) -> list[str]:
+    return [str(path) if word == "PATH" else word for word in view]
+
+
 # ---------------------------------------------------------------- captures
 
 Packet = tuple[bytes, int]  # an IPv4 packet, as far as it was captured, and its length
@@ -149,13 +169,13 @@ def packets(talks: Iterable[Talk]) -> list[Packet]:
     for number, talk in enumerate(talks):
         seq = [100, 200]
         for side in (0, 1):
-            out.append(_packet(number, side, seq, b"", 2 | 16 * side))
+            out.append(packet(number, side, seq, b"", 2 | 16 * side))
         for pair in talk:
-            out += [_packet(number, side, seq, data) for side, data in enumerate(pair)]
+            out += [packet(number, side, seq, data) for side, data in enumerate(pair)]
     return out
 
 
-def _packet(number: int, side: int, seq: list[int], data: bytes, flags: int = 24) -> Packet:
+def packet(number: int, side: int, seq: list[int], data: bytes, flags: int = 24) -> Packet:
     ends = (bytes((10, 0, 0, 7)), 50_000 + number), (bytes((10, 0, 0, 2)), 9092)
     (source, sport), (target, dport) = ends[side], ends[1 - side]
     tcp = pack(">HHIIHHHH", sport, dport, seq[side], 0, 5 << 12 | flags, 65535, 0, 0) + data

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kwire.capture.packet_numbers import reference
@@ -112,11 +114,12 @@ def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:
     items, pos = [], 0
     for message in messages:
         kind, frame = message.api, message.frame()
+        if message.doubted:
+            frame = replace(frame, client_id=None)
         definition = kind.message(message.kind) if kind else None
         end = pos + len(message.data)
         span = named(frame.span, message.conversation.topics.name)
-        guarded = message.guarded or definition is None
-        sure = message.quality != "inferred"
-        items.append(Item(pos, end, span, definition, frame, sure=sure, guarded=guarded))
+        hidden = partial(message.conceal, definition=definition)
+        items.append(Item(pos, end, span, definition, frame, sure=message.quality != "inferred", conceal=hidden))
         pos = end
     return items, b"".join(message.data for message in messages)

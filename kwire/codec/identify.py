@@ -6,6 +6,7 @@ itself, then a response to a request that stands before it in the same bytes. On
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from struct import unpack_from
 
@@ -32,7 +33,8 @@ class Item:
     frame: when it is one whose header was read. readings: how else it could be read, best first; the first is the one
     shown when the message was inferred (then sure is False). verdict: what it is when it is not Kafka. file: a file of
     a broker's log, or records alone: span is all that there is to say. guarded: what cannot be read of it may be a
-    password, since frames of a login stand beside it, or it looks like one.
+    password, since frames of a login stand beside it, or it looks like one. conceal: who knows more of the frame than
+    its bytes, as a capture does, says what of it is withheld.
     """
 
     start: int
@@ -45,6 +47,7 @@ class Item:
     verdict: Verdict | None = None
     file: bool = False
     guarded: bool = False
+    conceal: Callable[[Span], Span] | None = None
 
     @property
     def quality(self) -> str:
@@ -61,6 +64,8 @@ class Item:
 def shown(item: Item, opened: Span) -> Span:
     """The item's tree without its secrets; opened is its span, maybe with what its fields hold. Where others could be
     meant, what would be a secret of theirs is withheld too."""
+    if item.conceal:
+        return item.conceal(opened)
     if item.guarded and not (item.sure and item.message):
         return hide_within(opened, ((4, opened.end),))
     span = conceal(opened, item.message, item.guarded)

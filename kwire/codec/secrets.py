@@ -5,7 +5,7 @@ leaves out the bytes of the span. Secret are the fields that the schema marks so
 marked sensitive (KIP-226) or whose name says that they hold one. Bytes that carry another message are withheld unless
 that was opened and holds no secret. Of a broken message that may hold secrets, what could not be decoded is withheld
 too, and all that follows the first secret: the length that is wrong may be the secret's. Unless the message was only
-cut, that begins with its first field of variable length, since any of those could have swallowed the secret.
+cut, that begins with the client id or the body, since any length in them could have swallowed the secret.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ CONFIG_VALUES = ("Value", "ConfigValue")
 MARK = "IsSensitive"
 METADATA = "__cluster_metadata"  # the topic whose records hold configs and credentials
 METADATA_ID = UUID(int=1)  # its topic id in every cluster
+SECRET_RECORDS = re.compile(rb"\x01[\x04\x0b]\0")  # how those begin: ConfigRecord, UserScramCredentialRecord
+LONG = 250  # characters that no name has
 ODD = 8  # bytes too many behind a body that is read as it should be all the same
 
 
@@ -42,23 +44,39 @@ class Withheld(NamedTuple):
         return f"withheld ({self.size:,} bytes; --show-secrets)"
 
 
-def conceal(span: Span, message: Message | None, guarded: bool = False) -> Span:
+def conceal(span: Span, message: Message | None, guarded: bool = False, unread: bool = False) -> Span:
     """The tree without its secrets; the tree itself when it has none.
 
     message: None where nobody knows it. guarded: whatever could not be read may be a secret, as on a connection that
-    logs in.
+    logs in. unread: what is not decoded may be of another message.
     """
     if not guarded and (message is None or not may_hold_secrets(message)):
         metadata = message is not None and carries_records(message) and span.broken() is not None
-        return _conceal(span, (metadata and _names_metadata(span)) or _swallows(span))
+        if unread and span.broken():
+            span = _without_oddities(span)
+        return _conceal(span, unread or (metadata and _names_metadata(span)) or _swallows(span))
     shown = _conceal(span, True)
     broken = span.broken()
     if broken is None or message is None:
         return shown
     starts = [start for start, _ in withheld(shown)]
     if not _is_cut(span) and not (broken[1].name == "trailing" and broken[1].end - broken[1].start <= ODD):
-        starts += _first_variable(span)
+        starts += _first_field(span)
     return _cut(shown, min(starts)) if starts else shown
+
+
+def _without_oddities(span: Span) -> Span:
+    """A tree that may be another message's, without bytes and without text that is no name."""
+    if not span.children:
+        odd = isinstance(span.value, bytes) or (isinstance(span.value, str) and not _is_name(span.value))
+        return _hide(span) if odd and span.value else span
+    children = tuple(map(_without_oddities, span.children))
+    changed = any(new is not old for new, old in zip(children, span.children, strict=True))
+    return span._replace(children=children) if changed else span
+
+
+def _is_name(text: str) -> bool:
+    return len(text) < LONG and text.isprintable() and not TELLING.search(text)
 
 
 def _swallows(span: Span) -> bool:
@@ -82,14 +100,19 @@ def carries_records(message: Message) -> bool:
 
 
 def tells_metadata(data: bytes, start: int = 0, end: int | None = None) -> bool:
-    """Whether bytes name the metadata log or hold its topic id: a quick look for what carries records."""
+    """Whether bytes hold what the metadata log's secret records begin with, or name it: a quick look for what carries
+    records. A damaged name is that of another topic."""
     stop = len(data) if end is None else end
+    return _names_log(data, start, stop) or SECRET_RECORDS.search(data, start, stop) is not None
+
+
+def _names_log(data: bytes, start: int, stop: int) -> bool:
     return data.find(METADATA.encode(), start, stop) >= 0 or data.find(METADATA_ID.bytes, start, stop) >= 0
 
 
 def looks_secret(data: bytes) -> bool:
     """Whether bytes that cannot be read look as if credentials were among them."""
-    return TOKEN.search(data) is not None or tells_metadata(data)
+    return TOKEN.search(data) is not None or _names_log(data, 0, len(data))
 
 
 def _names_metadata(span: Span) -> bool:
@@ -171,13 +194,12 @@ def _is_cut(span: Span) -> bool:
     return claimed is not None and claimed > span.end - 4
 
 
-def _first_variable(span: Span) -> list[int]:
-    """Where the first field of variable length begins, if there is one."""
+def _first_field(span: Span) -> list[int]:
+    """Where a request's client id begins, or a response's body: from there on other bytes may stand than should."""
     for child in span.children:
-        if child.slot and (child.slot.array or child.slot.type in ("string", "bytes", "records")):
+        if child.name == "client_id" or child.type == "message":
             return [child.start]
-        found = _first_variable(child)
-        if found:
+        if child.type == "header" and (found := _first_field(child)):
             return found
     return []
 

@@ -43,7 +43,8 @@ def _snapshot(span: Span, data: bytes, _around: Sequence[Span], budget: Budget |
 def open_topic(batches: tuple[Span, ...], data: bytes, topic: str | None) -> tuple[Span, ...]:
     """The batches of a topic; of an internal one, with its records opened, and what is in their fields."""
     if topic not in topics.BY_NAME:
-        return batches
+        strays = tuple(topics.open_strays(batch, data) for batch in batches)
+        return tuple(old if new is old else _values(new, data) for new, old in zip(strays, batches, strict=True))
     return tuple(_values(batch, data) for batch in topics.open_batches(batches, data, topic))
 
 

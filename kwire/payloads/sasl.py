@@ -13,6 +13,7 @@ from kwire.codec.span import Span
 
 # group 1 is the gs2 header; tokenauth is Kafka's own, the login with a delegation token (KIP-48)
 SCRAM = re.compile(rb"((?:[ny]|p=[^,\0]*),(?:a=[^,\0]*)?,)?[a-zA-Z]=[^,\0]*(?:,(?:[a-zA-Z]|tokenauth)=[^,\0]*)*")
+EXTENSION = re.compile(rb"(?!auth=)[A-Za-z]+=[\x20-\x7e]*")  # of RFC 7628; what is none may be of a damaged token
 GSSAPI = (b"\x60", b"\x05\x04")  # a token of ASN.1, one of RFC 4121
 SCRAM_WORDS = {
     "n": ("username", False), "r": ("nonce", False), "s": ("salt", False), "i": ("iterations", False),
@@ -118,7 +119,7 @@ def _bearer(raw: bytes, start: int) -> list[Span]:
             spans += _token(part, pos, end)
         elif end > pos:
             name = "gs2_header" if pos == start else "extension" if part else "end"
-            spans.append(_text(name, pos, end, part, False))
+            spans.append(_text(name, pos, end, part, name == "extension" and not EXTENSION.fullmatch(part)))
         pos = end
     return spans
 

@@ -12,7 +12,7 @@ from struct import unpack_from
 
 from kwire.codec.annotate import annotate
 from kwire.codec.library import builtin_library
-from kwire.codec.secrets import METADATA, may_hold_secrets
+from kwire.codec.secrets import METADATA, SECRET_RECORDS, may_hold_secrets
 from kwire.codec.span import UNDECODED, WRONG_CHECKSUM, Span
 from kwire.records.annotate import ARRAY, BATCH, CUT, RECORD, open_message
 from kwire.schema.model import Definition
@@ -41,6 +41,22 @@ def open_batches(spans: tuple[Span, ...], data: bytes, topic: str) -> tuple[Span
     """The batches of a topic with the keys and values of their records opened."""
     opened = tuple(_open(span, data, topic) for span in spans)
     return tuple(_guarded(span, _damaged(span)) for span in opened) if topic == METADATA else opened
+
+
+def open_strays(span: Span, data: bytes) -> Span:
+    """The batches of another topic with the values opened that are records of the metadata log, and such that hold
+    secrets: then the topic's name was damaged, or the log was copied."""
+    if span.name == "Value" and isinstance(span.value, bytes) and span.buffer is None:
+        if not SECRET_RECORDS.match(span.value):
+            return span
+        opened = _metadata(span, data)
+        return opened if opened.children else span
+    if not span.children:
+        return span
+    inner = data if span.buffer is None else span.buffer
+    children = tuple(open_strays(child, inner) for child in span.children)
+    changed = any(new is not old for new, old in zip(children, span.children, strict=True))
+    return span._replace(children=children) if changed else span
 
 
 def _guarded(span: Span, damaged: bool) -> Span:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kwire.codec.secrets import carries_records, conceal, hide_within, may_hold_secrets, tells_metadata
+from kwire.codec.secrets import carries_records, may_hold_secrets, tells_metadata
 from kwire.codec.span import Span, fields, opened
 from kwire.payloads.open import open_payloads
 from kwire.records.compression import TOTAL, Budget
@@ -79,11 +79,7 @@ def shown_span(message: Message, show_secrets: bool, budget: Budget | None = Non
         span = open_payloads(span, message.data, definition.name, budget)
     if kind is not None:
         span = named(span, message.conversation.topics.name)
-    if show_secrets:
-        return span
-    if message.guarded and message.quality == "inferred":  # it may be what a login was answered
-        return hide_within(span, ((4, span.end),))
-    return conceal(span, definition, message.guarded or definition is None)
+    return span if show_secrets else message.conceal(span, definition)
 
 
 def body_span(message: Message, show_secrets: bool, budget: Budget | None = None) -> Span | None:

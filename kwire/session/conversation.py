@@ -70,6 +70,7 @@ class Conversation:
         self.requests = Framer(self._find_request, midstream, max_size)
         self.responses = Framer(self._find_response, midstream, max_size)
         self.indexes = [0, 0]
+        self._finished = False
         self.jumps: tuple[list[tuple[int, int]], ...] = [], []  # of a slice: positions, and the frames' numbers there
         self._coming: list[Raw] = []  # requests of which the answers may be among those that are searched for
 
@@ -241,6 +242,7 @@ class Conversation:
     def finish(self, why: str = "the capture ended") -> None:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
+        self._finished = True
         if self.client is not None and not self.verdict:
             reason = self.connection.ending or why
             ends = [reason if stream.ended or self.connection.reset else why for stream in self.connection.streams]
@@ -292,6 +294,7 @@ class Conversation:
             if len(self.clients) > names:
                 self.clients.popitem()  # no client's id
             return message
+        self._believe(message, len(self.clients) > names)
         message.guarded = self.login.guarded
         kind = message.api
         if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
@@ -299,6 +302,15 @@ class Conversation:
             if kind.key == SASL_HANDSHAKE and kind.version == 0:
                 self.token_after = data[12 : message.body_at]
         return message
+
+    def _believe(self, message: Message, new: bool) -> None:
+        """A client id that the connection did not name before is believed of frames that are whole, or the first one
+        where nothing but the snaplen cut it: else it may be anything, a piece of a password too."""
+        if new and message.quality not in ("ok", "trailing"):
+            first = len(self.clients) == 1 and not self._finished
+            if not first or message.quality not in ("truncated", "gap"):
+                self.clients.popitem()
+                message.client_id = None
 
     def _index(self, turn: int, position: int) -> int:
         """The number of the next frame of the client (0) or the broker (1)."""

@@ -9,16 +9,20 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from kwire.codec.frames import Frame, decode_frame, decode_response
+from kwire.codec.secrets import conceal, hide_within
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
 from kwire.session.api_versions import Kind
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
+    from kwire.schema.model import Message as Definition
     from kwire.session.conversation import Conversation
 
 TOKEN = "SaslToken"  # what bare SASL tokens go by
 REFUSED = 35  # UNSUPPORTED_VERSION
+BROKEN, CUT = ("malformed", "unsupported", "opaque", "inferred"), ("truncated", "gap")  # qualities
+LACKING = "needs "  # how notes begin that say that bytes are missing
 REFUSED_VERSION = 0  # in whose form such an ApiVersions is answered
 
 
@@ -60,6 +64,20 @@ class Message:
     token: bool = False
     body_version: int | None = None  # where it is not the request's: ApiVersions answered in the form of v0
     guarded: bool = False  # on a connection that logs in, or may: what cannot be read of it may be a password
+
+    @property
+    def doubted(self) -> bool:
+        """Whether not even a request's header is believed: it names a client that its connection does not know."""
+        return self.kind == "request" and self.client_id is None and self.data[12:14] not in (b"", b"\xff\xff")
+
+    def conceal(self, span: Span, definition: Definition | None) -> Span:
+        """The frame's tree without its secrets. definition: what it is read as. What was damaged may be of another
+        message than it says; what was only cut is not."""
+        broken = self.quality in BROKEN or (self.quality in CUT and (self.doubted or not _is_short(span)))
+        unknown = self.api is None and not self.token  # where not even its id need be one
+        if unknown or (broken and self.doubted) or (self.guarded and self.quality == "inferred"):  # a login's answer
+            return hide_within(span, ((4, span.end),))
+        return conceal(span, definition, self.guarded or definition is None, broken)
 
     def hide(self, note: str) -> None:
         """Makes it a SASL token, of which nothing is shown and nothing is believed."""
@@ -141,6 +159,12 @@ class Message:
     def span(self) -> Span:
         """The frame's tree."""
         return self.frame().span
+
+
+def _is_short(span: Span) -> bool:
+    """Whether nothing is wrong with a frame but that it ends too early."""
+    broken = span.broken()
+    return broken is None or (broken[1].note or "").startswith(LACKING)
 
 
 @dataclass(eq=False)

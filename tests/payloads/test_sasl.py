@@ -14,6 +14,7 @@ from kwire.codec.library import builtin_library
 from kwire.codec.secrets import Withheld, conceal
 from kwire.codec.span import Span
 from kwire.payloads.open import open_payloads
+from kwire.payloads.sasl import client
 
 REQUEST, RESPONSE = "SaslAuthenticateRequest", "SaslAuthenticateResponse"
 NONCE = b"rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
@@ -247,3 +248,10 @@ def test_random_tokens_never_raise_and_their_pieces_tile() -> None:
         assert bool(found) <= (text is not None)
         opened += bool(found)
     assert opened > 200
+
+
+def test_what_is_no_extension_of_a_bearer_token_may_be_a_piece_of_it() -> None:
+    pieces = b"n,,", b"host=a.example", b"auth=Basic c2VjcmV0", b"c2VjcmV0", b"\0\0=secret", b"", b""
+    raw = b"\x01".join(pieces)
+    opened = client(Span("AuthBytes", "bytes", 0, len(raw), raw), raw, ())
+    assert [span.secret for span in opened.children] == [False, False, True, True, True, False]

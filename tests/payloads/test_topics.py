@@ -10,12 +10,14 @@ import pytest
 from spans import gap
 from vectors import jsonl
 
+import kwire
 from kwire.codec.library import builtin_library
-from kwire.codec.secrets import METADATA
+from kwire.codec.secrets import METADATA, SECRET_RECORDS, may_hold_secrets
 from kwire.codec.span import Span, fields
-from kwire.payloads.topics import BY_NAME, open_batches
+from kwire.payloads.topics import BY_NAME, open_batches, open_strays
 from kwire.records import build
 from kwire.records.annotate import annotate_records
+from kwire.schema.registry import builtin
 
 OFFSETS, TRANSACTIONS, SHARES = "__consumer_offsets", "__transaction_state", "__share_group_state"
 Row = dict[str, Any]
@@ -200,3 +202,22 @@ def test_no_prefix_of_a_record_raises(topic: str) -> None:
         assert not cut.children
     for size in range(len(key)):
         assert one(key[:size], value, topic)[0].value == key[:size]
+
+
+def test_a_secret_record_of_the_metadata_log_is_opened_in_any_topic() -> None:
+    """A flipped bit makes another topic of it."""
+    config = {"ResourceType": 2, "ResourceName": "t", "Name": "sasl.jaas.config", "Value": "password"}
+    known = b"\1\4\0" + kwire.encode("ConfigRecord", 0, config)
+    broken, topic = known[:-3], b"\1\2\0" + kwire.encode("TopicRecord", 0, {"Name": "t"})
+    raw = build([(None, value) for value in (known, broken, topic, None)])
+    spans = tuple(open_strays(span, raw) for span in annotate_records(raw))
+    values = [value for _, value in _records(spans)]
+    assert [value.text for value in values] == ["ConfigRecord v0", None, None, None]
+    assert inside(values[0], "frame_version", "record_type", "version") == config
+
+
+def test_those_are_all_the_records_that_hold_secrets() -> None:
+    for row in RECORDS:
+        value = b"\1" + bytes((row["apiKey"], 0))
+        secret = may_hold_secrets(builtin().find(row["name"]).definition.messages[0])
+        assert bool(SECRET_RECORDS.match(value)) == secret, row["name"]

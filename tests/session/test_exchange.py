@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from kwire.codec.secrets import Withheld
+from kwire.codec.span import UNDECODED, Span
+
 
 @pytest.fixture
 def talk(traffic: Any) -> Any:
@@ -68,3 +71,49 @@ def test_an_orphan_has_no_latency_and_no_error(traffic: Any) -> None:
     orphan = traffic.read().exchanges[1]
     assert (orphan.latency, orphan.error, orphan.api, orphan.api_version) == (None, None, "unknown", None)
     assert (orphan.first, orphan.request) == (orphan.response, None)
+
+
+def hidden(message: Any) -> list[Span]:
+    """The leaves that are withheld."""
+    tree = message.conceal(message.span(), message.api.message(message.kind))
+    return [span for span in tree.below() if not span.children and isinstance(span.value, Withheld)]
+
+
+@pytest.fixture
+def joins(traffic: Any) -> Any:
+    """A connection on which a client works, without a login."""
+    return traffic.connection().syn().send(traffic.request("Heartbeat", 4)).answer(traffic.response("Heartbeat", 4))
+
+
+BODY = {"GroupId": "g", "MemberId": "m"}
+
+
+def test_what_is_not_decoded_of_a_damaged_message_is_withheld(traffic: Any, joins: Any) -> None:
+    """A flipped bit in its key makes of AlterUserScramCredentials what cannot hold a secret."""
+    joins.send(traffic.request("LeaveGroup", 0, b"\0\1g" + b"\xff" * 20, 2))
+    request = traffic.read().exchanges[1].request
+    assert request.quality == "malformed"
+    (broken,) = [span for span in hidden(request) if span.type == UNDECODED]
+    assert "GroupId" not in [span.name for span in hidden(request)]
+    assert broken.name == "MemberId"
+
+
+def test_what_is_not_decoded_of_a_message_that_was_cut_stays(traffic: Any, joins: Any) -> None:
+    joins.send(traffic.request("LeaveGroup", 0, {"GroupId": "g", "MemberId": "m" * 40}, 2)[:-9])
+    request = traffic.read().exchanges[1].request
+    assert (request.quality, hidden(request), request.client_id) == ("truncated", [], "c")
+
+
+def test_the_client_id_of_a_damaged_request_is_one_that_its_connection_knows(traffic: Any, joins: Any) -> None:
+    """Behind a wrong size a frame may begin in the middle of a password."""
+    joins.send(traffic.request("LeaveGroup", 0, b"\0\1g" + b"\xff" * 20, 2, client="a password"))
+    request = traffic.read().exchanges[1].request
+    assert (request.client_id, request.conversation.clients) == (None, {b"c": "c"})
+    assert [span.name for span in hidden(request)][:2] == ["request_api_key", "request_api_version"]
+
+
+def test_the_client_id_of_a_first_request_that_a_snaplen_cut_is_known(traffic: Any) -> None:
+    tcp = traffic.connection().syn().send(traffic.request("LeaveGroup", 0, BODY)[:-2]).send(b"??", lost=True)
+    tcp.send(traffic.request("Heartbeat", 4, BODY, 2)).answer(traffic.response("Heartbeat", 4, {}, 2))
+    request = traffic.read().exchanges[0].request
+    assert (request.quality, request.client_id) == ("gap", "c")
