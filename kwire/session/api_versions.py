@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, StructPlan
@@ -139,6 +142,10 @@ class Kinds:
             self._highest[key] = request.versions.high + NEWER if request else None
         return self._highest[key]
 
-    def known(self) -> list[int]:
-        """All keys that are."""
-        return self.library.registry.keys()
+    @cached_property
+    def all_highest(self) -> NDArray[np.int32]:
+        """The same of every 16-bit key; -1 of those that nobody knows."""
+        out = np.full(1 << 16, -1, np.int32)
+        for key in sorted(self.library.registry.keys()):
+            out[key] = self.highest(key) or 0
+        return out

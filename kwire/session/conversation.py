@@ -129,8 +129,9 @@ class Conversation:
             self.verdict.more(new)
             return
         if self.client is None:
+            again = not new[0] and not new[1]
             new[0][:0], new[1][:0] = self._pieces
-            decided = roles.decide(self.connection, new, self.known, self.kinds)
+            decided = roles.decide(self.connection, new, self.known, self.kinds, again)
             self._pieces = new if decided is None else ([], [])
             if decided is None:
                 return

@@ -35,6 +35,7 @@ from kwire.session.vectorized import Vectorized
 
 Join = Callable[[], Conversation]
 MOST_SKIPPED = 10_000
+MOST_OVER = 5_000  # connections of a block that are kept when they are over
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,11 @@ class Reader:
     def take(self, touched: Iterable[Connection | Join]) -> None:
         """Reads on in connections that got something new, and ends those that are over. A join gives a conversation
         that got on by other means."""
-        conversations, over = [], []
+        conversations: list[Conversation] = []
+        over: list[Connection] = []
         for connection in touched:
+            if len(over) >= MOST_OVER:
+                self._end_all(over)
             if not isinstance(connection, Connection):
                 conversations.append(connection())
             elif connection.finished:
@@ -160,14 +164,19 @@ class Reader:
                 conversation = self.conversation(connection)
                 conversation.pump(self._vectorized)
                 conversations.append(conversation)
-        self._run_vectorized()
-        for connection in over:
-            self.end(connection, "the connection fell silent")
+        self._end_all(over)
         self._name_orphans()
         for conversation in conversations:
             self._skips(conversation)
             if conversation.oldest is not None:
                 self._open[id(conversation.connection)] = conversation
+
+    def _end_all(self, over: list[Connection]) -> None:
+        """Ends connections that are over, behind what was left to be read as columns."""
+        self._run_vectorized()
+        for connection in over:
+            self.end(connection, "the connection fell silent")
+        over.clear()
 
     def _run_vectorized(self) -> None:
         """Reads what conversations left to be read as columns."""

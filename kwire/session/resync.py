@@ -115,12 +115,9 @@ def _request_places(data: bytes, kinds: Kinds) -> Iterator[int]:
     key = np.ndarray((n,), ">u2", data, 4, (1,))
     version = np.ndarray((n,), ">u2", data, 6, (1,))
     client = np.ndarray((n,), ">i2", data, 12, (1,))
-    highest = np.full(1 << 16, -1, np.int32)
-    for known in kinds.known():
-        highest[known] = kinds.highest(known) or 0
     fine = (size >= 8) & (size <= MAX_SIZE) & (client >= -1) & (client < 256)
     places = np.flatnonzero(fine)
-    places = places[version[places] <= highest[key[places]]]
+    places = places[version[places] <= kinds.all_highest[key[places]]]
     yield from places[:CANDIDATES].tolist()
 
 

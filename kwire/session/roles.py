@@ -45,11 +45,17 @@ class Brokers:
         return endpoint in self._seen or (isinstance(endpoint, tuple) and endpoint[1] in self.ports)
 
 
-def client_of(ends: tuple[Endpoint, Endpoint], new: Both, known: Brokers, kinds: Kinds) -> int | None:
-    """The client's side; None when nothing tells."""
+def client_of(
+    ends: tuple[Endpoint, Endpoint], new: Both, known: Brokers, kinds: Kinds, again: bool = False
+) -> int | None:
+    """The client's side; None when nothing tells. again: the bytes are those of the last time, and told nothing."""
     brokers = [end in known for end in ends]
     if brokers[0] != brokers[1]:
         return brokers.index(False)
+    return None if again else _client_by_bytes(new, kinds)
+
+
+def _client_by_bytes(new: Both, kinds: Kinds) -> int | None:
     runs = [list(_runs(pieces)) for pieces in new]
     for named in (True, False) if all(runs) else (True,):
         for side in (0, 1):
@@ -104,12 +110,14 @@ def speaks(new: Both) -> bool:
     return all(any(piece.data for piece in pieces) for pieces in new)
 
 
-def decide(connection: Connection, new: Both, known: Brokers, kinds: Kinds) -> int | NotKafka | None:
+def decide(
+    connection: Connection, new: Both, known: Brokers, kinds: Kinds, again: bool = False
+) -> int | NotKafka | None:
     """The client's side; or what the connection is when it is not Kafka; None while nobody can tell. new: all pieces so
-    far."""
+    far. again: the same as the last time."""
     opener = connection.opener
     if opener is None:
-        found = client_of(connection.ends, new, known, kinds)
+        found = client_of(connection.ends, new, known, kinds, again)
         if found is None and sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED:
             foreign = NotKafka.of(connection, new)
             if foreign.verdict.known or sum(stream.position for stream in connection.streams) > LONG:
