@@ -122,7 +122,7 @@ def said(command: list[str]) -> str:
             if left.code not in (0, 1, 3) and "no frame" not in err.getvalue():
                 print(f"status {left.code}: {command} {err.getvalue()[-300:]}", file=sys.__stderr__)
     out.flush()
-    return out.buffer.getvalue().decode() + err.getvalue()  # type: ignore[attr-defined]
+    return out.buffer.getvalue().decode() + err.getvalue()
 
 
 def main() -> None:
