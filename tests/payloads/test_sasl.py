@@ -251,7 +251,8 @@ def test_random_tokens_never_raise_and_their_pieces_tile() -> None:
 
 
 def test_what_is_no_extension_of_a_bearer_token_may_be_a_piece_of_it() -> None:
-    pieces = b"n,,", b"auth=Bearer abc", b"host=a.example", b"auth=Basic c2VjcmV0", b"c2VjcmV0", b"\0\0=secret", b"", b""
+    host = b"host=a.example"
+    pieces = b"n,,", b"auth=Bearer abc", host, b"auth=Basic c2VjcmV0", b"c2VjcmV0", b"\0\0=secret", b"", b""
     raw = b"\x01".join(pieces)
     opened = client(Span("AuthBytes", "bytes", 0, len(raw), raw), raw, ())
     assert [span.secret for span in opened.children if span.name == "extension"] == [False, True, True, True]
