@@ -1,4 +1,4 @@
-"""What brokers say of their cluster: addresses of nodes, the controller, leaders, coordinators, ids of topics; each
+"""What brokers say of their cluster: addresses of nodes, leaders, coordinators, ids of topics; each
 with the answers that said so first and last. Metadata answers that say nothing new are counted and not read again.
 """
 
@@ -68,14 +68,13 @@ class Asking:
 
 class Cluster:
     """exchange(exchange) of KEYS, in the order of time. addresses: by cluster, node, host and port; leaders: by
-    cluster, topic and partition; coordinators: by cluster, kind and key; controllers: by cluster; ids: of topics, by
+    cluster, topic and partition; coordinators: by cluster, kind and key; ids: of topics, by
     cluster and name."""
 
     def __init__(self) -> None:
         self.addresses: dict[tuple[str, int, str, int], Address] = {}
         self.leaders: dict[tuple[str, str, int], list[State]] = {}
         self.coordinators: dict[tuple[str, str, str], list[State]] = {}
-        self.controllers: dict[str, list[State]] = {}
         self.ids: dict[tuple[str, str], dict[str, tuple[Reference, Reference]]] = {}
         self.asking: dict[tuple[str, str], Asking] = {}
         self._of_broker: dict[str, str] = {}  # the cluster's id, by a broker's address in the capture
@@ -111,6 +110,10 @@ class Cluster:
         """How many nodes that broker's cluster has, as far as it was said."""
         cluster = self.cluster_of(broker)
         return len({node for of, node, _, _ in self.addresses if of == cluster and node >= 0})
+
+    def advertises(self, endpoint: str) -> bool:
+        """Whether an answer told this address."""
+        return any(endpoint in (f"{host}:{port}", f"[{host}]:{port}") for _, _, host, port in self.addresses)
 
     def leader_at(self, cluster: str, topic: str, partition: int, time: int) -> State | None:
         """Who led a partition at a time, ns, as the last answer before said."""
@@ -154,9 +157,6 @@ class Cluster:
 
     def _metadata(self, exchange: Exchange, answer: dict[str, Any], cluster: str, proof: Reference) -> None:
         self._nodes(exchange, answer.get("Brokers") or (), "NodeId", cluster, proof)
-        controller = answer.get("ControllerId", -1)
-        if controller >= 0:
-            _note(self.controllers.setdefault(cluster, []), controller, -1, proof)
         for topic in answer.get("Topics") or ():
             ident, name = topic.get("TopicId"), topic.get("Name")
             if name is None and ident is not None:

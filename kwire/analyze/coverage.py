@@ -135,6 +135,7 @@ class Coverage:
         """Whether bytes are missing or cut anywhere, so that what is not seen may have been said."""
         return bool(any(self.missing) or self.skipped or self.cut or self.one_sided)
 
-    def sees_both(self, host: str) -> bool:
-        """Whether packets from and to a client's host are in the capture, so that an answer would be seen too."""
-        return BOTH in self.hosts.get(host, ()) or any(BOTH in seen for seen in self.hosts.values())
+    def answers_seen(self, host: str) -> bool:
+        """Whether packets to a client's host are in the capture, so that an answer to it would be seen too."""
+        seen = self.hosts.get(host, set()) - {CLIENT_ONLY}
+        return bool(seen) or (not self.one_sided and self.counts[BOTH] > 0)

@@ -95,6 +95,11 @@ class Finding:
         }  # fmt: skip
 
 
+def about(**given: str | int) -> dict[str, str | int]:
+    """What a finding is about, by the names of ABOUT; what is empty is left out."""
+    return {name: value for name, value in given.items() if value != ""}
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """By severity, then by time."""
     return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.time))

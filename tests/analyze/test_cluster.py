@@ -1,4 +1,4 @@
-"""What answers tell of a cluster: addresses, leaders, controllers, coordinators."""
+"""What answers tell of a cluster: addresses, leaders, coordinators."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kwire.analyze.cluster import Cluster
 NODES = [{"NodeId": node, "Host": f"10.0.0.{node}", "Port": 9092} for node in (1, 2)]
 
 
-def answer(leader: int = 1, epoch: int = 5, controller: int = 1, ident: int = 7) -> dict[str, Any]:
+def answer(leader: int = 1, epoch: int = 5, ident: int = 7) -> dict[str, Any]:
     part = {"ErrorCode": 0, "PartitionIndex": 0, "LeaderId": leader, "LeaderEpoch": epoch, "ReplicaNodes": [1, 2]}
     topic = {"ErrorCode": 0, "Name": "orders", "TopicId": UUID(int=ident), "Partitions": [part]}
-    return {"Brokers": NODES, "ClusterId": "one", "ControllerId": controller, "Topics": [topic]}
+    return {"Brokers": NODES, "ClusterId": "one", "Topics": [topic]}
 
 
 def cluster(scene: Scene) -> Cluster:
@@ -38,14 +38,13 @@ def test_a_leader_that_moves_and_an_answer_that_is_late() -> None:
     assert leader.node == 1
 
 
-def test_addresses_controllers_and_ids() -> None:
+def test_addresses_and_ids() -> None:
     scene = Scene()
     line = scene.connect(0)
-    line.ask(1, "Metadata", 12, ASKED, answer()).ask(2, "Metadata", 12, ASKED, answer(controller=2, ident=8))
+    line.ask(1, "Metadata", 12, ASKED, answer()).ask(2, "Metadata", 12, ASKED, answer(ident=8))
     found = cluster(scene)
     assert {(node, host, port) for _, node, host, port in found.addresses} == {(1, "10.0.0.1", 9092),
                                                                               (2, "10.0.0.2", 9092)}  # fmt: skip
-    assert [state.node for state in found.controllers["one"]] == [1, 2]
     assert len(found.ids["one", "orders"]) == 2
     assert found.node_at("10.0.0.2:9092") == 2
     assert found.nodes_of("10.0.0.2:9092") == 2

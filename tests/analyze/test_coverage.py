@@ -32,7 +32,7 @@ def from_client(packet: Packet) -> bool:
 def test_a_whole_connection() -> None:
     coverage = coverage_of(scene_of().packets)
     assert (coverage.connections, coverage.midstream, coverage.one_sided, coverage.incomplete) == (1, 0, "", False)
-    assert coverage.sees_both("10.0.0.7")
+    assert coverage.answers_seen("10.0.0.7")
 
 
 def test_one_from_its_midst() -> None:

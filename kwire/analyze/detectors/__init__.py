@@ -14,7 +14,7 @@ it sees, on which fields, by whose rule. It holds one DETECTOR, and a Watch that
 
 What all detectors have, in self.case (analyze/case.py): coverage (what the capture can have seen: ask before saying
 "never"), troubles (errors by element, with how long and whether they were over), dials (attempts to connect), cluster
-(addresses, leaders, controllers, coordinators that answers told), participants (who is a consumer, an admin client, a
+(addresses, leaders, coordinators that answers told), participants (who is a consumer, an admin client, a
 broker), groups (group_findings), start and end.
 
 What a detector needs besides it gets while the capture is read, once, in the order of time, by naming it:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
-from kwire.analyze.findings import Finding, lasted
+from kwire.analyze.findings import Finding, about, lasted
 from kwire.counted import counted
 from kwire.schema.keys import CREATE_ACLS, DESCRIBE_ACLS
 
@@ -88,10 +88,10 @@ class Denied(Watch):
             option = {"topic": f"--topic {name}", "group": f"--group {name}", "cluster": "--cluster",
                       "transactional id": f"--transactional-id {name}"}.get(kind, "")  # fmt: skip
             advice = f"kafka-acls --add --allow-principal {principal} --operation {operation} {option}".strip()
-        about = trouble.about | ({"principal": fact.principal} if fact.principal else {}) | {"api": fact.api}
         severity = "error" if trouble.over is None else "warning"
         return Finding(
-            severity, what, tuple(trouble.samples), advice, time=fact.time, last=trouble.last.time, about=about,
+            severity, what, tuple(trouble.samples), advice, time=fact.time, last=trouble.last.time,
+            about=trouble.about | about(principal=fact.principal, api=fact.api),
             words=trouble.words, count=trouble.count,
             otherwise="A later answer without the error, or an ACL that was added behind the capture's end.",
         )  # fmt: skip

@@ -1,0 +1,70 @@
+"""TLS where none is spoken, plain text where TLS is, handshakes that fail, certificates that do not hold.
+
+Sees the ClientHello that gets no ServerHello, alerts that are not encrypted, certificates with their dates and names
+(RFC 8446 sections 4 and 6), and the bytes with which a TLS listener answers plain Kafka. What both logs say is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.findings import Finding, about
+from kwire.analyze.tally import Tallies
+from kwire.analyze.tls import findings_of
+from kwire.counted import counted
+
+if TYPE_CHECKING:
+    from kwire.analyze.case import Case
+    from kwire.analyze.coverage import ConnectionCoverage
+    from kwire.session.conversation import Conversation
+
+Key = tuple[str, str]  # what is wrong, with which broker
+
+
+class Mismatch(Watch):
+    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
+        super().__init__(case, limits)
+        self.tallies: Tallies[Key] = Tallies()
+        self.first: dict[Key, Finding] = {}
+        self.hosts: dict[Key, set[str]] = {}
+
+    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
+        if any(coverage.missing):  # a handshake with holes in it proves nothing
+            return
+        host, broker = conversation.ends[0].rpartition(":")[0].strip("[]"), conversation.ends[1]
+        for finding in findings_of(conversation):
+            key = finding.what, broker
+            tally = self.tallies.of(key)
+            if tally is None:
+                continue
+            tally.add(next(iter(finding.evidence), None), finding.time)
+            self.first.setdefault(key, finding)
+            self.hosts.setdefault(key, set()).add(host)
+
+    def findings(self) -> Iterator[Finding]:
+        for key, tally in self.tallies.known.items():
+            first, hosts = self.first[key], self.hosts[key]
+            what, broker = key
+            who = next(iter(hosts)) if len(hosts) == 1 else counted(len(hosts), "host")
+            times = f", {counted(tally.count, 'time')}" if tally.count > 1 else ""
+            yield replace(
+                first, what=f"{who} to {broker}{times}: {what}", evidence=tuple(tally.samples), time=tally.first,
+                last=tally.last, count=tally.count,
+                about=about(broker=broker, address=who if len(hosts) == 1 else ""),
+                otherwise="A later handshake of the same client with that broker that succeeds.",
+            )  # fmt: skip
+
+
+DETECTOR = Detector(
+    "TLS against plain text, handshakes and certificates",
+    watch=Mismatch,
+    fields="the first bytes of both directions; TLS handshakes, alerts and certificates",
+    source="RFC 8446 sections 4 and 6; RFC 5280 for certificates; security.protocol and ssl.* settings",
+    means="The client and the listener do not agree on TLS: its presence, its version, or whom to trust.",
+    proof="A ClientHello without a ServerHello, an alert in clear text, a certificate that the handshake shows.",
+    advice="Set security.protocol to what the listener speaks; give the client the authority that signed.",
+    connections=True,
+)

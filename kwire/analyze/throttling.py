@@ -1,0 +1,93 @@
+"""When brokers throttled connections, and what the clients asked meanwhile: from ThrottleTimeMs of all answers.
+
+A broker answers a request that breaks a quota at once and says how long it will not listen (KIP-219); a client of these
+versions waits by itself. Before, the broker kept the answer back. Read in columns: of most answers the field stands
+first, of Produce last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kwire.analyze.findings import Reference
+from kwire.schema import keys
+from kwire.wire.columns import Columns, Ints
+
+if TYPE_CHECKING:
+    from kwire.session.api_versions import Kind
+    from kwire.session.batch import ExchangeBatch
+
+FIELD = "ThrottleTimeMs"
+WAITING = {  # the first versions at which a client waits by itself (AbstractResponse.shouldClientThrottle); else 0
+    keys.PRODUCE: 6, keys.FETCH: 8, keys.LIST_OFFSETS: 3, keys.METADATA: 6, keys.OFFSET_COMMIT: 4, keys.OFFSET_FETCH: 4,
+    keys.FIND_COORDINATOR: 2, keys.JOIN_GROUP: 3, keys.HEARTBEAT: 2, keys.LEAVE_GROUP: 2, keys.SYNC_GROUP: 2,
+    keys.DESCRIBE_GROUPS: 2, keys.LIST_GROUPS: 2, keys.API_VERSIONS: 2, keys.CREATE_TOPICS: 3, keys.DELETE_TOPICS: 2,
+    keys.DELETE_RECORDS: 1, keys.INIT_PRODUCER_ID: 1, keys.ADD_PARTITIONS_TO_TXN: 1, keys.ADD_OFFSETS_TO_TXN: 1,
+    keys.END_TXN: 1, keys.TXN_OFFSET_COMMIT: 1, keys.DESCRIBE_ACLS: 1, keys.CREATE_ACLS: 1, keys.DELETE_ACLS: 1,
+    keys.DESCRIBE_CONFIGS: 2, keys.ALTER_CONFIGS: 1, keys.ALTER_REPLICA_LOG_DIRS: 1, keys.DESCRIBE_LOG_DIRS: 1,
+    keys.CREATE_PARTITIONS: 1, keys.CREATE_DELEGATION_TOKEN: 1, keys.RENEW_DELEGATION_TOKEN: 1,
+    keys.EXPIRE_DELEGATION_TOKEN: 1, keys.DESCRIBE_DELEGATION_TOKEN: 1, keys.DELETE_GROUPS: 1,
+}  # fmt: skip
+
+
+class Throttle(NamedTuple):
+    """A row of a batch whose answer says that its client is throttled, ms; waits: whether the client should."""
+
+    row: int
+    ms: int
+    waits: bool
+
+
+def throttles(batch: ExchangeBatch) -> Iterator[Throttle]:
+    """The rows with a throttle time."""
+    data = Columns(batch.buffer)
+    response = batch.response
+    fine = response.there & (response.body >= 0) & ((response.quality == 0) | (response.quality == 1)) & ~batch.refused
+    for number, kind in enumerate(batch.kinds):
+        if kind is None or not kind.supported or kind.response is None:
+            continue
+        rows = np.flatnonzero((batch.kind == number) & fine)
+        rows = rows[response.end[rows] - response.body[rows] >= 4]
+        if not len(rows):
+            continue
+        waits = kind.version >= WAITING.get(kind.key, 0)
+        for row, ms in _of_kind(batch, kind, rows, data):
+            yield Throttle(row, ms, waits)
+
+
+def _of_kind(
+    batch: ExchangeBatch, kind: Kind, rows: Ints, data: Columns
+) -> Iterator[tuple[int, int]]:  # fmt: skip
+    response, slots = batch.response, kind.plan("response").root.slots
+    if slots and slots[0].name == FIELD:
+        places = response.body[rows]
+    elif any(slot.name == FIELD for slot in slots):
+        plain = np.zeros(len(rows), bool)
+        if kind.key == keys.PRODUCE:  # the last four bytes, where no tagged fields follow
+            flexible = kind.plan("response").flexible
+            places = response.end[rows] - 4 - flexible
+            plain = (batch.errors[rows] == 0) & (response.quality[rows] == 0)
+            plain &= (data.u8(response.end[rows] - 1) == 0) | (not flexible)
+            places = places[plain]
+        for row in rows[~plain].tolist():
+            body = (message.body() if (message := batch[row].response) is not None else None) or {}
+            if body.get(FIELD, 0) > 0:
+                yield row, body[FIELD]
+        rows = rows[plain]
+        if not len(rows):
+            return
+    else:
+        return
+    found = data.numbers(">i4", places)
+    for at in np.flatnonzero(found > 0).tolist():
+        yield int(rows[at]), int(found[at])
+
+
+def proof_of(batch: ExchangeBatch, row: int) -> Reference:
+    """The answer of a row."""
+    message = batch[row].response
+    assert message is not None
+    return Reference.of(message)
