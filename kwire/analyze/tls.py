@@ -33,7 +33,7 @@ def records_of(message: Message) -> list[Entry]:
     session, client = session_of(message.conversation), message.conversation.client
     if session is None or client is None:
         return []
-    ledger = session.directions[client if message.kind == "request" else 1 - client].ledger or []
+    ledger = session.directions[client if message.kind == "request" else 1 - client].inside.ledger or []
     first = max(bisect_right(ledger, message.position, key=lambda entry: entry.position) - 1, 0)
     end = message.position + len(message.data)
     last = bisect_left(ledger, end, first, key=lambda entry: entry.position)

@@ -67,10 +67,13 @@ def free_ports(count: int) -> list[int]:
 
 
 class RealCluster:
-    """nodes: so many; extra: further lines of server.properties; protocol: of the clients' listener."""
+    """nodes: so many; extra: further lines of server.properties; protocol: of the clients' listener; options: of the
+    Java that runs the nodes."""
 
-    def __init__(self, folder: Path, nodes: int = 3, extra: str = "", protocol: str = "PLAINTEXT") -> None:
-        self.folder, self.extra, self.protocol = folder, extra, protocol
+    def __init__(
+        self, folder: Path, nodes: int = 3, extra: str = "", protocol: str = "PLAINTEXT", options: tuple[str, ...] = ()
+    ) -> None:
+        self.folder, self.extra, self.protocol, self.options = folder, extra, protocol, options
         ports = free_ports(3 * nodes)
         self.ports = {node: ports[3 * (node - 1) : 3 * node] for node in range(1, nodes + 1)}
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -108,7 +111,7 @@ class RealCluster:
     def start(self, node: int) -> None:
         home = self.folder / str(node)
         self.processes[node] = subprocess.Popen(
-            [*JAVA[:1], "-Xmx400m", *JAVA[1:], "kafka.Kafka", str(home / "server.properties")],
+            [*JAVA[:1], "-Xmx400m", *self.options, *JAVA[1:], "kafka.Kafka", str(home / "server.properties")],
             stdout=(home / "log").open("wb"), stderr=subprocess.STDOUT,
             env={**os.environ, "LOG4J_CONFIGURATION_FILE": str(home / "log4j2.properties")},
         )  # fmt: skip

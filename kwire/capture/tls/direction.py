@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Piece
 from kwire.capture.tls import holes, keylog
-from kwire.capture.tls.facts import Entry
 from kwire.capture.tls.handshake import END_OF_EARLY_DATA, FINISHED, KEY_UPDATE, Malformed, messages
+from kwire.capture.tls.inside import Inside
 from kwire.capture.tls.protection import (
     ALERT,
     APPLICATION,
@@ -24,7 +24,7 @@ from kwire.capture.tls.protection import (
     Protection,
     header_at,
 )
-from kwire.capture.tls.records import begins_record, behind, decrypted, joined, packet_at, until
+from kwire.capture.tls.records import begins_record, behind, joined, packet_at, until
 from kwire.capture.tls.schedule import next_secret
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ OPEN, EARLY, SHAKING, FLOWING, BLIND = range(5)  # what records are under: no ke
 MOST_WRONG = 64  # records in a row that are not authentic
 FIRST_WRONG = 3  # the same where none was before
 MOST_UPDATES = 1 << 16  # changes of keys
-MOST_NOTED = 1_000_000  # records of which the place is remembered
 WATCHED = 64  # records that are looked at without keys
 
 
@@ -47,8 +46,7 @@ class Direction:
         self.session, self.by_server = session, by_server
         self.queue: list[Piece] = []
         self.have = self.need = 0  # bytes in it, and how many there must be before a look at them is worth it
-        self.out: list[Piece] = []
-        self.position = 0  # of what comes next, among all that travelled inside
+        self.inside = Inside()
         self.protection: Protection | None = None
         self.secret = b""  # the traffic secret of TLS 1.3
         self.stage = OPEN
@@ -61,7 +59,6 @@ class Direction:
         self.passing = False  # records that do not open are of others keys, which are not known
         self.lacks: str | None = None
         self.broken: str | None = None
-        self.ledger: list[Entry] | None = None
         self.tail: Piece | None = None  # the record that a hole cut off
         self.skip_to: int | None = None  # where it ends
         self.skip_from = self.skipped = 0  # where it begins, and its type
@@ -72,7 +69,7 @@ class Direction:
     def feed(self, pieces: list[Piece]) -> None:
         if self.broken:
             for piece in pieces:
-                self.miss(len(piece.data) + piece.missing, piece)
+                self.inside.miss(len(piece.data) + piece.missing, piece)
         elif self.stage != BLIND or self.count < WATCHED:
             self.queue += pieces
             self.have += sum(len(piece.data) for piece in pieces)
@@ -81,8 +78,7 @@ class Direction:
 
     def take(self) -> list[Piece]:
         """What came out since the last call."""
-        out, self.out = self.out, []
-        return out
+        return self.inside.take()
 
     def stop(self, why: str) -> None:
         """Nothing more can be read of it."""
@@ -207,9 +203,8 @@ class Direction:
         if kind == APPLICATION:
             if len(content) > LARGEST_CONTENT:
                 self.session.facts.oversized += 1
-            self.emit(
-                piece, [pos], [len(content)], content, pos + HEADER + header_at(piece.data, pos)[2], self.count + 1
-            )
+            end = pos + HEADER + header_at(piece.data, pos)[2]
+            self._emit(piece, [pos], [len(content)], content, end, self.count + 1)
         elif kind == ALERT:
             self.session.facts.alert(not self.by_server, content, time)
         elif kind == CHANGE_CIPHER:
@@ -355,7 +350,7 @@ class Direction:
         assert self.protection is not None
         self.wrong, self.number, facts.unread = self.wrong + 1, self.number + 1, facts.unread + 1
         if header[0] == APPLICATION:
-            self.miss(max(len(body) - self.protection.extra, 0), piece)
+            self.inside.miss(max(len(body) - self.protection.extra, 0), piece)
         if self.wrong >= (MOST_WRONG if self.opened else FIRST_WRONG):
             self.broken = self.misfit if not self.opened else f"{self.wrong} records in a row are not authentic"
 
@@ -371,31 +366,8 @@ class Direction:
         self.number += len(heads)
         self.count += len(heads)
         self.opened, self.wrong, self.passing = self.opened + len(heads), 0, False
-        self.emit(piece, heads, sizes, content, end, self.count - len(heads) + 1)
+        self._emit(piece, heads, sizes, content, end, self.count - len(heads) + 1)
 
-    def emit(self, piece: Piece, heads: list[int], sizes: list[int], content: bytes, end: int, first: int) -> None:
-        """Contents of records of application data, of these sizes, in a row. end: where the last one ends in the
-        piece's data; first: the number of the first one, from 1."""
+    def _emit(self, piece: Piece, heads: list[int], sizes: list[int], content: bytes, end: int, first: int) -> None:
         assert self.protection is not None
-        made = decrypted(piece, heads, sizes, content, self.protection.lead, self.position)
-        if self.ledger is not None and len(self.ledger) < MOST_NOTED:
-            self._note(heads, sizes, end, first)
-        if made.data:
-            self.out.append(made)
-            self.position += len(made.data)
-
-    def _note(self, heads: list[int], sizes: list[int], end: int, first: int) -> None:
-        assert self.ledger is not None
-        position = self.position
-        for at, size in enumerate(sizes):
-            length = (heads[at + 1] if at + 1 < len(heads) else end) - heads[at] - HEADER
-            self.ledger.append(Entry(position, size, first + at, length))
-            position += size
-
-    def miss(self, length: int, piece: Piece) -> None:
-        """Bytes of what travelled inside that cannot be given, before the piece's first byte."""
-        if length > 0:
-            self.position += length
-            self.out.append(
-                Piece(self.position, b"", [self.position], piece.times[:1], piece.numbers[:1], length, piece.cut)
-            )
+        self.inside.add(piece, heads, sizes, content, self.protection.lead, end, first)

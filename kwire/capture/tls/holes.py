@@ -74,7 +74,7 @@ def _skip(direction: Direction, piece: Piece, end: int) -> Piece | None:
     if direction.protection is not None:
         direction.number += 1
         if direction.skipped == APPLICATION:
-            direction.miss(end - direction.skip_from - HEADER - direction.protection.extra, left or piece)
+            direction.inside.miss(end - direction.skip_from - HEADER - direction.protection.extra, left or piece)
     return left
 
 
@@ -97,7 +97,7 @@ def _fits(direction: Direction, piece: Piece, at: int) -> bool:
     direction.number = number
     direction.count += lost
     direction.session.facts.lost += lost
-    direction.miss(span - lost * least, behind(piece, at))
+    direction.inside.miss(span - lost * least, behind(piece, at))
     return True
 
 

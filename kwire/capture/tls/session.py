@@ -44,7 +44,7 @@ class Session:
         self._noted = ledger
         if ledger:
             for direction in self.directions:
-                direction.ledger = []
+                direction.inside.ledger = []
 
     @property
     def decrypted(self) -> bool:
@@ -111,7 +111,7 @@ class Session:
             for direction in self.directions:
                 direction.take()
             return sealed
-        if self.state == FLOWING or any(piece.data for one in self.directions for piece in one.out):
+        if self.state == FLOWING or any(piece.data for one in self.directions for piece in one.inside.out):
             if self.why is None:
                 self.why = next((one.broken for one in self.directions if one.broken), None)
             self.state, self._raw, self._held = FLOWING, ([], []), 0
