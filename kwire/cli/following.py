@@ -13,6 +13,7 @@ from kwire.cli.exchange_output import Shown
 from kwire.cli.filters import Filter
 
 if TYPE_CHECKING:
+    from kwire.analyze.doctor import Doctor
     from kwire.capture.packets import Packets
     from kwire.session.batch import ExchangeBatch
     from kwire.session.reader import Reader
@@ -67,6 +68,24 @@ class Following:
                 for exchange in batch:
                     show(lines.lines(exchange))
                     show(beneath(exchange, None))
+
+    def show_diagnosis(self, doctor: Doctor, output: str) -> bool:
+        """What a doctor, who is told of connections that are over, finds in all of it; shown at the end. Whether a
+        finding is an error."""
+        from kwire.cli.output import show, width
+        from kwire.render.findings import diagnosis_json, diagnosis_lines
+
+        with contextlib.suppress(KeyboardInterrupt):
+            for batch in self.batches():
+                if batch is not None:
+                    doctor.add(batch)
+        diagnosis = doctor.diagnose()
+        if output == "json":
+            for line in diagnosis_json(diagnosis):
+                print(line)
+        else:
+            show(diagnosis_lines(diagnosis, width()))
+        return diagnosis.grave
 
     def show_stats(self) -> None:
         """The tables of kwire stats: refreshed on a terminal, once at the end in a pipe."""

@@ -75,6 +75,9 @@ SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # con
     help="A Unix socket, made here, through which kwire fault changes the rules.",
 )  # fmt: skip
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
+@click.option(
+    "--doctor", is_flag=True, help="What kwire doctor finds in all that was said, at the end, instead of lines."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
@@ -83,7 +86,8 @@ def command(
     upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
     tls: bool, cert: Path | None, key: Path | None, certificate: Output | None, upstream_tls: bool, ca: Path | None,
     client_cert: Path | None, client_key: Path | None, insecure: bool, keylog: Output | None,
-    faults: tuple[str, ...], control: str | None, stats: bool, quiet: bool, shown: Shown, output: str, wanted: Wanted,
+    faults: tuple[str, ...], control: str | None, stats: bool, doctor: bool, quiet: bool, shown: Shown, output: str,
+    wanted: Wanted,
 ) -> int:  # fmt: skip
     """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
     port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
@@ -98,6 +102,8 @@ def command(
     """
     if not tls and (cert or certificate):
         raise click.UsageError("--cert and --certificate belong to --tls")
+    if stats + doctor + quiet > 1:
+        raise click.UsageError("one of --stats, --doctor and --quiet")
     if (key and not cert) or (client_key and not client_cert):
         raise click.UsageError("--key belongs to --cert, and --client-key to --client-cert")
     if not upstream_tls and (ca or client_cert or insecure):
@@ -138,28 +144,37 @@ def command(
         for each in (context, outward):
             if each is not None and log is not None:
                 each.keylog_filename = str(log)
+        grave = False
         with proxy.start():
             if quiet:
                 while not feed.closed:
                     time.sleep(0.1)
             else:
-                _show(feed, chosen, stats, shown, output)
+                grave = _show(feed, chosen, stats, doctor, shown, output)
     if feed.dropped:
         print(f"kwire: {feed.dropped:,} packets came too fast to be shown", file=sys.stderr)
     if not quiet:
         chosen.say()
-    return Exit.OK
+    return Exit.MALFORMED if grave else Exit.OK
 
 
-def _show(feed: Feed, chosen: Filter, stats: bool, shown: Shown, output: str) -> None:
+def _show(feed: Feed, chosen: Filter, stats: bool, diagnosed: bool, shown: Shown, output: str) -> bool:
+    """Until the feed ends; whether a finding is an error."""
     from kwire.session.reader import Reader
 
     fewer_collections()
+    if diagnosed:
+        from kwire.analyze.doctor import Doctor
+
+        doctor = Doctor()
+        reader = Reader("proxy", tracking=True, ended=doctor.close)
+        return Following(feed.blocks(), reader, chosen).show_diagnosis(doctor, output)
     following = Following(feed.blocks(), Reader("proxy", tracking=True, ordered=False), chosen)
     if stats:
         following.show_stats()
     else:
         following.show(output, shown)
+    return False
 
 
 def _towards_clients(host: str, cert: Path | None, key: Path | None) -> tuple[ssl.SSLContext, str]:

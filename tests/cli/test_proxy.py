@@ -82,6 +82,7 @@ def test_what_cannot_be_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--stats", "--doctor"], "one of --stats, --doctor and --quiet"),
         (["--certificate", "c.pem"], "--cert and --certificate belong to --tls"),
         (["--keylog", "k"], "--keylog belongs to --tls or --upstream-tls"),
         (["--insecure"], "--ca, --client-cert and --insecure belong to --upstream-tls"),
@@ -160,3 +161,16 @@ def test_the_secrets_of_both_sides(tmp_path: Path) -> None:
     lines = [line.split() for line in log.read_text().splitlines() if not line.startswith("#")]
     assert len({random for label, random, _ in lines if label == "CLIENT_TRAFFIC_SECRET_0"}) == 2
     assert log.stat().st_mode & 0o077 == 0
+
+
+def test_what_the_doctor_finds_comes_at_the_end() -> None:
+    with Broker() as broker:
+        process, port = started(broker.address, "--doctor", "--fault", "topic=t:error=TOPIC_AUTHORIZATION_FAILED")
+        try:
+            ask(port, ONE_TOPIC)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert "may not Describe topic t" in out
+    assert process.returncode == 1
