@@ -52,7 +52,7 @@ def printer(names: tuple[str, ...], form: str, bodies: Bodies) -> Callable[[Exch
         for message, row in records(exchange):
             if "body" in names:
                 row["body"] = bodies.json(message)
-            rows.append([_text(row[name]) for name in names])
+            rows.append([_text(row[name] if name in row else row[name.removesuffix("_ns")]) for name in names])
         return rows
 
     if form == "tsv":

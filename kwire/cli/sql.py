@@ -196,8 +196,17 @@ def _json(result: Result, file: IO[str]) -> None:
     from kwire.render.jsonform import dumps
 
     columns = result.columns
-    for row in result.rows():
+    for row in _with_instants(result):
         file.write(dumps(dict(zip(columns, map(_finite, row), strict=True)), indent=None) + "\n")
+
+
+def _with_instants(result: Result) -> Iterator[tuple[Any, ...]]:
+    """The rows with times as ISO text."""
+    from kwire.wire.times import instant
+
+    times = {at for at, kind in enumerate(result.kinds) if kind == "time"}
+    for row in result.rows():
+        yield tuple(instant(value) if at in times and isinstance(value, int) else value for at, value in enumerate(row))
 
 
 def _finite(value: Any) -> Any:
@@ -223,7 +232,7 @@ def _csv(result: Result, file: IO[str], raw: bool) -> None:
 
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(text, result.columns))
-    writer.writerows([text(value) for value in row] for row in result.rows())
+    writer.writerows([text(value) for value in row] for row in _with_instants(result))
 
 
 def _markdown(result: Result, file: IO[str]) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TYPES = {
     "string": "string", "int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "bool": "boolean",
+    "timestamp": "timestamp",
     "list<string>": "array<string>",
     "list<struct<api: string, versions: list<int16>>>": "array<struct<api: string, versions: array<smallint>>>",
 }  # fmt: skip
@@ -61,4 +62,6 @@ def nearest(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
 
 def _holds(kind: pa.DataType, ours: pa.DataType) -> bool:
     integers = pa.types.is_signed_integer(kind) and pa.types.is_signed_integer(ours)
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(ours):  # Spark's have µs
+        return True
     return bool(kind.equals(ours) or (integers and kind.bit_width >= ours.bit_width))

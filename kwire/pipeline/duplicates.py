@@ -132,24 +132,25 @@ JUDGED = """
         m.position + if(m.kind = 'request', c.client, c.broker) as place
       from {messages} m join {copies} c on m.capture = c.capture and m.connection = c.connection),
     told as (
-      select seen.*, coalesce(h.whole, false) as whole, h.request_index, h.response_index, h.time, h.correlation_id
+      select seen.*, coalesce(h.whole, false) as whole, h.request_index, h.response_index, h.time_ns, h.correlation_id
       from seen left join {halves} h on seen.capture = h.capture and seen.connection = h.connection
         and seen.kind = h.kind and seen.index = h.index)
     select *, turn = first_value(turn) over (
       partition by whose, kind, place order by whole desc, fine desc, turn) as stays from told"""
 HALVES = """
-    select e.capture, e.connection, half.kind, half.index, e.request_index, e.response_index, e.time, e.correlation_id,
-      e.outcome = 'no answer wanted' or (e.request_index is not null and e.response_index is not null) as whole
+    select e.capture, e.connection, half.kind, half.index, e.request_index, e.response_index, e.time_ns,
+      e.correlation_id, e.outcome = 'no answer wanted' or (
+        e.request_index is not null and e.response_index is not null) as whole
     from {exchanges} e join {copies} c on e.capture = c.capture and e.connection = c.connection
     lateral view inline(array(
       struct('request' as kind, e.request_index as index), struct('response' as kind, e.response_index as index))) half
     where half.index is not null"""
 GONE = """
-    select capture, connection, request_index, response_index, time, correlation_id from {judged}
+    select capture, connection, request_index, response_index, time_ns, correlation_id from {judged}
     group by all having not bool_or(stays)"""
 REST = {
     "exchanges": "t.request_index <=> g.request_index and t.response_index <=> g.response_index",
-    "facts": "t.time <=> g.time and t.correlation_id <=> g.correlation_id",
+    "facts": "t.time_ns <=> g.time_ns and t.correlation_id <=> g.correlation_id",
     "connections": "true",
 }
 

@@ -28,7 +28,7 @@ OURS = re.compile(r"date=|_|\.|part-|(meta)?data$")  # names in a table's folder
 NONE = "__HIVE_DEFAULT_PARTITION__"  # where a partition's column is null
 ROWS = 1 << 17  # of a partition that wait
 IN_ALL = 1 << 20  # rows that wait in all partitions together
-TIMES = {"connections": "first_time", "clients": "first_time"}  # by what tables are dated; others by time
+TIMES = {"connections": "first_time_ns", "clients": "first_time_ns"}  # by what tables are dated; others by time_ns
 
 
 class Written(NamedTuple):
@@ -140,7 +140,7 @@ def remove(folder: str, tables: Iterable[str], tag: str) -> None:
 
 
 def _days(table: str, batch: pa.RecordBatch) -> tuple[np.ndarray, dict[int, str | None]]:
-    times = batch.column(TIMES.get(table, "time")) if table != "bodies" else pa.nulls(batch.num_rows, pa.int64())
+    times = batch.column(TIMES.get(table, "time_ns")) if table != "bodies" else pa.nulls(batch.num_rows, pa.int64())
     days = times.fill_null(-DAY).to_numpy() // DAY
     return days, {day: None if day < 0 else str(np.datetime64(day, "D")) for day in np.unique(days).tolist()}
 

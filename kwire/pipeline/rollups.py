@@ -29,13 +29,13 @@ class Rollup(NamedTuple):
 
 ROLLUPS: dict[str, Rollup] = {
     "latency": Rollup(("exchanges",), "Latency by API, client and minute (a long poll counts as what it took)", f"""
-        select time div {MINUTE} * {MINUTE} as minute, api, client_id, count(*) as count,
+        select time_ns div {MINUTE} * {MINUTE} as minute, api, client_id, count(*) as count,
           percentile_approx(latency_ns, 0.5, 10000) as p50_ns, percentile_approx(latency_ns, 0.9, 10000) as p90_ns,
           percentile_approx(latency_ns, 0.99, 10000) as p99_ns, max(latency_ns) as max_ns
         from exchanges where latency_ns is not null group by 1, 2, 3""", "-p99_ns"),
     "errors": Rollup(("exchanges",), "Errors by API, client and broker", f"""
-        select error, error_code, api, client_id, {BROKER} as broker, count(*) as count, min(time) as first_time,
-          max(time) as last_time
+        select error, error_code, api, client_id, {BROKER} as broker, count(*) as count, min(time_ns) as first_time,
+          max(time_ns) as last_time
         from exchanges where error is not null group by 1, 2, 3, 4, 5""", "-count"),
     "topics": Rollup(("partitions",), "Topics by the bytes of records produced and fetched", """
         select topic, count(distinct partition) as partitions,
@@ -50,7 +50,7 @@ ROLLUPS: dict[str, Rollup] = {
             transform(apis, known -> concat(known.api, ' v', array_join(known.versions, ',v'))))))) as apis
         from clients group by 1, 2, 3, 4""", "-exchanges"),
     "rebalances": Rollup(("group_events",), "Rebalances of groups: their generations", """
-        select `group`, group_type, generation, min(time) as first_time, count(distinct member) as members,
+        select `group`, group_type, generation, min(time_ns) as first_time, count(distinct member) as members,
           max(protocol) as protocol, max(latency_ns) as longest_ns, count(error) as errors
         from group_events where api = 'JoinGroup' or group_type <> 'classic' group by 1, 2, 3""", "first_time"),
     "quality": Rollup(("quality", "messages"), "What could not be read, or not as a whole", """

@@ -165,7 +165,10 @@ class KwireReader(DataSourceReader):
     def _kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that the filters let pass, as the user's schema has them."""
         names, schema = self._asked
-        arrays = [batch.column(name).cast(kind) for name, kind in zip(names, schema.types, strict=True)]
+        arrays = [
+            batch.column(name).cast(kind, safe=not pa.types.is_timestamp(kind))
+            for name, kind in zip(names, schema.types, strict=True)
+        ]
         out = pa.RecordBatch.from_arrays(arrays, schema=schema)
         for test in self._tests:
             out = out.filter(test.mask(out))

@@ -65,7 +65,7 @@ def _escaped(text: str) -> str:
 
 def _cells(kinds: Sequence[str], rows: Sequence[Row]) -> list[list[Piece]]:
     times = [at for at, kind in enumerate(kinds) if kind == "time"]
-    days = {row[at] // DAY for row in rows for at in times if row[at] is not None}
+    days = {row[at] // DAY for row in rows for at in times if isinstance(row[at], int)}
     return [[_cell(value, kind, len(days) > 1) for value, kind in zip(row, kinds, strict=True)] for row in rows]
 
 
@@ -85,11 +85,13 @@ def _cell(value: Any, kind: str, dated: bool) -> Piece:
     return clean(json.dumps(value, ensure_ascii=False, default=bytes.hex)), ""
 
 
-def _moment(value: int, dated: bool) -> str:
-    """Its clock time, with the day where there are several; what is no time of ours stays a number."""
+def _moment(value: int | str, dated: bool) -> str:
+    """Its clock time, with the day where there are several; what is no time of ours stays as it is."""
     from kwire.render.exchanges import clock
     from kwire.wire.times import moment
 
+    if isinstance(value, str):
+        return clean(value)
     try:
         return f"{moment(value // 1_000_000)[:10]} {clock(value)}" if dated else clock(value)
     except (ValueError, OverflowError, OSError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -21,10 +21,9 @@ from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables import exchange_columns, group_events, partitions, rows
-from kwire.tables.arrow import mended
 from kwire.tables.body_rows import PARTITIONED, Facts
 from kwire.tables.columns import EXCHANGE
-from kwire.tables.schemas import COLUMNS, SCHEMAS, schema_of
+from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows
 
 BODIED = {"partitions", "batches", "group_events", "clients"}  # what rests on bodies
 NAMED = {"partitions", "batches"}  # that need topics' names
@@ -128,7 +127,7 @@ class Builder:
             for exchange in batch:
                 self._put_bodies(exchange)
 
-    def _put_bodied(self, decoded: Decoded, common: exchange_columns.Makes) -> None:
+    def _put_bodied(self, decoded: Decoded, common: Makes) -> None:
         """What the bodies of a batch say."""
         batch, columns = decoded.batch, self._columns
         head = exchange_columns.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns), common)
@@ -207,25 +206,9 @@ class Builder:
     def _flush(self, name: str) -> None:
         found, self._rows[name] = self._rows[name], []
         if found:
-            self._emit(name, _record_batch(name, found, self._columns))
+            self._emit(name, batch_of_rows(name, found, self._columns))
 
 
 def client_batch(clients: Clients, columns: Collection[str] | None = None) -> pa.RecordBatch:
     """The table clients."""
-    return _record_batch("clients", list(rows.client_rows(clients)), columns)
-
-
-def _record_batch(name: str, found: list[rows.Row], columns: Collection[str] | None) -> pa.RecordBatch:
-    schema = schema_of(name, columns)
-    try:
-        return pa.RecordBatch.from_pylist(found, schema)
-    except UnicodeEncodeError:  # text that is no UTF-8 has escapes of its own
-        return pa.RecordBatch.from_pylist([_mended(row) for row in found], schema)
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _mended(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_mended(inner) for inner in value]
-    return mended(value) if isinstance(value, str) else value
+    return batch_of_rows("clients", list(rows.client_rows(clients)), columns)

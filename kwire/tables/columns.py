@@ -1,12 +1,19 @@
 """The tables and their columns, the same wherever they appear: in files, in SQL, in Python.
 
-Times are ns since the Unix epoch (UTC), sizes bytes. The first columns of a table say where a row comes from; (capture,
-connection, index) finds the message again, with kwire decode CAPTURE --connection CONNECTION --index INDEX.
+Times are timestamps in UTC; beside each stands the same as ns since the Unix epoch, NAME_ns, for who reckons with it.
+Sizes are bytes. The first columns of a table say where a row comes from; (capture, connection, index) finds the message
+again, with kwire decode CAPTURE --connection CONNECTION --index INDEX.
 """
 
 from __future__ import annotations
 
 Column = tuple[str, str, str]  # name, type, what it is
+
+
+def _time(name: str, what: str) -> list[Column]:
+    """A time, and the same as an integer."""
+    return [(name, "timestamp", what), (f"{name}_ns", "int64", "the same, ns since 1970-01-01 UTC")]
+
 
 PLACE: list[Column] = [
     ("capture", "string", "the capture's file name, or the interface"),
@@ -14,7 +21,7 @@ PLACE: list[Column] = [
 ]
 EXCHANGE: list[Column] = [
     *PLACE,
-    ("time", "int64", "the request's first byte"),
+    *_time("time", "the request's first byte"),
     ("api_key", "int16", "the API's number"),
     ("api", "string", "its name"),
     ("api_version", "int16", "the version that the request asked in"),
@@ -32,8 +39,8 @@ COLUMNS: dict[str, list[Column]] = {
         ("kind", "string", "request or response"),
         ("index", "int64", "the frame's number in its stream, from 0"),
         ("position", "int64", "where the frame begins in its stream"),
-        ("time", "int64", "the packet with the first byte"),
-        ("last_time", "int64", "the packet with the last byte"),
+        *_time("time", "the packet with the first byte"),
+        *_time("last_time", "the packet with the last byte"),
         ("packet", "int64", "the number of the packet with the first byte, as kwire decode --frame takes it"),
         ("last_packet", "int64", "that of the packet with the last byte"),
         ("size", "int32", "what the size prefix says; the frame is 4 bytes longer"),
@@ -57,7 +64,7 @@ COLUMNS: dict[str, list[Column]] = {
         ("response_index", "int64", "null without an answer"),
         ("response_size", "int32", "its size prefix"),
         ("response_packet", "int64", "the packet with its first byte"),
-        ("response_time", "int64", "the response's first byte"),
+        *_time("response_time", "the response's first byte"),
         ("latency_ns", "int64", "from the request's last byte to the response's first"),
         *ERROR,
         ("errors", "int32", "how many error codes are not zero"),
@@ -125,8 +132,8 @@ COLUMNS: dict[str, list[Column]] = {
         ("connections", "int64", "how many"),
         ("exchanges", "int64", "how many"),
         ("errors", "int64", "exchanges with an error"),
-        ("first_time", "int64", "of its first request"),
-        ("last_time", "int64", "of its last"),
+        *_time("first_time", "of its first request"),
+        *_time("last_time", "of its last"),
         ("apis", "list<struct<api: string, versions: list<int16>>>", "what it speaks"),
         ("compressions", "list<string>", "what it produces with"),
         ("sasl_mechanisms", "list<string>", "how it logs in"),
@@ -134,8 +141,8 @@ COLUMNS: dict[str, list[Column]] = {
     ],
     "connections": [
         *PLACE,
-        ("first_time", "int64", "the first packet with bytes, a SYN, a FIN or a RST"),
-        ("last_time", "int64", "the last one"),
+        *_time("first_time", "the first packet with bytes, a SYN, a FIN or a RST"),
+        *_time("last_time", "the last one"),
         ("exchanges", "int64", "how many"),
         ("what", "string", "Kafka, or what it is instead"),
         ("client_id", "string", "of the first request"),
@@ -150,7 +157,7 @@ COLUMNS: dict[str, list[Column]] = {
     ],
     "quality": [
         *PLACE,
-        ("time", "int64", "when; null where it is of the whole capture"),
+        *_time("time", "when; null where it is of the whole capture"),
         ("what", "string", "skipped, damaged, dropped, not Kafka"),
         ("kind", "string", "request or response: the stream"),
         ("position", "int64", "where in the stream"),

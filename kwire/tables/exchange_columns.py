@@ -17,7 +17,7 @@ from kwire.session.exchange import TOKEN
 from kwire.session.quality import QUALITIES
 from kwire.session.record import error_name
 from kwire.tables.arrow import mended, slices
-from kwire.tables.schemas import schema_of
+from kwire.tables.schemas import Makes, record_batch
 
 JUDGED = frozenset({"error_code", "error", "errors", "quality", "note", "outcome"})  # columns that rest on the bodies
 OUTCOMES = ("ok", "error", "no answer", "no answer wanted", "orphan")
@@ -26,7 +26,6 @@ NUMBERS = ("index", "position", "time", "last_time", "packet", "last_packet", "s
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Names = Collection[str]
-Makes = dict[str, Callable[[], pa.Array]]
 
 
 def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Makes | None = None) -> pa.RecordBatch:
@@ -68,7 +67,7 @@ def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Ma
         "quality": lambda: _taken(QUALITIES, _both(*(side.quality for side in sides))[chosen], pa.string()),
         "note": lambda: _taken(batch.texts, _both(*(side.note for side in sides))[chosen], pa.string()),
     }
-    return _record_batch("messages", makes, columns)
+    return record_batch("messages", makes, columns)
 
 
 def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: Makes | None = None) -> pa.RecordBatch:
@@ -99,7 +98,7 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
         makes["capture"] = lambda: _taken([mended(name) for name in places.names], files, pa.string())
         makes["request_packet"] = lambda: pa.array(first, mask=~request.there)
         makes["response_packet"] = lambda: pa.array(places.split(response.packet)[1], mask=~response.there)
-    return _record_batch("exchanges", makes, columns)
+    return record_batch("exchanges", makes, columns)
 
 
 def shared(batch: ExchangeBatch) -> Makes:
@@ -176,8 +175,3 @@ def _taken(values: Sequence[Any], which: Numbers | Mask, kind: pa.DataType) -> p
     if len(values) == 1:
         return pa.repeat(pa.scalar(values[0], kind), len(which))
     return pa.array(values, kind).take(pa.array(which.astype(np.int64)))
-
-
-def _record_batch(table: str, makes: Makes, columns: Names | None) -> pa.RecordBatch:
-    schema = schema_of(table, columns)
-    return pa.RecordBatch.from_arrays([makes[name]() for name in schema.names], schema=schema)

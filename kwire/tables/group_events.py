@@ -6,7 +6,8 @@ it is left to be read by itself, being the last of its member.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from kwire.schema.keys import JOIN_GROUP, LEAVE_GROUP
 from kwire.session.decoded import Decoded
 from kwire.tables.arrow import slices
 from kwire.tables.body_rows import GROUP_TYPES
-from kwire.tables.schemas import schema_of
+from kwire.tables.schemas import Makes, record_batch
 
 
 def rows_of(
@@ -50,7 +51,7 @@ def rows_of(
         found = number(*sides)
         return pc.if_else(pc.equal(found, -1), None, found) if key == JOIN_GROUP else found
 
-    makes: dict[str, Callable[[], pa.Array]] = {
+    makes: Makes = {
         "group": lambda: _text(asked, "GroupId", batch.buffer),
         "group_type": lambda: pa.repeat(pa.scalar(GROUP_TYPES[key]), count),
         "member": lambda: text((answered, "MemberId"), (asked, "MemberId")),
@@ -62,9 +63,8 @@ def rows_of(
         "session_timeout_ms": lambda: number((asked, "SessionTimeoutMs")),
         "rebalance_timeout_ms": lambda: number((asked, "RebalanceTimeoutMs")),
     }  # fmt: skip
-    schema = schema_of("group_events", wanted)
-    columns = [makes[name]() if name in makes else head.column(name).take(rows) for name in schema.names]
-    return [("group_events", pa.RecordBatch.from_arrays(columns, schema=schema))], bodies.left.tolist()
+    heads = {name: partial(head.column(name).take, rows) for name in head.schema.names}
+    return [("group_events", record_batch("group_events", heads | makes, wanted))], bodies.left.tolist()
 
 
 def _text(body: Structs, name: str, buffer: bytes) -> pa.Array:

@@ -26,10 +26,9 @@ from kwire.tables.batch_headers import COMPRESSIONS, Headers, columns, headers
 from kwire.tables.columns import EXCHANGE
 from kwire.tables.partition_columns import Named, Names, Strange
 from kwire.tables.partition_join import Joined, join
-from kwire.tables.schemas import schema_of
+from kwire.tables.schemas import Makes, record_batch
 from kwire.wire.columns import Ints
 
-Makes = dict[str, Callable[[], pa.Array]]
 Table = tuple[str, pa.RecordBatch]
 OFFSETS = {  # where the column offset comes from: the request (0) or the response (1), and its field
     PRODUCE: (1, "BaseOffset"), FETCH: (0, "FetchOffset"), LIST_OFFSETS: (1, "Offset"),
@@ -65,11 +64,11 @@ def rows_of(
     out = []
     if "partitions" in tables and len(read.joined):
         makes = _begin(read, head, np.arange(len(read.joined))) | _partition(read)
-        out.append(("partitions", _record_batch("partitions", makes, wanted)))
+        out.append(("partitions", record_batch("partitions", makes, wanted)))
     if "batches" in tables and read.batches is not None and len(read.batches):
         makes = _begin(read, head, read.joined.rows[read.turn][read.batches.chain])
         makes |= columns(read.batches, read.buffer)
-        out.append(("batches", _record_batch("batches", makes, wanted)))
+        out.append(("batches", record_batch("batches", makes, wanted)))
     return out, left + decoded.of(number).rows[odd].tolist()
 
 
@@ -182,8 +181,3 @@ def _sums(read: _Found) -> Makes:
         "records": lambda: joined.taken(turn, counted(batches.fields["records"]), pa.int64(), records.valid),
         "compression": first,
     }
-
-
-def _record_batch(table: str, makes: Makes, wanted: Collection[str] | None) -> pa.RecordBatch:
-    schema = schema_of(table, wanted)
-    return pa.RecordBatch.from_arrays([makes[name]() for name in schema.names], schema=schema)

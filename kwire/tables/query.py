@@ -2,7 +2,8 @@
 
 A table is built when a statement first names it. Until then it is there without rows, so that a statement that cannot
 be right fails before a capture is read. No statement reaches files, loads extensions or changes settings: DuckDB is
-locked before the first one. Statements run in a thread, because DuckDB looks for Ctrl-C too late.
+locked before the first one. Statements run in a thread, because DuckDB looks for Ctrl-C too late. Times are UTC: DuckDB
+gets them without a time zone, as it has more functions for those, and keeps ns.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from kwire.tables.jobs import build_with_jobs
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sqltext import split
 
-TIMES = ("time", "first_time", "last_time", "response_time")  # columns of ns since the epoch
 AT_ONCE = 10_000  # rows that are made into values at a time
 LOCKED = {
     "enable_external_access": "false",
@@ -61,12 +61,12 @@ class Result:
 
     @property
     def kinds(self) -> list[str]:
-        """What each column holds: number, time (ns since the epoch), or text, which is everything else."""
+        """What each column holds: number, time, or text, which is everything else."""
         return [_kind(field) for field in self.table.schema]
 
     def rows(self, most: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """The rows as plain values: None, bool, int, float, str, bytes, lists and dicts of these; times that DuckDB
-        made are ISO text."""
+        """The rows as plain values: None, bool, int, float, str, bytes, lists and dicts of these. Times are ns since
+        the epoch, those that ns do not reach and what is within lists ISO text."""
         table = self.table if most is None else self.table.slice(0, most)
         for batch in table.to_batches(AT_ONCE):
             yield from zip(*(_values(column) for column in batch.columns), strict=True)
@@ -77,7 +77,9 @@ class Result:
 
         try:
             if form == "parquet":
-                pq.write_table(self.table, file, compression="zstd")
+                pq.write_table(
+                    self.table, file, compression="zstd", coerce_timestamps="us", allow_truncated_timestamps=True
+                )
             else:
                 with pa.ipc.new_file(file, self.table.schema) as writer:
                     writer.write_table(self.table)
@@ -100,7 +102,7 @@ class Session:
         self._db = duckdb.connect(":memory:", config=dict(LOCKED))
         self._names = duckdb.connect(":memory:", config=dict(LOCKED))  # tells which tables a query names
         for name, schema in SCHEMAS.items():
-            self._db.register(name, schema.empty_table())
+            self._db.register(name, _without_zone(schema.empty_table()))
             self._names.register("columns", schema.empty_table())
             self._names.execute(f"create table {name} as from columns")  # what is registered counts as a view
 
@@ -122,7 +124,7 @@ class Session:
             self._bodies, progress,
         )  # fmt: skip
         for name, batches in parts.items():
-            self._db.register(name, pa.Table.from_batches(batches, SCHEMAS[name]))
+            self._db.register(name, _without_zone(pa.Table.from_batches(batches, SCHEMAS[name])))
         self.loaded |= names
         return reading, exchanges
 
@@ -241,14 +243,14 @@ def _one_line(text: str) -> str:
 
 def _kind(field: pa.Field) -> str:
     kind = field.type
-    if field.name in TIMES and pa.types.is_int64(kind):
+    if pa.types.is_timestamp(kind):
         return "time"
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return "number" if number else "text"
 
 
 def _tidy(table: pa.Table) -> pa.Table:
-    """Names that are unique; sums of integers as 64-bit integers, where DuckDB makes wider ones."""
+    """Names that are unique; sums of integers as 64-bit integers, where DuckDB makes wider ones; times as UTC."""
     names: list[str] = []
     for name in table.column_names:
         number, fresh = 1, name
@@ -260,12 +262,22 @@ def _tidy(table: pa.Table) -> pa.Table:
         if pa.types.is_decimal128(column.type) and column.type.scale == 0:
             with contextlib.suppress(pa.ArrowInvalid):  # beyond 64 bits
                 column = column.cast(pa.int64())
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp(column.type.unit, "UTC"))
         columns.append(column)
     return pa.Table.from_arrays(columns, names)
 
 
+def _without_zone(table: pa.Table) -> pa.Table:
+    times = {field.name: pa.timestamp("ns") for field in table.schema if pa.types.is_timestamp(field.type)}
+    return table.cast(pa.schema([field.with_type(times.get(field.name, field.type)) for field in table.schema]))
+
+
 def _values(column: pa.Array) -> list[Any]:
     kind = column.type
+    if pa.types.is_timestamp(kind):
+        with contextlib.suppress(pa.ArrowInvalid):  # beyond what ns reach
+            return list(column.cast(pa.timestamp("ns", kind.tz)).cast(pa.int64()).to_pylist())
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return list(column.cast(pa.string()).to_pylist())
     if pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_null(kind):

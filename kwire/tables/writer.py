@@ -92,11 +92,12 @@ def _parquet(path: Any, schema: pa.Schema) -> Any:
     import pyarrow.parquet as pq
 
     # times, positions and ids grow by little from row to row: half the size and half the time of dictionaries
-    growing = [field.name for field in schema if field.type in (pa.int64(), pa.int32())]
+    growing = [field.name for field in schema if field.type in (pa.int64(), pa.int32()) or _is_time(field.type)]
     return pq.ParquetWriter(
         path, schema, compression="zstd", compression_level=1,
         use_dictionary=[field.name for field in schema if field.name not in growing],
         column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+        coerce_timestamps="us", allow_truncated_timestamps=True,  # Spark reads no others; NAME_ns keeps the rest
     )  # fmt: skip
 
 
@@ -158,6 +159,12 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pc.any(odd).as_py():
         return column
     return pa.chunked_array([pa.array([text and cell(text) for text in column.to_pylist()], pa.string())])
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind))
 
 
 def _nested(kind: pa.DataType) -> bool:

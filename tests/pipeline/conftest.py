@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tablerows import untimed
 
 import kwire
 from kwire.capture.files import open_capture
@@ -136,7 +137,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rows, planning.P
 
 
 def sorted_rows(tables: dict[str, pa.Table]) -> Rows:
-    return {name: sorted(map(repr, table.to_pylist())) for name, table in tables.items()}
+    return {name: sorted(map(repr, untimed(table).to_pylist())) for name, table in tables.items()}
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,13 @@ import pytest
 
 from kwire.errors import OutputError
 from kwire.pipeline.hive import NONE, Hive, place, remove, spare
-from kwire.tables.schemas import SCHEMAS
+from kwire.tables.schemas import batch_of_rows
 
 DAY = 86_400_000_000_000
 
 
 def exchanges(*rows: tuple[int | None, str | None]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"time": time, "api": api} for time, api in rows], SCHEMAS["exchanges"])
+    return batch_of_rows("exchanges", [{"time": time, "api": api} for time, api in rows])
 
 
 def test_rows_go_to_the_partition_of_their_day_and_api(tmp_path: Path) -> None:
@@ -29,15 +29,13 @@ def test_rows_go_to_the_partition_of_their_day_and_api(tmp_path: Path) -> None:
         "date=1970-01-02/api=a%2Fb": 1,
     }  # fmt: skip
     file = tmp_path / "exchanges" / "date=1970-01-01" / "api=Fetch" / "some-0-exchanges.parquet"
-    assert pq.ParquetFile(file).read().column("time").to_pylist() == [0, 1, 3]
+    assert pq.ParquetFile(file).read().column("time_ns").to_pylist() == [0, 1, 3]
     assert "api" not in pq.ParquetFile(file).schema_arrow.names
 
 
 def test_tables_without_an_api_and_rows_without_a_time(tmp_path: Path) -> None:
     hive = Hive(str(tmp_path), "x")
-    hive.write(
-        "quality", pa.RecordBatch.from_pylist([{"capture": "a"}, {"capture": "b", "time": 5}], SCHEMAS["quality"])
-    )
+    hive.write("quality", batch_of_rows("quality", [{"capture": "a"}, {"capture": "b", "time": 5}]))
     assert {found.partition for found in hive.close()} == {f"date={NONE}", "date=1970-01-01"}
 
 

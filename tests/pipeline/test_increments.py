@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from calls import Call
+from tablerows import untimed
 
 from kwire.pipeline import increments
 from kwire.pipeline import plan as planning
@@ -50,7 +51,7 @@ def one_by_one(
         for task in made.tasks:
             planning.read_task(task, DEFAULT, lambda name, batch: parts[name].append(batch), SETTINGS, made.names)
     rows = {
-        name: sorted(map(repr, pa.Table.from_batches(found, SCHEMAS[name]).to_pylist()))
+        name: sorted(map(repr, untimed(pa.Table.from_batches(found, SCHEMAS[name])).to_pylist()))
         for name, found in parts.items()
     }
     return rows, state

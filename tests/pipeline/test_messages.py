@@ -47,7 +47,7 @@ def messages(tmp_path: Path, packets_of: Call, save: Call, unpacked: Call) -> li
 def rows_of(spark: Any, folder: Path) -> dict[str, list[str]]:
     out = {}
     for name in NAMES:
-        columns = [f"`{column}`" for column, _, _ in COLUMNS[name]]
+        columns = [f"`{column}`" for column, kind, _ in COLUMNS[name] if kind != "timestamp"]
         found = table_of(spark, str(folder), name).select(*columns).collect()
         out[name] = sorted(repr(row.asDict(True)) for row in found)
     return out

@@ -117,7 +117,7 @@ def test_columns_of_a_users_schema() -> None:
     for name, kind, said in (
         ("sise", "integer", "no column sise; did you mean size"),
         ("size", "short", "messages: size is int, not smallint"),
-        ("time", "timestamp", "messages: time is bigint, not timestamp"),
+        ("time", "long", "messages: time is timestamp, not bigint"),
     ):  # fmt: skip
         with pytest.raises(KwireError, match=said):
             asked("messages", types.StructType().add(name, kind))

@@ -9,6 +9,7 @@ from struct import pack
 from typing import Any
 
 import pytest
+from tablerows import rows_of
 
 from kwire.capture.save import PcapWriter
 from kwire.codec import scan_columns
@@ -122,8 +123,8 @@ class Ways:
         quick = tables_of([path], names)
         for name, table in quick.items():
             table.validate(full=True)
-            assert sorted(map(json.dumps, table.to_pylist())) == sorted(map(json.dumps, exact[name].to_pylist())), name
-        return {name: table.to_pylist() for name, table in quick.items()}
+            assert sorted(map(json.dumps, rows_of(table))) == sorted(map(json.dumps, rows_of(exact[name]))), name
+        return {name: rows_of(table) for name, table in quick.items()}
 
 
 @pytest.fixture

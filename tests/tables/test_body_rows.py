@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tablerows import rows_of
 from vectors import jsonl
 
 from kwire.codec.example import BATCH
@@ -31,7 +32,7 @@ Row = dict[str, Any]
 def rows(name: str) -> dict[str, list[Row]]:
     path = next(iter(CAPTURES.glob(f"{name}.pcap*")))
     found = tables_of([path], ["partitions", "batches", "group_events"])
-    return {table: sorted(made.to_pylist(), key=lambda row: row["time"]) for table, made in found.items()}
+    return {table: sorted(rows_of(made), key=lambda row: row["time"]) for table, made in found.items()}
 
 
 @cache
@@ -204,7 +205,7 @@ def facts(traffic: Any, api: str, version: int, asked: Any, answer: Any = None) 
         tcp.answer(traffic.response(api, version, answer))
     tcp.close()
     made = tables_of([traffic.save(traffic.folder / "made.pcap")], ["partitions", "batches", "group_events"])
-    return {table: found.to_pylist() for table, found in made.items()}
+    return {table: rows_of(found) for table, found in made.items()}
 
 
 def test_groups_that_fetch_offsets_of_the_same_partition_have_a_row_each(traffic: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tablerows import names_of, rows_of
 
 import kwire as api
 from kwire.errors import CaptureError, UnknownName
@@ -38,8 +39,7 @@ def tables(path: Path) -> dict[str, pa.Table]:
 
 
 def rows(path: Path, table: str) -> list[Row]:
-    found: list[Row] = tables(path)[table].to_pylist()
-    return found
+    return rows_of(tables(path)[table])
 
 
 def ordered(found: list[Row]) -> list[str]:
@@ -57,7 +57,7 @@ def said(kwire: Callable[..., Any], *arguments: str) -> list[Row]:
 @each
 def test_messages_are_the_lines_of_kwire_read(path: Path, kwire: Callable[..., Any]) -> None:
     lines = said(kwire, str(path))
-    assert list(lines[0]) == SCHEMAS["messages"].names
+    assert list(lines[0]) == names_of(SCHEMAS["messages"])
     assert ordered(rows(path, "messages")) == ordered(lines)
 
 
@@ -146,7 +146,7 @@ def test_damage_to_the_capture_is_said_in_quality(tmp_path: Path) -> None:
 @each
 def test_a_table_alone_is_the_same_as_with_all_others(path: Path) -> None:
     for name in DEFAULT:
-        assert ordered(tables_of([path], [name])[name].to_pylist()) == ordered(rows(path, name)), name
+        assert ordered(rows_of(tables_of([path], [name])[name])) == ordered(rows(path, name)), name
 
 
 def test_several_captures_make_one_table() -> None:
@@ -154,7 +154,7 @@ def test_several_captures_make_one_table() -> None:
     found = tables_of(chosen, DEFAULT)
     for name in set(DEFAULT) - {"clients"}:
         both = [row for path in chosen for row in rows(path, name)]
-        assert ordered(found[name].to_pylist()) == ordered(both), name
+        assert ordered(rows_of(found[name])) == ordered(both), name
 
 
 def test_only_what_was_asked_for_is_there_in_its_order() -> None:
@@ -183,8 +183,8 @@ def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyP
     found = tables_of([path], ["messages", "partitions"])
     build.build([path], ["partitions"], lambda _, batch: sizes.append(batch.num_rows))
     assert max(sizes) <= size
-    assert ordered(found["partitions"].to_pylist()) == ordered(rows(path, "partitions"))
-    assert ordered(found["messages"].to_pylist()) == ordered(rows(path, "messages"))
+    assert ordered(rows_of(found["partitions"])) == ordered(rows(path, "partitions"))
+    assert ordered(rows_of(found["messages"])) == ordered(rows(path, "messages"))
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -234,7 +234,7 @@ def test_changed_bytes_still_make_tables(name: str, tmp_path: Path) -> None:
         for table in found.values():
             table.validate(full=True)
         exact = [row for exchange in api.read(tmp_path / "made.pcap") for _, row in records(exchange)]
-        ours = found["messages"].to_pylist()
+        ours = rows_of(found["messages"])
         assert len(ours) == len(exact)
         assert Counter(row["quality"] for row in ours) == Counter(row["quality"] for row in exact)
 
@@ -247,7 +247,7 @@ def test_the_public_functions_give_the_same_in_three_forms(name: str) -> None:
     path = CAPTURES / "txn.pcap.gz"
     arrow = api.to_arrow(path, name)
     assert arrow.schema == SCHEMAS[name]
-    assert ordered(arrow.to_pylist()) == ordered(rows(path, name))
+    assert ordered(rows_of(arrow)) == ordered(rows(path, name))
     assert api.to_polars(path, name).to_dicts() == arrow.to_pylist()
     frame = api.to_pandas(str(path), table=name)
     assert (list(frame.columns), len(frame)) == (arrow.schema.names, arrow.num_rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 
@@ -9,16 +11,16 @@ from kwire.tables.columns import COLUMNS, DEFAULT
 from kwire.tables.schemas import SCHEMAS
 
 EXCHANGE = (
-    "capture string, connection string, time int64, api_key int16, api string, api_version int16, "
+    "capture string, connection string, time timestamp, api_key int16, api string, api_version int16, "
     "correlation_id int32, client_id string"
 )
 FIXED = {
-    "messages": "capture string, connection string, kind string, index int64, position int64, time int64, "
-                "last_time int64, packet int64, last_packet int64, size int32, api_key int16, api string, "
+    "messages": "capture string, connection string, kind string, index int64, position int64, time timestamp, "
+                "last_time timestamp, packet int64, last_packet int64, size int32, api_key int16, api string, "
                 "api_version int16, header_version int8, correlation_id int32, client_id string, error_code int16, "
                 "error string, errors int32, latency_ns int64, quality string, note string",
     "exchanges": f"{EXCHANGE}, request_index int64, request_size int32, request_packet int64, response_index int64, "
-                 "response_size int32, response_packet int64, response_time int64, latency_ns int64, "
+                 "response_size int32, response_packet int64, response_time timestamp, latency_ns int64, "
                  "error_code int16, error string, errors int32, outcome string, note string",
     "partitions": f"{EXCHANGE}, group string, topic string, topic_id string, partition int32, offset int64, "
                   "timestamp int64, high_watermark int64, bytes int64, batches int32, records int64, "
@@ -32,13 +34,13 @@ FIXED = {
                     "rebalance_timeout_ms int32, error_code int16, error string",
     "clients": "client_id string, software string, software_version string, broker_itself bool, "
                "addresses list<item: string>, brokers list<item: string>, connections int64, exchanges int64, "
-               "errors int64, first_time int64, last_time int64, "
+               "errors int64, first_time timestamp, last_time timestamp, "
                "apis list<item: struct<api: string, versions: list<item: int16>>>, "
                "compressions list<item: string>, sasl_mechanisms list<item: string>, principals list<item: string>",
-    "connections": "capture string, connection string, first_time int64, last_time int64, exchanges int64, "
+    "connections": "capture string, connection string, first_time timestamp, last_time timestamp, exchanges int64, "
                    "what string, client_id string, software string, software_version string, sasl_mechanism string, "
                    "principal string, missing_bytes int64, repeated_bytes int64, skipped_bytes int64, ending string",
-    "quality": "capture string, connection string, time int64, what string, kind string, position int64, "
+    "quality": "capture string, connection string, time timestamp, what string, kind string, position int64, "
                "bytes int64, note string",
     "bodies": "capture string, connection string, kind string, index int64, api string, api_version int16, "
               "body string",
@@ -53,14 +55,18 @@ def test_these_are_the_tables() -> None:
 
 @pytest.mark.parametrize("name", FIXED)
 def test_a_tables_schema_is_fixed(name: str) -> None:
-    kinds = {"bool_": "bool"}
-    assert ", ".join(f"{each.name} {kinds.get(str(each.type), each.type)}" for each in SCHEMAS[name]) == FIXED[name]
+    kinds = {"bool_": "bool", "timestamp[ns, tz=UTC]": "timestamp"}
+    found = ", ".join(f"{each.name} {kinds.get(str(each.type), each.type)}" for each in SCHEMAS[name])
+    assert re.sub(r"(\w+) timestamp, \1_ns int64", r"\1 timestamp", found) == FIXED[name]
     assert all(each.nullable for each in SCHEMAS[name])
 
 
 @pytest.mark.parametrize("name", FIXED)
 def test_the_list_of_columns_says_the_same_as_the_schema(name: str) -> None:
-    listed = [(column, kind.replace("list<", "list<item: ")) for column, kind, _ in COLUMNS[name]]
+    listed = [
+        (column, kind.replace("list<", "list<item: ").replace("timestamp", "timestamp[ns, tz=UTC]"))
+        for column, kind, _ in COLUMNS[name]
+    ]
     assert listed == [(each.name, str(each.type)) for each in SCHEMAS[name]]
 
 

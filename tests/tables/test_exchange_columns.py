@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tablerows import rows_of
 
 from kwire.session.reader import Settings
 from kwire.tables import exchange_columns
@@ -113,7 +114,7 @@ def narrow(path: Path, table: str, columns: Collection[str]) -> tuple[pa.Table, 
 
 
 def lines(table: pa.Table) -> list[str]:
-    return sorted(map(json.dumps, table.to_pylist()))
+    return sorted(map(json.dumps, rows_of(table)))
 
 
 CHOSEN = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tablerows import rows_of
 
 from kwire.errors import CaptureError, KwireError
 from kwire.render.bodies import Bodies
@@ -49,7 +50,7 @@ def test_any_number_of_jobs_gives_the_same_rows(name: str, many: int) -> None:
     alone = tables_of([path], COLUMNS, bodies=Bodies())
     found, reading, exchanges = together([path], list(COLUMNS), many)
     for table, rows in alone.items():
-        assert ordered(found[table].to_pylist()) == ordered(rows.to_pylist()), table
+        assert ordered(rows_of(found[table])) == ordered(rows_of(rows)), table
     assert exchanges == alone["exchanges"].num_rows
     assert reading.notes == []
 
@@ -60,7 +61,7 @@ def test_some_tables_of_several_captures(names: list[str]) -> None:
     alone, (found, reading, _) = tables_of(paths, names), together(paths, names, 2)
     assert list(found) == names
     for name in names:
-        assert ordered(found[name].to_pylist()) == ordered(alone[name].to_pylist())
+        assert ordered(rows_of(found[name])) == ordered(rows_of(alone[name]))
     assert packets_of(reading) == sum(_packets(path) for path in paths)
 
 
@@ -148,7 +149,7 @@ def test_many_small_captures_follow_each_other(tmp_path: Path) -> None:
     alone, (found, reading, _) = tables_of(paths, COLUMNS, bodies=Bodies()), together(paths, list(COLUMNS), 2)
     assert packets_of(reading) == len(packets)
     for table, rows in alone.items():
-        assert ordered(found[table].to_pylist()) == ordered(rows.to_pylist()), table
+        assert ordered(rows_of(found[table])) == ordered(rows_of(rows)), table
 
 
 def cut_into_packets(data: bytes) -> list[bytes]:

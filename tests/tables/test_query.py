@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tablerows import names_of
 
 from kwire.errors import KwireError, QueryError, UnknownName
 from kwire.render.bodies import Bodies
@@ -22,6 +23,7 @@ from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables.columns import COLUMNS
 from kwire.tables.query import Result, Session
+from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sqltext import report, reports, split
 
 CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "classic.pcap.gz"
@@ -85,7 +87,9 @@ def test_rows_are_those_of_the_records(classic: Session) -> None:
     wanted = [row for exchange in Reading([CAPTURE]).exchanges() for _, row in records(exchange)]
     result = _asked(classic, "select * from messages")
     key = ("connection", "kind", "index")
+    names = names_of(SCHEMAS["messages"])
     found = [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
+    found = [{name: row[name] for name in names} for row in found]
     assert sorted(found, key=lambda row: [row[name] for name in key]) == sorted(
         wanted, key=lambda row: [row[name] for name in key]
     )
@@ -124,7 +128,9 @@ VALUES = [
     ("{'a': [0.5], 'b': date '2026-11-21'}", {"a": [0.5], "b": "2026-11-21"}, "text"),
     ("map {'a': 1}", {"a": 1}, "text"),
     ("date '2026-11-21'", "2026-11-21", "text"),
-    ("timestamp_ns '2026-11-21 01:02:03.123456789'", "2026-11-21 01:02:03.123456789", "text"),
+    ("timestamp_ns '2026-11-21 01:02:03.123456789'", 1_795_222_923_123_456_789, "time"),
+    ("timestamp '9999-01-01 00:00:00'", "9999-01-01 00:00:00.000000Z", "time"),
+    ("[timestamp '2026-11-21 00:00:00']", ["2026-11-21T00:00:00"], "text"),
     ("'7e0b5d54-3f0a-4a57-b26f-c12f9a5c4d7d'::uuid", "7e0b5d54-3f0a-4a57-b26f-c12f9a5c4d7d", "text"),
 ]
 
@@ -135,9 +141,16 @@ def test_values_are_plain(sql: str, value: object, kind: str, session: Session) 
     assert (list(result.rows()), result.kinds) == ([(value,)], [kind])
 
 
-def test_columns_of_times_are_told_by_their_names(session: Session) -> None:
-    result = _asked(session, "select 1::bigint as time, 1::bigint as first_time, 'x' as last_time, 1::bigint as size")
-    assert result.kinds == ["time", "time", "text", "number"]
+def test_times_are_compared_with_text_and_reckoned_with(classic: Session) -> None:
+    times = list(_asked(classic, "select time, time_ns from messages").rows())
+    assert times
+    assert all(time == ns for time, ns in times)
+    day = "'2026-11-01' and '2026-12-01'"
+    asked = f"select count(*), max(time) - min(time) > interval 1 second from messages where time between {day}"
+    assert list(_asked(classic, asked).rows()) == [(len(times), True)]
+    minutes = _asked(classic, "select date_trunc('minute', time) as minute, count(*) from messages group by 1")
+    assert minutes.kinds == ["time", "number"]
+    assert all(minute % 60_000_000_000 == 0 for minute, _ in minutes.rows())
 
 
 def test_names_of_columns_become_unique(session: Session) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tablerows import names_of, rows_of
 
 from kwire.tables.build import tables_of
 from kwire.tables.schemas import SCHEMAS
 
 
 def rows(traffic: Any, table: str = "exchanges") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tables_of([traffic.save(traffic.folder / "made.pcap")], [table])[table].to_pylist()
-    return found
+    return rows_of(tables_of([traffic.save(traffic.folder / "made.pcap")], [table])[table])
 
 
 def heartbeat(traffic: Any, code: int = 0) -> tuple[bytes, bytes]:
@@ -70,8 +70,8 @@ def test_latency_is_from_the_last_byte_asked_to_the_first_answered(traffic: Any)
 def test_rows_have_the_columns_of_their_tables(traffic: Any) -> None:
     asked, answer = heartbeat(traffic)
     traffic.connection().send(asked).answer(answer).close()
-    assert [list(row) for row in rows(traffic)] == [SCHEMAS["exchanges"].names]
-    assert [list(row) for row in rows(traffic, "messages")] == [SCHEMAS["messages"].names] * 2
+    assert [list(row) for row in rows(traffic)] == [names_of(SCHEMAS["exchanges"])]
+    assert [list(row) for row in rows(traffic, "messages")] == [names_of(SCHEMAS["messages"])] * 2
 
 
 @pytest.mark.parametrize("names", [["connections"], ["connections", "clients"]])
@@ -82,7 +82,7 @@ def test_a_connection_says_who_speaks_and_how_it_ended(names: list[str], traffic
     tcp.close()
     traffic.connection(51600).send(traffic.request("Heartbeat", 4, {}, client=b"other"))
     made = tables_of([traffic.save(traffic.folder / "made.pcap")], names)
-    found = {row["connection"]: row for row in made["connections"].to_pylist()}
+    found = {row["connection"]: row for row in rows_of(made["connections"])}
     first, second = found["10.0.0.7:51522>10.0.0.2:9092#1"], found["10.0.0.7:51600>10.0.0.2:9092#1"]
     told = ("client_id", "software", "software_version", "exchanges", "what", "ending")
     assert [first[name] for name in told] == ["c", "lib", "1.2", 1, "Kafka", "closed"]
