@@ -74,7 +74,7 @@ class Stats:
             (self.apis, [*apis, TOKEN], np.where(batch.token, len(apis), batch.kind), rows),
             (self.brokers, brokers, batch.connection, rows),
             (self.clients, [name or "(no client id)" for name in names], which, rows),
-            (self.topics, *_topics(batch)),
+            (self.topics, *batch.about().topics()),
         ]
         for group, texts, numbers, of in groups:
             for name, made in measured.of(of, numbers, texts):
@@ -127,18 +127,6 @@ class Stats:
 
 def _api(kind: Kind | None) -> str:
     return "unknown" if kind is None else f"{kind.api} v{kind.version}"
-
-
-def _topics(batch: ExchangeBatch) -> tuple[list[str], Ints, Ints]:
-    """The topics that exchanges are about, by name, and of each time one is named its number and the row."""
-    names: dict[str, int] = {}
-    which, rows = [], []
-    naming = np.array([kind is not None and kind.names_topics for kind in batch.kinds], bool)
-    for row in np.flatnonzero(naming[batch.kind] | ~batch.request.there).tolist():
-        for topic in batch[row].about.topics:
-            which.append(names.setdefault(topic, len(names)))
-            rows.append(row)
-    return list(names), np.array(which, np.int64), np.array(rows, np.int64)
 
 
 def _of(group: dict[str, Measure], name: str) -> Measure:

@@ -120,7 +120,7 @@ def decode_columns(plan: Plan, buffer: bytes, starts: Ints, ends: Ints) -> tuple
     parts = [_decode(plan, data, starts[low:high], ends[low:high]) for low, high in pairwise(bounds)]
     if len(parts) == 1:
         return parts[0]
-    columns = _joined([part for part, _ in parts])
+    columns = joined([part for part, _ in parts])
     assert isinstance(columns, Structs)
     return columns, np.concatenate([fine for _, fine in parts])
 
@@ -137,7 +137,7 @@ def _decode(plan: Plan, data: Columns, starts: Ints, ends: Ints) -> tuple[Struct
         fine[chosen[~good]] = False
 
 
-def _joined(parts: Sequence[Column]) -> Column:
+def joined(parts: Sequence[Column]) -> Column:
     """Columns one after the other."""
     first = parts[0]
     if isinstance(first, Numbers):
@@ -150,9 +150,9 @@ def _joined(parts: Sequence[Column]) -> Column:
         lists = [part for part in parts if isinstance(part, Lists)]
         ends = np.cumsum([0, *(len(part.flat) for part in lists)])
         offsets = [part.offsets[:-1] + end for part, end in zip(lists, ends.tolist(), strict=False)]
-        return Lists(np.concatenate([*offsets, ends[-1:]]), _joined([part.flat for part in lists]), _valid(lists))
+        return Lists(np.concatenate([*offsets, ends[-1:]]), joined([part.flat for part in lists]), _valid(lists))
     structs = [part for part in parts if isinstance(part, Structs)]
-    fields = {name: _joined([part.fields[name] for part in structs]) for name in first.fields}
+    fields = {name: joined([part.fields[name] for part in structs]) for name in first.fields}
     return Structs(fields, sum(part.count for part in structs), _valid(structs))
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
 HEARTBEATS = (68, 76, 88)  # in which -1 and -2 are epochs of their own: a member leaves
+SASL_AUTHENTICATE = 36
+WORDED = frozenset({3, 10, 17, 18, 32, 33, SASL_AUTHENTICATE, 44})  # APIs of which _words has something to say
 COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 
@@ -131,7 +133,7 @@ def _words(out: About, key: int, body: dict[str, Any], message: Message, exchang
         out.words.append(f"{body['ClientSoftwareName']} {body['ClientSoftwareVersion']}")
     elif key == 17:
         out.words.append(body["Mechanism"])
-    elif key == 36:
+    elif key == SASL_AUTHENTICATE:
         identity = exchange.conversation.identity
         out.words.append(" ".join(filter(None, (identity.mechanism, identity.principal))))
     elif key in (32, 33, 44):  # DescribeConfigs, AlterConfigs, IncrementalAlterConfigs

@@ -19,6 +19,7 @@ from kwire.wire.columns import Ints
 
 if TYPE_CHECKING:
     from kwire.session.about import About
+    from kwire.session.about_columns import Abouts
     from kwire.session.api_versions import Kind
     from kwire.session.conversation import Conversation
 
@@ -70,7 +71,8 @@ class ExchangeBatch:
     tokens; guarded: as Message has it; refused: an ApiVersions answer in the form of version 0. ending: why there is no
     answer, a number in texts, of which the first is None. mark_at, mark_packet: where in buffer the bytes of each
     packet begin, ascending. made: rows of which the Exchange was made already, and stays; abouts: what rows are about,
-    as far as it was asked; rows: of a part of a batch, which rows of the whole it is.
+    as far as it was asked of single ones; told: the same of all, when it was asked; rows: of a part of a batch, which
+    rows of the whole it is.
     """
 
     buffer: bytes
@@ -96,6 +98,7 @@ class ExchangeBatch:
     mark_packet: Ints
     made: dict[int, Exchange] = field(default_factory=dict)
     abouts: dict[int, About] = field(default_factory=dict)
+    told: Abouts | None = None
     rows: list[int] | None = None
 
     def __len__(self) -> int:
@@ -119,6 +122,14 @@ class ExchangeBatch:
         """As Exchange.latency; 0 where there is none."""
         both = self.request.there & self.response.there
         return np.where(both, self.response.time - self.request.last_time, 0)
+
+    def about(self) -> Abouts:
+        """What each exchange is about."""
+        if self.told is None:
+            from kwire.session.about_columns import abouts_of
+
+            self.told = abouts_of(self)
+        return self.told
 
     @property
     def whole(self) -> Mask:
@@ -186,7 +197,10 @@ class ExchangeBatch:
         if response is not None and self.errors[row]:
             response.errors = self._errors(row, response)
         ending = self.texts[self.ending[row]]
-        return Exchange(connection, request, response, ending, bool(self.silent[row]), (self.abouts, row))
+        exchange = Exchange(connection, request, response, ending, bool(self.silent[row]), (self.abouts, row))
+        if self.told is not None:
+            exchange.__dict__["about"] = self.told.values[self.told.which[row]]
+        return exchange
 
     def _errors(self, row: int, response: Message) -> tuple[int, ...]:
         """All error codes that are not zero; only the first one and their number are kept."""
@@ -282,6 +296,7 @@ def concatenated(parts: Sequence[ExchangeBatch]) -> ExchangeBatch:
         Side(*(np.concatenate([getattr(getattr(part, side), name) for part in moved]) for name in SIDE))
         for side in ("request", "response")
     )
+    made.told = None
     made.buffer, made.connections, made.kinds, made.texts = buffer, list(connections.values()), list(kinds), list(texts)
     return made
 
@@ -307,7 +322,8 @@ def _each(batch: ExchangeBatch, change: Any) -> ExchangeBatch:
     values = {name: change(getattr(batch, name)) for name in COLUMNS}
     request, response = sides
     shared = {name: getattr(batch, name) for name in ("buffer", "connections", "kinds", "texts", *MARKS)}
-    return ExchangeBatch(**shared, **values, request=request, response=response)
+    told = None if batch.told is None else type(batch.told)(batch.told.values, change(batch.told.which))
+    return ExchangeBatch(**shared, **values, request=request, response=response, told=told)
 
 
 SIDE = tuple(column.name for column in fields(Side))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kwire.session.about import About
     from kwire.session.batch import ExchangeBatch, Mask
     from kwire.session.conversation import Conversation
-    from kwire.session.exchange import Exchange
 
 Names = str | int | Iterable[str | int]
 WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
@@ -79,34 +78,26 @@ class Selection:
         self, batch: ExchangeBatch, tracking: bool = False, notice: Callable[[About], None] | None = None
     ) -> ExchangeBatch:
         """The exchanges that are wanted. tracking: of what is left will be asked what it is about, so that fetches that
-        are not wanted count too: an incremental fetch builds on all before it (KIP-227). notice: is told what every
-        exchange is about, where topics or groups decide."""
+        are not wanted count too: an incremental fetch builds on all before it (KIP-227). notice: is told what there is
+        that exchanges are about, where topics or groups decide."""
         if self.everything:
             return batch
         wanted = self._mask(batch)
         if not self.needs_about and not tracking:
             return batch if wanted.all() else batch.part(wanted)
-        fetches = np.array([kind is not None and kind.key == FETCH for kind in batch.kinds], bool)[batch.kind]
-        asked = fetches
+        about = batch.about()
         if self.needs_about:
-            asked = fetches | wanted | (notice is not None)
-        made: dict[int, Exchange] = {}
-        for row in np.flatnonzero(asked).tolist():
-            exchange = batch[row]
-            about = exchange.about
             if notice is not None:
-                notice(about)
-            if not wanted[row]:
-                continue
-            wanted[row] = (not self.topics or _any(self.topics, about.topics)) and (
-                not self.groups or _any(self.groups, about.groups)
-            )
-            if wanted[row]:
-                made[row] = exchange
-        kept = batch.part(wanted)
-        place = np.cumsum(wanted) - 1
-        kept.made = {int(place[row]): exchange for row, exchange in made.items()}
-        return kept
+                for value in about.values:
+                    notice(value)
+            wanted &= np.array([self._is_about(value) for value in about.values], bool)[about.which]
+        return batch.part(wanted)
+
+    def _is_about(self, about: About) -> bool:
+        """Whether it names a topic and a group that are wanted."""
+        return (not self.topics or _any(self.topics, about.topics)) and (
+            not self.groups or _any(self.groups, about.groups)
+        )
 
     def _mask(self, batch: ExchangeBatch) -> Mask:
         """Which rows hold all that can be told without a look at their bodies."""

@@ -8,6 +8,7 @@ of its own (KIP-227).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -21,13 +22,26 @@ NONE, FINAL = 0, -1  # session id of no session; epoch of a fetch outside of any
 Partitions = dict[str, list[int]]
 
 
+@dataclass(slots=True)
+class _Session:
+    """The partitions of a fetch session by topic; shown: the same sorted, when it was asked for."""
+
+    partitions: dict[str, set[int]]
+    shown: Partitions | None = None
+
+    def show(self) -> Partitions:
+        if self.shown is None:
+            self.shown = {name: sorted(parts) for name, parts in self.partitions.items()}
+        return self.shown
+
+
 class Topics:
     """name(id) gives a topic's name. elsewhere: asked once, when an id is not known, to learn what lies ahead."""
 
     def __init__(self, elsewhere: Callable[[Topics], None] | None = None) -> None:
         self.names: dict[UUID, str] = {}
         self._elsewhere = elsewhere
-        self._sessions: dict[tuple[object, int], dict[str | UUID, set[int]]] = {}
+        self._sessions: dict[tuple[object, int], _Session] = {}
 
     def name(self, ident: UUID) -> str:
         """The topic's name, or the id as Kafka prints it."""
@@ -54,21 +68,29 @@ class Topics:
             if opened:
                 if len(self._sessions) >= MOST_SESSIONS:
                     self._sessions.clear()
-                self._sessions[broker, opened] = {name: set(parts) for name, parts in listed.items()}
+                self._sessions[broker, opened] = _Session({name: set(parts) for name, parts in listed.items()})
             return None
         known = self._sessions.get((broker, session))
         if known is None:
             return None
+        parts_of = known.partitions
+        if listed or body.get("ForgottenTopicsData"):
+            known.shown = None
         for name, parts in listed.items():
-            known.setdefault(name, set()).update(parts)
+            parts_of.setdefault(name, set()).update(parts)
         for forgotten in body.get("ForgottenTopicsData") or ():
             name = forgotten["Topic"] if "Topic" in forgotten else self.name(forgotten["TopicId"])
-            left = known.get(name, set()) - set(forgotten["Partitions"])
+            left = parts_of.get(name, set()) - set(forgotten["Partitions"])
             if left:
-                known[name] = left
+                parts_of[name] = left
             else:
-                known.pop(name, None)
-        return {str(name): sorted(parts) for name, parts in known.items()}
+                parts_of.pop(name, None)
+        return known.show()
+
+    def held(self, broker: object, session: int) -> Partitions | None:
+        """What a fetch session holds, the same object until it changes; None of one that is not known."""
+        known = self._sessions.get((broker, session))
+        return None if known is None else known.show()
 
 
 def pairs(value: object) -> Iterator[tuple[str, UUID]]:

@@ -1,0 +1,322 @@
+"""What the exchanges of a batch are about, read from columns: each thing that several are about is made once.
+
+A body says what it is about by the fields that the schema marks. Of each kind, bodies that are equal byte for byte are
+read once; of those that differ, the marked fields are read as columns and become events, small rows of numbers.
+Requests with equal events are about the same, and only the first of them is made an About. The few kinds whose words
+have rules of their own (about.py) are read one by one, each distinct body once. Fetch sessions are followed in the
+order of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
+from kwire.codec.columnar_values import decode_messages
+from kwire.codec.plan import Slot, StructPlan
+from kwire.session.about import HEARTBEATS, PARTITION, SASL_AUTHENTICATE, WORDED, About, about
+from kwire.session.topics import FINAL, NONE, Topics
+from kwire.wire import uuids
+from kwire.wire.columns import Ints
+
+if TYPE_CHECKING:
+    from kwire.session.api_versions import Kind
+    from kwire.session.batch import ExchangeBatch
+
+NOTHING = 0  # the place of what says nothing
+LARGE = 4096  # bytes of a body from which on it is not compared with others
+PRODUCE, FETCH = 0, 1
+TOPIC, GROUP, TRANSACTION, GENERATION, EPOCH, MEMBER = range(6)  # what an event says
+BARE = -1  # the partition of an event that names a topic alone
+
+
+@dataclass(slots=True, eq=False)
+class Abouts:
+    """values: what there is; which: of each exchange its place there."""
+
+    values: list[About]
+    which: Ints
+
+    def take(self, rows: Ints | NDArray[np.bool_]) -> Abouts:
+        """Of these exchanges."""
+        return Abouts(self.values, self.which[rows])
+
+    def topics(self) -> tuple[list[str], Ints, Ints]:
+        """All topics by name, and for each time that an exchange names one the topic's number and the row."""
+        names: dict[str, int] = {}
+        of = [[names.setdefault(name, len(names)) for name in value.topics] for value in self.values]
+        counts = np.array([len(each) for each in of], np.int64)
+        flat = np.array([number for each in of for number in each], np.int64)
+        starts = np.cumsum(counts) - counts
+        many = counts[self.which]
+        rows = np.arange(len(self.which)).repeat(many)
+        within = np.arange(len(rows)) - (np.cumsum(many) - many).repeat(many)
+        return list(names), flat[starts[self.which].repeat(many) + within], rows
+
+
+def abouts_of(batch: ExchangeBatch) -> Abouts:
+    """What each exchange of a batch is about."""
+    return _Reading(batch).run()
+
+
+@dataclass(eq=False)
+class _Reading:
+    batch: ExchangeBatch
+    values: list[About] = field(default_factory=lambda: [About()])
+    sessions: dict[int, tuple[object, int]] = field(default_factory=dict)  # by identity, which they keep
+
+    def run(self) -> Abouts:
+        batch = self.batch
+        which = np.zeros(len(batch), np.int64)
+        request = batch.request
+        plain = request.there & (request.body >= 0) & ~batch.token
+        for row in np.flatnonzero(~plain).tolist():
+            which[row] = self._single(row)
+        for number, kind in enumerate(batch.kinds):
+            rows = np.flatnonzero((batch.kind == number) & plain)
+            if kind is None or not len(rows) or not kind.supported:
+                continue
+            if kind.key in WORDED or _marked(kind.plan("request").root):
+                which[rows] = self._of_kind(kind, rows)
+        for row, known in batch.abouts.items():
+            which[row] = self._add(known)
+        return Abouts(self.values, which)
+
+    def _single(self, row: int) -> int:
+        known = self.batch.abouts.get(row)
+        return self._add(about(self.batch[row]) if known is None else known)
+
+    def _add(self, value: About) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def _of_kind(self, kind: Kind, rows: Ints) -> Ints:
+        """The places of what these requests of one kind are about."""
+        batch, side = self.batch, self.batch.request
+        starts, ends = side.body[rows], side.end[rows]
+        first, of = rows, np.arange(len(rows))
+        if kind.key not in (PRODUCE, FETCH) and int((ends - starts).max()) < LARGE:
+            known: dict[bytes, int] = {}
+            spans = zip(starts.tolist(), ends.tolist(), strict=True)
+            same = [known.setdefault(batch.buffer[low:high], len(known)) for low, high in spans]
+            of = np.array(same, np.int64)
+            first = rows[np.unique(of, return_index=True)[1]]
+        if kind.key in WORDED:
+            if kind.key == SASL_AUTHENTICATE:  # the connection says it, not the body
+                first, of = rows, np.arange(len(rows))
+            return np.array([self._single(row) for row in first.tolist()], np.int64)[of]
+        found = np.zeros(len(first), np.int64)
+        read = decode_messages(kind.plan("request"), kind.codecs[0], batch.buffer, side.body[first], side.end[first])
+        topics = batch.connections[0].topics
+        events = Events(read.buffer, topics, kind.key)
+        events.struct(read.columns, kind.plan("request").root, np.arange(len(read.columns)))
+        same_events: dict[bytes, int] = {}
+        places = []
+        for key in events.keys(len(read.columns)):
+            place = same_events.get(key)
+            if place is None:
+                place = same_events[key] = self._add(events.about(key)) if key else NOTHING
+            places.append(place)
+        if kind.key == FETCH:
+            places = self._sessions(read.columns, topics, first[read.there], places)
+        found[read.there] = places
+        return found[of]
+
+    def _sessions(self, columns: Structs, topics: Topics, rows: Ints, places: list[int]) -> list[int]:
+        """Fetches of sessions are about all that the session holds (KIP-227)."""
+        ident, epoch = columns.fields.get("SessionId"), columns.fields.get("SessionEpoch")
+        forgotten = columns.fields.get("ForgottenTopicsData")
+        if not isinstance(ident, Numbers) or not isinstance(epoch, Numbers) or not isinstance(forgotten, Lists):
+            return places
+        batch, connection = self.batch, self.batch.connection[rows].tolist()
+        drops = np.diff(forgotten.offsets).tolist()
+        out, known = list(places), self.sessions
+        cells = zip(rows.tolist(), connection, ident.values.tolist(), epoch.values.tolist(), drops, strict=True)
+        for at, (row, owner, session, turn, dropped) in enumerate(cells):
+            if turn == FINAL:
+                continue
+            value = self.values[out[at]]
+            broker = batch.connections[owner].ends[1]
+            held = topics.held(broker, session) if session != NONE and not value.topics and not dropped else None
+            if held is None:
+                exchange = batch[row]
+                body = exchange.request.body() if exchange.request is not None else None
+                held = topics.fetched(exchange, body, value.topics) if body is not None else None
+            if held is None:
+                continue
+            place = known.get(id(held))
+            if place is None:
+                shown = About(topics=held, groups=value.groups, words=[*value.words, f"session {session}"])
+                place = known[id(held)] = held, self._add(shown)
+            out[at] = place[1]
+        return out
+
+
+class Events:
+    """What marked fields say, as rows of four numbers: whose it is, what it says, and two values.
+
+    struct() collects them from columns, in the order of the fields; keys() gives those of each body as bytes, which are
+    equal where what they say is; about() makes an About of such bytes."""
+
+    def __init__(self, buffer: bytes, topics: Topics, key: int) -> None:
+        self._buffer, self._topics, self._key = buffer, topics, key
+        self._names: dict[bytes, int] = {}
+        self._texts: list[str] = []
+        self._found: list[Ints] = []
+
+    def struct(self, columns: Structs, plan: StructPlan, owner: Ints) -> None:
+        """Those of a struct and all in it. owner: which body each of its values is of."""
+        if columns.valid is not None:
+            owner = owner[columns.valid]
+        topic = np.full(len(owner), -1)
+        inside: list[tuple[Ints, Ints]] = []  # the partitions of each struct: whose they are, and their numbers
+        for slot in plan.slots:
+            column = columns.fields[slot.name]
+            entity = slot.field.entity
+            if entity == "topicName" and isinstance(column, Lists):
+                self._add(owner.repeat(np.diff(column.offsets)), TOPIC, self._numbers(column.flat), BARE)
+            elif entity == "topicName" and isinstance(column, Slices):
+                topic = self._numbers(column)
+            elif entity == "topicId" and isinstance(column, Slices):
+                topic = np.where(topic >= 0, topic, self._idents(column))
+            elif entity in TEXTS:
+                self._names_in(column, owner, TEXTS[entity])
+            elif slot.name == "GenerationId" and isinstance(column, Numbers):
+                self._add(owner, GENERATION, column.values.astype(np.int64))
+            elif slot.name in ("MemberEpoch", "GenerationIdOrMemberEpoch") and isinstance(column, Numbers):
+                self._add(owner, EPOCH, column.values.astype(np.int64))
+            elif entity == "memberId" and isinstance(column, Slices):
+                self._names_in(column, owner, MEMBER, empty=True)
+            if slot.name.startswith("Partition") and isinstance(column, Lists):
+                numbers = _partitions(slot, column)
+                if numbers is not None:
+                    inside.append((np.arange(len(owner)).repeat(np.diff(column.offsets)), numbers))
+            if slot.struct is not None:
+                self._within(column, slot.struct, owner)
+        self._topics_of(owner, topic, inside)
+
+    def _within(self, column: Column, plan: StructPlan, owner: Ints) -> None:
+        if isinstance(column, Lists) and isinstance(column.flat, Structs):
+            self.struct(column.flat, plan, owner.repeat(np.diff(column.offsets)))
+        elif isinstance(column, Structs):
+            self.struct(column, plan, owner)
+
+    def _topics_of(self, owner: Ints, topic: Ints, inside: list[tuple[Ints, Ints]]) -> None:
+        """The topics that structs name, with their partitions behind each."""
+        if not (topic >= 0).any():
+            return
+        at = np.concatenate([np.arange(len(owner)), *(which for which, _ in inside)])
+        partition = np.concatenate([np.full(len(owner), BARE), *(numbers for _, numbers in inside)])
+        order = np.argsort(at, kind="stable")
+        at, partition = at[order], partition[order]
+        named = topic[at] >= 0
+        at, partition = at[named], partition[named]
+        self._add(owner[at], TOPIC, topic[at], partition)
+
+    def _names_in(self, column: Column, owner: Ints, what: int, empty: bool = False) -> None:
+        if isinstance(column, Lists):
+            owner, column = owner.repeat(np.diff(column.offsets)), column.flat
+        numbers = self._numbers(column, empty)
+        there = numbers >= 0
+        self._add(owner[there], what, numbers[there])
+
+    def _numbers(self, column: Column, empty: bool = False) -> Ints:
+        """The numbers of texts; -1 of null and, unless empty ones count, of what is empty."""
+        assert isinstance(column, Slices)
+        buffer, number = self._buffer, self._number
+        spans = zip(column.starts.tolist(), (column.starts + column.lengths).tolist(), strict=True)
+        found = np.array([number(buffer[low:high]) for low, high in spans], np.int64)
+        there = np.ones(len(found), bool) if column.valid is None else column.valid
+        return np.where(there & ((column.lengths > 0) | empty), found, -1)
+
+    def _number(self, name: bytes) -> int:
+        known = self._names.get(name)
+        if known is None:
+            known = self._names[name] = len(self._texts)
+            self._texts.append(name.decode("utf-8", "surrogateescape"))
+        return known
+
+    def _idents(self, column: Slices) -> Ints:
+        """The numbers of the names of topics' ids; -1 of the id that is none."""
+        known: dict[bytes, int] = {}
+        out = []
+        for start in column.starts.tolist():
+            raw = self._buffer[start : start + 16]
+            if raw not in known:
+                ident = uuids.from_bytes(raw)
+                name = self._topics.name(ident).encode("utf-8", "surrogateescape") if ident.int else b""
+                known[raw] = self._number(name) if name else -1
+            out.append(known[raw])
+        return np.array(out, np.int64)
+
+    def _add(self, owner: Ints, what: int, value: Ints, other: Ints | int = 0) -> None:
+        if len(owner):
+            rows = np.empty((len(owner), 4), np.int64)
+            rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = owner, what, value, other
+            self._found.append(rows)
+
+    def keys(self, count: int) -> list[bytes]:
+        """The events of each of so many bodies."""
+        if not self._found:
+            return [b""] * count
+        rows = np.concatenate(self._found)
+        owner = rows[:, 0]
+        if (owner[1:] < owner[:-1]).any():
+            rows = rows[np.argsort(owner, kind="stable")]
+        ends = (np.searchsorted(rows[:, 0], np.arange(count + 1)) * EVENT).tolist()
+        data = np.ascontiguousarray(rows[:, 1:]).tobytes()
+        return [data[low:high] for low, high in pairwise(ends)]
+
+    def about(self, key: bytes) -> About:
+        """What these events say."""
+        out = About()
+        for what, value, other in np.frombuffer(key, np.int64).reshape(-1, 3).tolist():
+            if what == TOPIC:
+                known = out.topics.setdefault(self._texts[value], [])
+                if other != BARE:
+                    known.append(other)
+            elif what == GROUP and self._texts[value] not in out.groups:
+                out.groups.append(self._texts[value])
+            elif what == TRANSACTION and self._texts[value] not in out.transactions:
+                out.transactions.append(self._texts[value])
+            elif what == GENERATION:
+                out.generation = value
+            elif what == EPOCH:
+                out.epoch = value if value >= 0 or self._key in HEARTBEATS else None
+            elif what == MEMBER and out.member is None:
+                out.member = self._texts[value]
+        return out
+
+
+EVENT = 24  # bytes of an event but for whose it is
+TEXTS = {"groupId": GROUP, "transactionalId": TRANSACTION}
+
+
+def _partitions(slot: Slot, column: Column) -> Ints | None:
+    """The partition numbers that an array holds, one an element."""
+    if not isinstance(column, Lists):
+        return None
+    if slot.struct is None:
+        return (
+            column.flat.values.astype(np.int64) if isinstance(column.flat, Numbers) and slot.type == "int32" else None
+        )
+    name = next((inner.name for inner in slot.struct.slots if inner.name in PARTITION), None)
+    numbers = column.flat.fields.get(name) if isinstance(column.flat, Structs) and name else None
+    return numbers.values.astype(np.int64) if isinstance(numbers, Numbers) else None
+
+
+def _marked(plan: StructPlan) -> bool:
+    """Whether a struct, or one in it, has fields that say what it is about."""
+    return any(
+        slot.field.entity in MARKS or slot.name in EPOCHS or (slot.struct is not None and _marked(slot.struct))
+        for slot in (*plan.slots, *plan.tagged.values())
+    )
+
+
+MARKS = ("topicName", "topicId", "groupId", "transactionalId", "memberId")
+EPOCHS = ("GenerationId", "MemberEpoch", "GenerationIdOrMemberEpoch")

@@ -1,0 +1,54 @@
+"""Every message comes back as columns, in its place, whichever codec reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from kwire.codec.columnar_values import Messages, decode_messages, take
+from kwire.codec.library import builtin_library
+
+TOPIC: dict[str, Any] = {"Name": "t", "TopicId": UUID(int=5), "IsInternal": False, "ErrorCode": 0}
+PARTITION = {"PartitionIndex": 1, "LeaderId": 2, "ReplicaNodes": [1, 2], "IsrNodes": [2], "OfflineReplicas": []}
+BODIES = [
+    {"Topics": [TOPIC | {"Partitions": [PARTITION] * count}], "ControllerId": count, "ClusterId": cluster}
+    for count, cluster in ((1, "a"), (300, "é"), (0, None), (2, "a"))
+]
+
+
+def read(bodies: list[bytes], few: int) -> Messages:
+    library = builtin_library()
+    ends = np.cumsum([len(body) for body in bodies])
+    starts = ends - [len(body) for body in bodies]
+    plan = library.plan("MetadataResponse", 12)
+    return decode_messages(plan, library.codec("MetadataResponse", 12), b"".join(bodies), starts, ends, few)
+
+
+@pytest.mark.parametrize("few", [0, 24, 1 << 30])
+def test_messages_come_back_in_their_order(few: int) -> None:
+    codec = builtin_library().codec("MetadataResponse", 12)
+    bodies = [codec.encode(BODIES[number % 4]) for number in range(40)]
+    found = read(bodies, few)
+    assert found.there.all()
+    assert found.columns.to_list(found.buffer) == [codec.decode(body) for body in bodies]
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])
+def test_tagged_fields_are_left_out_and_what_is_damaged_is_not_there(few: int) -> None:
+    codec = builtin_library().codec("MetadataResponse", 12)
+    whole = codec.encode(BODIES[0])
+    found = read([whole, whole[:-1] + b"\1\x09\1x", whole[:20], whole], few)
+    assert found.there.tolist() == [True, True, False, True]
+    assert found.columns.to_list(found.buffer) == [codec.decode(whole)] * 3
+
+
+def test_rows_are_taken() -> None:
+    codec = builtin_library().codec("MetadataResponse", 12)
+    bodies = [codec.encode(body) for body in BODIES]
+    found = read(bodies, 0)
+    assert take(found.columns, np.array([3, 1, 1])).to_list(found.buffer) == [
+        codec.decode(bodies[at]) for at in (3, 1, 1)
+    ]

@@ -1,0 +1,51 @@
+"""What exchanges are about, from columns and one by one: the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kwire.codec import columnar_values
+from kwire.session.about import About, about
+from kwire.session.reading import Reading
+from kwire.session.select import Selection
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+NAMES = [
+    "classic.pcap.gz", "consumer848.pcap", "franz.pcap.gz", "txn.pcap.gz", "streams.pcap", "share.pcap", "sasl.pcap",
+    "sasl-v0.pcap", "admin.pcap.gz", "oldjava.pcap.gz", "evict-max-poll-java.pcap.gz",
+]  # fmt: skip
+FILES = [path for path in sorted(CAPTURES.glob("*.pcap*")) if path.name in NAMES or path.stem in NAMES]
+
+
+@pytest.mark.parametrize("few", [0, 24, 1 << 30])
+@pytest.mark.parametrize("path", FILES, ids=[path.name.split(".")[0] for path in FILES])
+def test_columns_say_what_single_bodies_say(path: Path, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columnar_values.decode_messages, "__defaults__", (few,))
+    single = [about(exchange) for batch in Reading([path], tracking=True).batches() for exchange in batch]
+    whole: list[About] = []
+    for batch in Reading([path], tracking=True).batches():
+        found = batch.about()
+        whole += [found.values[place] for place in found.which.tolist()]
+        assert [exchange.about for exchange in batch] == whole[-len(batch) :]
+    assert whole == single
+
+
+def test_what_is_alike_is_made_once() -> None:
+    heartbeats = 0
+    for batch in Reading([CAPTURES / "classic.pcap.gz"], tracking=True).batches():
+        kept = Selection.of(api="Heartbeat").wanted(batch, tracking=True)
+        heartbeats += len(kept)
+        assert len({id(exchange.about) for exchange in kept}) < max(len(kept), 2)
+    assert heartbeats > 20
+
+
+def test_topics_of_exchanges_by_number() -> None:
+    for batch in Reading([CAPTURES / "classic.pcap.gz"], tracking=True).batches():
+        found = batch.about()
+        names, which, rows = found.topics()
+        told = [(row, names[number]) for row, number in zip(rows.tolist(), which.tolist(), strict=True)]
+        assert told == [
+            (row, name) for row, place in enumerate(found.which.tolist()) for name in found.values[place].topics
+        ]
