@@ -12,7 +12,6 @@ import numpy as np
 
 from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
-from kwire.schema.keys import FETCH
 from kwire.schema.registry import builtin
 from kwire.session.quality import QUALITIES
 
