@@ -20,6 +20,7 @@ IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes
 LINGER = 3_000_000_000  # ns that a closed connection is kept for segments that come late
 HELD_IN_ALL = 256 << 20  # bytes that may wait behind holes in all connections together
 MOST_OPEN = 50_000  # connections
+MOST_UNKNOWN = 20_000  # that did not show yet that they are Kafka's
 MOST_ENDPOINTS = 100_000  # whose epochs are remembered
 COST, LEAST_COST = 4, 1 << 20  # how much more memory than bytes what waits may take; bytes that it may always take
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
@@ -56,6 +57,7 @@ class Connection:
     closing: list[tuple[int, int]] = field(default_factory=list)  # side and packet of its FINs and RSTs
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
     ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
+    known: bool = False  # to be Kafka's
     tls: Session | Plain | None = None  # what capture/tls makes of it; None before its first bytes
 
     @property
@@ -99,6 +101,7 @@ class Connections:
         self._epochs: dict[Key, int] = {}  # of connections that are over
         self._swept = 0
         self.now = 0
+        self._limit = MOST_UNKNOWN
         self.given_up = 0  # connections that ended since there were too many
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -151,7 +154,7 @@ class Connections:
             touched[id(connection)] = connection
             if segments.tunnels and not connection.tunnel:
                 connection.tunnel = segments.tunnels.get(key, "")
-            if len(self._open) > MOST_OPEN:
+            if len(self._open) > self._limit:
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over
@@ -299,22 +302,28 @@ class Connections:
         return self._through_tls(self._sweep())
 
     def _sweep(self) -> Iterator[Connection]:
-        if self.now - self._swept < SWEEP and len(self._open) <= MOST_OPEN:
+        if self.now - self._swept < SWEEP and len(self._open) <= self._limit:
             return
         self._swept = self.now
         for connection in list(self._open.values()):
             quiet = self.now - connection.last_time
             if quiet > self._idle or (connection.closed and quiet > LINGER):
                 yield self._end(connection)
-        if len(self._open) > MOST_OPEN:
+        if len(self._open) > self._limit:
             yield from self._trim()
 
     def _trim(self) -> Iterator[Connection]:
-        """Ends the idlest half."""
-        idlest = sorted(self._open.values(), key=lambda connection: connection.last_time)
-        for connection in idlest[: len(idlest) - MOST_OPEN // 2]:
-            self.given_up += 1
-            yield self._end(connection)
+        """Ends the idlest of those that are not known to be Kafka's, and of all when there are still too many; half of
+        each kind stays."""
+        for kept, unknown in ((MOST_UNKNOWN, True), (MOST_OPEN, False)):
+            some = [connection for connection in self._open.values() if not (unknown and connection.known)]
+            if unknown or len(some) > kept:
+                some.sort(key=lambda connection: connection.last_time)
+                for connection in some[: max(len(some) - kept // 2, 0)]:
+                    self.given_up += 1
+                    yield self._end(connection)
+        known = sum(connection.known for connection in self._open.values())
+        self._limit = min(known + MOST_UNKNOWN, MOST_OPEN)
 
 
 def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run], answer: bool) -> bool:

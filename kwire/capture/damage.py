@@ -12,7 +12,8 @@ STRETCH = 1 << 8, 1 << 16  # bytes searched at a time: few at first, since the n
 
 
 class Damage:
-    """say() adds a note, skip() one about bytes that were skipped; notes gives them as text."""
+    """say() adds a note, with numbers put into it, skip() one about bytes that were skipped; notes gives them as text.
+    What is only counted costs little: a compressed file may hold millions."""
 
     def __init__(self) -> None:
         self._said: list[str] = []
@@ -22,16 +23,20 @@ class Damage:
     def __bool__(self) -> bool:
         return bool(self._said)
 
-    def say(self, note: str, skipped: int = 0) -> None:
+    def say(self, note: str, *numbers: int) -> None:
+        """note: as format() takes it."""
         if len(self._said) < MOST_NOTES:
-            self._said.append(note)
+            self._said.append(note.format(*numbers))
         else:
             self._unsaid += 1
-            self._skipped += skipped
 
     def skip(self, pos: int, length: int) -> None:
         """length bytes from pos on make no sense."""
-        self.say(f"damaged at byte {pos:,}: {counted(length, 'byte')} skipped", length)
+        if len(self._said) < MOST_NOTES:
+            self._said.append(f"damaged at byte {pos:,}: {counted(length, 'byte')} skipped")
+        else:
+            self._unsaid += 1
+            self._skipped += length
 
     @property
     def notes(self) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from struct import unpack_from
+from struct import Struct, unpack_from
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,8 @@ MOST_INTERFACES = 1 << 16  # of a section
 MOST_SECRETS = 32 << 20  # bytes of key logs
 SECRET_COST = 100  # bytes that an empty one takes
 TLS_KEY_LOG = 0x544C534B
+NEAR = Struct("<8I")  # words behind damage that are looked at first
+PACKET_SWAPPED = PACKET << 24
 COMMENT = 1  # the option, of any block
 IF_NAME, IF_RESOLUTION, IF_OFFSET, ISB_DROPPED, ISB_OS_DROPPED = 2, 9, 14, 5, 7
 
@@ -156,7 +158,7 @@ class PcapngReader:
         """Everything but packets."""
         order = self._order
         if length < LEAST.get(kind, 0):
-            self._damage.say(f"the block at byte {self._pos + pos:,} is too short")
+            self._damage.say("the block at byte {:,} is too short", self._pos + pos)
         elif kind == SECTION:
             self._first = len(self._interfaces)
             self._dropped += sum(self._drops.values())
@@ -177,7 +179,7 @@ class PcapngReader:
 
     def _interface(self, view: memoryview, pos: int, length: int) -> None:
         if len(self._interfaces) - self._first >= MOST_INTERFACES:
-            self._damage.say(f"the interface at byte {self._pos + pos:,} is not read: over {MOST_INTERFACES:,}")
+            self._damage.say("the interface at byte {:,} is not read: over {:,}", self._pos + pos, MOST_INTERFACES)
             return
         order = self._order
         link, _, snaplen = unpack_from(order + "HHI", view, pos + 8)
@@ -190,7 +192,8 @@ class PcapngReader:
     def _secret(self, secret: bytes) -> None:
         """Keeps a key log."""
         if self._secret_bytes + len(secret) + SECRET_COST > MOST_SECRETS:
-            self._damage.say(f"TLS keys of {len(secret):,} bytes are left out: over {MOST_SECRETS >> 20} MiB of them")
+            most = MOST_SECRETS >> 20
+            self._damage.say("TLS keys of {:,} bytes are left out: over {} MiB of them", len(secret), most)
             return
         self._secret_bytes += len(secret) + SECRET_COST
         self.secrets.append(secret)
@@ -261,10 +264,17 @@ class PcapngReader:
         """The next packet block or section whose length stands at both its ends; the end of the window when there is
         none."""
         rest = len(view) - pos
+        if rest > NEAR.size + 4:  # the usual case, quickly
+            words = NEAR.unpack_from(view, pos + 4)
+            wanted = PACKET if self._order == "<" else PACKET_SWAPPED
+            here = pos + 4 + 4 * words.index(wanted) if wanted in words and SECTION not in words else pos
+            if here > pos and _whole(view, here, self._order):
+                self._damage.skip(self._pos + pos, here - pos)
+                return here
         following = len(view) if final else pos + rest // 4 * 4  # blocks begin at multiples of four bytes
         for low, high in stretches_of(pos, len(view) - 12):
-            words = np.frombuffer(view, self._order + "u4", (high - low + 3) // 4, low)
-            places = (low + 4 * np.flatnonzero((words == PACKET) | (words == SECTION))).tolist()
+            numbers = np.frombuffer(view, self._order + "u4", (high - low + 3) // 4, low)
+            places = (low + 4 * np.flatnonzero((numbers == PACKET) | (numbers == SECTION))).tolist()
             found = next((here for here in places if here > pos and _whole(view, here, self._order)), None)
             if found is not None:
                 following = found

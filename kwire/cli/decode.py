@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kwire.render.lines import Line
 
 FORMATS = ("text", "tree", "json", "spans", "hex", "svg", "html")
-IN_ALL = 2  # frames' worth of decompressed bytes that are kept at a time
+SPELLED = ("spans", "tree", "svg", "html")  # forms whose text holds the bytes of all values once more
 DOCUMENT_WIDTH = 130  # a member id fits its column
 
 
@@ -124,7 +124,7 @@ def command(
         if version is not None:
             chosen.plan((message or found.definition.messages[0]).name, version)
         items = identify_as(data, found.definition, message, version, chosen)
-    shown = _all_opened(items, data, show_secrets, inflate)
+    shown = _all_opened(items, data, show_secrets, _kept(output, inner, inflate))
     if scram_password is not None:
         _check_scram(items, scram_password)
     if paths:
@@ -182,7 +182,7 @@ def _captured(
             write(document(message, exchange, bodies.value(message)), sys.stdout.write)
     items, data = captured_items(messages)
     if paths or views.output not in ("text", "json"):
-        shown = _all_opened(items, data, views.show_secrets, views.inflate)
+        shown = _all_opened(items, data, views.show_secrets, _kept(views.output, views.inner, views.inflate))
         if paths:
             return _fields(shown, paths)
         _show(shown, data, views.output, views.full, views.notes, views.elements, views.inner)
@@ -222,11 +222,16 @@ def _file(data: bytes, kind: str, path: str, topic: str | None, budget: Budget) 
 
 
 def _all_opened(items: list[Item], data: bytes, show_secrets: bool, inflate: int) -> list[tuple[Item, Span]]:
-    """The trees of all frames, which are kept until they are shown: there is a budget for all of them too."""
+    """The trees of all frames, which are kept until they are shown: they share what one may decompress to."""
     from kwire.records.compression import Budget
 
-    spent = Budget(IN_ALL * inflate)
-    return [(item, _opened(item, data[item.start : item.end], show_secrets, Budget(inflate, spent))) for item in items]
+    spent = Budget(inflate)
+    return [(item, _opened(item, data[item.start : item.end], show_secrets, spent)) for item in items]
+
+
+def _kept(output: str, inner: bool, inflate: int) -> int:
+    """What may be decompressed for a form: less where it takes memory again for its text."""
+    return inflate // 2 if inner or output in SPELLED else inflate
 
 
 def _opened(item: Item, data: bytes, show_secrets: bool, budget: Budget | None = None) -> Span:

@@ -101,7 +101,7 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif output in FORMS:
-            texts = Bodies(shown.show_secrets, shown.inner, shown.inflate)
+            texts = Bodies(shown.show_secrets, shown.inner, shown.inflate // 2)  # a row takes the text once more
             put = printer(fields or tuple(DEFAULT.split(",")), output, texts)
             for exchange in chain.from_iterable(batches):
                 put(exchange)

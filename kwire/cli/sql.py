@@ -76,11 +76,11 @@ def command(
         raise click.UsageError("stdin is the capture: needs a QUERY or --report NAME")
     need("pyarrow", "duckdb", command="kwire sql")
     fewer_collections()  # before DuckDB comes, which complains at exit of what was not collected
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BESIDE_TABLES, Bodies
     from kwire.tables.query import Session
 
     there = open_captures(paths)
-    session = Session(there, bounds.settings(), Bodies(show_secrets), processes(there, jobs))
+    session = Session(there, bounds.settings(), Bodies(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs))
     if query is None and sys.stdin.isatty():
         from kwire.cli.prompt import Prompt
 

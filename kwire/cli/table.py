@@ -64,11 +64,11 @@ def command(
         raise click.UsageError("needs captures, and -o DIR")
     if folder.suffix.lower() in ELSEWHERE and not folder.is_dir():
         raise OutputError(str(folder), "becomes a folder, with a file for each table; kwire sql -o writes one file")
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BESIDE_TABLES, Bodies
 
     names = _names(chosen, bodies)
     limits = bounds.settings()
-    texts = Bodies(show_secrets) if "bodies" in names else None
+    texts = Bodies(show_secrets, inflate=BESIDE_TABLES) if "bodies" in names else None
     need("pyarrow", command="kwire table")
     fewer_collections()
     there = open_captures(paths)

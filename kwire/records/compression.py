@@ -38,19 +38,18 @@ class TooLargeError(CompressionError):
 
 class Budget:
     """What may be opened in all: bytes that are decompressed, and spans over them. One for everything that is kept at
-    the same time: the fields of a frame, and with `of` the frames of a command, within a budget of its own."""
+    the same time: the fields of a frame, or the frames of a command."""
 
-    __slots__ = ("_of", "left", "spans", "total")
+    __slots__ = ("left", "spans", "total")
 
-    def __init__(self, total: int = TOTAL, of: Budget | None = None) -> None:
+    def __init__(self, total: int = TOTAL) -> None:
         self.total = self.left = total
         self.spans = MAX_SPANS
-        self._of = of
 
     def decompress(self, codec: str, data: bytes, limit: int = LIMIT, magic: int = 2, records: int = 0) -> bytes:
         """As decompress. records: how many objects there are to be. What does not fit any more is not opened, nor is
         what comes behind it: trying costs time. Raises CompressionError."""
-        room = self.left if self._of is None else min(self.left, self._of.left)
+        room = self.left
         try:
             if room <= 0:
                 raise self._spent()
@@ -66,15 +65,11 @@ class Budget:
     def charge(self, cost: int) -> None:
         """So much more is kept. Raises CompressionError when that is too much."""
         self.left -= cost
-        if self._of is not None:
-            self._of.left -= cost
-        if self.left < 0 or (self._of is not None and self._of.left < 0):
+        if self.left < 0:
             raise self._spent()
 
     def _spent(self) -> CompressionError:
-        whole = self if self.left <= 0 or self._of is None else self._of
-        what = "these bytes" if whole is self else "all of the input"
-        return CompressionError(f"{NOT_OPENED}: {what} would decompress to more than {whole.total:,} bytes in all")
+        return CompressionError(f"{NOT_OPENED}: these bytes would decompress to more than {self.total:,} bytes in all")
 
 
 def name_of(attributes: int) -> str:

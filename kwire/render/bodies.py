@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from kwire.schema.model import Message as Definition
     from kwire.session.exchange import Message
 
+BESIDE_TABLES = TOTAL // 2  # of a frame, where rows of many others are kept beside it
 WHOLE = ("ok", "trailing", "orphan", "inferred")  # qualities of bodies that the values codec reads
 
 
 class Bodies:
     """json(message) is the body as JSON text. inner: records and other inner formats as objects. inflate: what the
-    batches of a frame may decompress to, bytes; half of it where they go into the text, which is kept beside them."""
+    batches of a frame may decompress to, bytes; a third of it where they go into the text, which is kept too."""
 
     def __init__(self, show_secrets: bool = False, inner: bool = False, inflate: int = TOTAL) -> None:
         self._show, self._inner = show_secrets, inner
-        self._inflate = inflate // 2 if inner else inflate
+        self._inflate = inflate // 3 if inner else inflate
         self._plain: dict[str, bool] = {}
         self._carries: dict[str, bool] = {}
 

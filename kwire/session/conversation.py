@@ -138,7 +138,7 @@ class Conversation:
             if isinstance(decided, roles.NotKafka):
                 self.verdict, self.client = decided, self.connection.opener
                 return
-            self.client = decided
+            self.client, self.connection.known = decided, True
             self.known.add(self.connection.ends[1 - decided])
         assert self.client is not None
         if not self.name:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kwire.capture.connections import MOST_OPEN, Connection, Connections
+from kwire.capture.connections import MOST_OPEN, MOST_UNKNOWN, Connection, Connections
 from kwire.capture.packet_numbers import Places
 from kwire.capture.packets import Packets
 from kwire.capture.segmenter import Block, Segmenter
@@ -101,7 +101,8 @@ class Reader:
     def notes(self) -> list[str]:
         """What could not be read."""
         given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
-        ended = f"{self.connections.given_up:,} connections given up, the idlest first: more than {MOST_OPEN:,} at once"
+        most = f"more than {MOST_UNKNOWN:,} at once that are not Kafka, or {MOST_OPEN:,} in all"
+        ended = f"{self.connections.given_up:,} connections given up, the idlest first: {most}"
         unsaid = f"{self.unsaid:,} more places where bytes were skipped"
         return [
             *self._segmenter.notes, *self.tls.notes, *([given_up] if self._given_up else []),

@@ -277,12 +277,29 @@ def test_closed_connections_are_swept_after_a_while_and_idle_ones_later(make: An
 
 
 def test_the_idlest_are_ended_when_there_are_too_many(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_OPEN", 10)
+    monkeypatch.setattr(module, "MOST_UNKNOWN", 10)
     connections = Connections()
     found = make.feed(connections, [make.ip4(make.tcp(b"x", sport=port)) for port in range(1, 13)])
     ended = [one.ends[0][1] for one in found if one.finished]
     assert sorted(set(ended)) == list(range(1, 7))
     assert (connections.given_up, len(list(connections.finish()))) == (6, 6)
+
+
+def test_the_idlest_that_are_not_known_are_ended_before_others(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_UNKNOWN", 10)
+    connections = Connections()
+    for port in range(1, 9):
+        (one,) = make.feed(connections, [make.ip4(make.tcp(b"x", sport=port))])
+        one.known = True
+    ended = [
+        one.ends[0][1]
+        for port in range(9, 30)
+        for one in make.feed(connections, [make.ip4(make.tcp(b"x", sport=port))])
+        if one.finished
+    ]
+    assert sorted(ended) == list(range(9, 9 + len(ended)))
+    left = [one.ends[0][1] for one in connections.finish()]
+    assert set(range(1, 9)) < set(left) and len(left) <= 8 + 10 + 1
 
 
 def test_only_so_many_epochs_are_remembered(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:

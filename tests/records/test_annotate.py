@@ -333,9 +333,9 @@ def test_the_limit_is_each_batch_s_and_all_have_a_few_together() -> None:
 def test_a_budget_is_shared_and_spent_once() -> None:
     raw = build([(b"k", bytes(1000))], compression="gzip")
     whole = Budget(3000)
-    assert notes(annotate_records(raw * 2, budget=Budget(2500, whole))) == []
-    assert [note for _, note in notes(annotate_records(raw * 2, budget=Budget(2500, whole)))] == [
-        "not opened: all of the input would decompress to more than 3,000 bytes in all"
+    assert notes(annotate_records(raw * 2, budget=whole)) == []
+    assert [note for _, note in notes(annotate_records(raw * 2, budget=whole))] == [
+        "not opened: these bytes would decompress to more than 3,000 bytes in all"
     ] * 2
     read = read_records(raw * 8, total=6000)
     assert [len(batch.records) for batch in read] == [1] * 5 + [0] * 3
