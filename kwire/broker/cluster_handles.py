@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from kwire.broker.compaction import compact
+from kwire.broker.context import MS
 from kwire.broker.nodes import Node
 from kwire.broker.partition import Partition
 from kwire.broker.producers import Aborted
@@ -73,7 +75,7 @@ class PartitionHandle:
 
     def __init__(self, name: str, partition: Partition, server: Server, thread: LoopThread) -> None:
         self.name, self._partition = name, partition
-        self._topology, self._thread = server.state.topology, thread
+        self._state, self._topology, self._thread = server.state, server.state.topology, thread
 
     def __repr__(self) -> str:
         return f"{self.name}, led by node {self.leader} since epoch {self.epoch}"
@@ -121,6 +123,14 @@ class PartitionHandle:
     def delete_before(self, offset: int) -> None:
         """Records below offset are gone."""
         self._call(lambda: self._partition.log.delete_before(offset))
+
+    def compact(self) -> int:
+        """Cleans all that may be, the active segment too; gives how many records went. Tombstones and markers go when
+        the topic's delete.retention.ms is over."""
+        state, topic = self._state, self.name.rpartition("-")[0]
+        return self._call(
+            lambda: compact(self._partition.log, state.compaction(topic), state.clock.now() // MS, force=True)
+        )
 
     def records(self, *, committed: bool = False) -> list[Record]:
         """What stands in it, decoded, without markers; committed: only what read_committed shows."""

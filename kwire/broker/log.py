@@ -81,11 +81,13 @@ class Log:
     """One partition. start is the first offset that is still there, end the next one to be given out."""
 
     __slots__ = (
-        "_bases", "_entries", "_epochs", "_first", "_room", "_times", "end", "producers", "size", "start", "waiting",
+        "_bases", "_entries", "_epochs", "_first", "_room", "_times", "cleaned", "end", "producers", "size", "start",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self, room: Room, producers: int = 10_000) -> None:
         self.start = self.end = self.size = 0
+        self.cleaned = 0  # compacted up to here
         self.producers = Producers(producers)
         self.waiting: dict[int, Callable[[int], None]] = {}  # fetches that wait, by a number of theirs; see wake()
         self._room = room
@@ -94,6 +96,11 @@ class Log:
         self._first = 0  # entries before this one are gone; cut off when they are many
         self._times: list[int] = []  # the greatest time of each BLOCK of entries, gone ones included
         self._epochs: list[tuple[int, int]] = []  # where an epoch begins: (epoch, base offset), as Kafka keeps them
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The batches that are there."""
+        return self._entries[self._first :]
 
     def __len__(self) -> int:
         return len(self._bases) - self._first
@@ -194,6 +201,21 @@ class Log:
         """retention.ms: whole batches from the front whose newest record is older."""
         while len(self) and 0 <= self._entries[self._first].time < time_ms:
             self.delete_before(self._entries[self._first].last + 1)
+
+    def replace_first(self, count: int, kept: list[Entry]) -> None:
+        """These in place of the first so many batches, with the same offsets or some of them (compaction)."""
+        old = self._entries[self._first : self._first + count]
+        size = sum(len(entry.data) for entry in kept) - sum(len(entry.data) for entry in old)
+        for entry in old:
+            self._room.gave(len(entry.data))
+        self._entries[: self._first + count] = kept
+        self._bases = [entry.base for entry in self._entries]
+        self._first = 0
+        self.size += size
+        blocks = range(0, len(self._entries), BLOCK)
+        self._times = [max(entry.time for entry in self._entries[at : at + BLOCK]) for at in blocks]
+        for entry in kept:
+            self._room.took(self, entry.base, len(entry.data))
 
     def truncate(self, offset: int) -> None:
         """Records from offset on are lost, with the whole of the batch that holds it (an unclean election). What is

@@ -251,7 +251,9 @@ class Server:
 
     @property
     def _pause(self) -> float:
-        return max(0.05, min(self.limits.idle_ms / 4000, 30.0))
+        configs = self.state.cluster.configs
+        often = min(int(configs.broker(name)) for name in ("log.retention.check.interval.ms", "log.cleaner.backoff.ms"))
+        return max(0.05, min(self.limits.idle_ms / 4000, often / 1000, 30.0))
 
     def _idle(self) -> None:
         """Closes what has been silent for too long; a client that waits for its answer is not silent."""

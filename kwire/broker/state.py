@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Refused
+from kwire.broker.compaction import Rules, compact
 from kwire.broker.context import MS, Clock, Happening, Request, Seen, Settings
 from kwire.broker.faults import Faults
+from kwire.broker.log import Log
 from kwire.broker.memory import Memory
 from kwire.broker.quotas import Quotas
 from kwire.broker.security import Users
@@ -96,15 +98,42 @@ class State:
                 self.cluster.create(name, self.settings.transactions.offsets_topic_num_partitions, copies)
 
     def retain(self) -> None:
-        """Drops what is older than each topic's retention.ms, and tokens whose time is over."""
+        """Drops and compacts what each topic's configuration has go, and tokens whose time is over."""
         now = self.clock.now() // MS
         self.users.tokens.sweep(now)
         for topic in self.cluster.topics.values():
-            kept = int(self.cluster.configs.topic(topic.name, "retention.ms"))
-            if kept >= 0:
-                for partition in topic.partitions:
-                    if partition.used is not None:
-                        partition.used.keep_since(now - kept)
+            used = [partition.used for partition in topic.partitions if partition.used is not None]
+            if used:
+                self._retain(topic.name, used, now)
+
+    def _retain(self, topic: str, logs: list[Log], now: int) -> None:
+        def value(name: str) -> str:
+            return self.cluster.configs.topic(topic, name)
+
+        policy = value("cleanup.policy").split(",")
+        if "delete" in policy:
+            kept, size = int(value("retention.ms")), int(value("retention.bytes"))
+            for log in logs:
+                if kept >= 0:
+                    log.keep_since(now - kept)
+                if size >= 0:
+                    log.keep_bytes(size)
+        if "compact" in policy:
+            rules = self.compaction(topic)
+            for log in logs:
+                gone = compact(log, rules, now)
+                if gone:
+                    self.tell("compacted", topic, f"{gone:,} records are gone")
+
+    def compaction(self, topic: str) -> Rules:
+        """By which rules a topic is compacted."""
+
+        def number(name: str) -> int:
+            return int(self.cluster.configs.topic(topic, name))
+
+        dirty = float(self.cluster.configs.topic(topic, "min.cleanable.dirty.ratio"))
+        lags = number("min.compaction.lag.ms"), number("max.compaction.lag.ms")
+        return Rules(number("segment.bytes"), number("segment.ms"), number("delete.retention.ms"), *lags, dirty)
 
     def named(self, name: str, create: bool) -> Topic | None:
         """A topic by its name, made when it is not there and may be. Raises Refused for what no topic may be called."""

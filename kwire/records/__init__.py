@@ -6,7 +6,7 @@ batch.py        the header of magic 2, checksums   legacy.py     messages of mag
 compression.py  the four codecs, bounded
 """
 
-from kwire.records.build import build
+from kwire.records.build import build, rebuilt
 from kwire.records.read import Batch, Batches, Record, read_records
 
-__all__ = ["Batch", "Batches", "Record", "build", "read_records"]
+__all__ = ["Batch", "Batches", "Record", "build", "read_records", "rebuilt"]

@@ -62,6 +62,32 @@ def build(
         raise KwireError(f"a number does not fit: {error}") from error
 
 
+def rebuilt(
+    data: bytes, records: Sequence[Record], *, compression: str | None = None, delete_horizon: int | None = None
+) -> bytes:
+    """A batch of magic 2 with these of its records, and all else as it was: offsets, producer, epoch, last offset.
+
+    delete_horizon: ms, when what is in it may go (KIP-534); it stands in place of the base timestamp.
+    """
+    header = v2.read_header(data, 0)
+    attributes = header.attributes
+    if compression is not None:
+        attributes = attributes & ~7 | NAMES.index(compression)
+    base_time = records[0].timestamp if records and records[0].timestamp is not None else header.base_timestamp
+    if header.has_delete_horizon and delete_horizon is None:
+        delete_horizon = header.base_timestamp
+    if delete_horizon is not None:
+        attributes, base_time = attributes | 64, delete_horizon
+    times = [record.timestamp for record in records if record.timestamp is not None]
+    newest = header.max_timestamp if header.log_append_time or not times else max(times)
+    body = b"".join(_record(record, header.base_offset, base_time) for record in records)
+    producer = (header.producer_id, header.producer_epoch, header.base_sequence)
+    covered = pack(">hiqqqhii", attributes, header.last_offset_delta, base_time, newest, *producer, len(records))
+    covered += compress(NAMES[attributes & 7], body) if records else b""
+    head = pack(">qiib", header.base_offset, len(covered) + 9, header.partition_leader_epoch, 2)
+    return head + pack(">I", v2.crc32c(covered)) + covered
+
+
 def _batch(
     records: Sequence[Record],
     attributes: int,

@@ -10,11 +10,11 @@ from kwire.broker import legacy
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
-from kwire.broker.context import Body, Hangup, Request
-from kwire.broker.log import checked
+from kwire.broker.context import MS, Body, Hangup, Request
 from kwire.broker.partition import OFFLINE, Partition
 from kwire.broker.state import State
 from kwire.broker.transactions import ADDS
+from kwire.broker.validation import RecordsRefused, validated
 from kwire.coordinator.transactions.transaction import Place
 from kwire.counted import counted
 from kwire.records.batch import MAGIC_AT, Header
@@ -60,24 +60,24 @@ def _append(request: Request, state: State, topic: Topic | None, part: Body, ack
         partition = state.cluster.partition(topic, index, request.node)
         assert topic is not None
         _check_replicas(state, topic, partition, acks)
-        records = _records(request.version, part["Records"])
-        limit = int(state.cluster.configs.topic(topic.name, "max.message.bytes"))
-        if len(records) > limit:
-            raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(records)} bytes, max.message.bytes is {limit}")
-        stamped = state.cluster.configs.topic(topic.name, "message.timestamp.type") == "LogAppendTime"
-        header = checked(records)
+        configs, now = state.cluster.configs, request.time // MS
+        given = _records(request.version, part["Records"])
+        records, header = validated(configs, topic.name, index, given, now)
+        stamped = configs.topic(topic.name, "message.timestamp.type") == "LogAppendTime"
         bumps = _in_transaction(request, state, partition, (topic.name, index), header)
         start = partition.log.start
-        base, time = partition.log.append(records, partition.epoch, request.time // 1_000_000, stamped, header, bumps)
+        base, time = partition.log.append(records, partition.epoch, now, stamped, header, bumps)
     except Refused as refused:
         row: Body = {"Index": index, "ErrorCode": refused.code, "BaseOffset": -1, "ErrorMessage": refused.why}
         row["LogStartOffset"] = start  # told by who came as far as the log
+        if isinstance(refused, RecordsRefused):
+            row["RecordErrors"] = [{"BatchIndex": n, "BatchIndexErrorMessage": why} for n, why in refused.errors]
         if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
             led = topic.partitions[index]
             row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
         return row
-    retention = int(state.cluster.configs.topic(topic.name, "retention.bytes"))
-    if retention >= 0:
+    retention = int(configs.topic(topic.name, "retention.bytes"))
+    if retention >= 0 and "delete" in configs.topic(topic.name, "cleanup.policy"):
         partition.log.keep_bytes(retention)
     return {
         "Index": index,

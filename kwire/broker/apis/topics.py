@@ -78,6 +78,9 @@ def _deleted(name: str | None, topic_id: UUID, state: State) -> Body:
         code = Code.UNKNOWN_TOPIC_ID if name is None else Code.UNKNOWN_TOPIC_OR_PARTITION
         why = "This server does not host this topic ID." if name is None else "This server does not host this topic."
         return {"Name": name, "TopicId": topic_id, "ErrorCode": code, "ErrorMessage": why}
+    if state.cluster.configs.broker("delete.topic.enable") != "true":
+        why = "Topic deletion is disabled."
+        return {"Name": name, "TopicId": topic_id, "ErrorCode": Code.TOPIC_DELETION_DISABLED, "ErrorMessage": why}
     state.cluster.delete(topic)
     state.tell("topic", topic.name, "deleted")
     return {"Name": topic.name, "TopicId": topic.id, "ErrorCode": Code.NONE, "ErrorMessage": None}

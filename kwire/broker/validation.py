@@ -1,0 +1,71 @@
+"""What a topic's configuration asks of a batch before it is written: its size, keys, timestamps, compression (Kafka's
+LogValidator). What a record lacks is told for each record."""
+
+from __future__ import annotations
+
+from kwire.broker.codes import Code, Refused
+from kwire.broker.configs import Configs
+from kwire.broker.log import INFLATED, checked
+from kwire.errors import KwireError
+from kwire.records import Record, read_records, rebuilt
+from kwire.records.batch import Header
+
+SHOWN = 3
+FOREVER = (1 << 63) - 1
+
+
+class RecordsRefused(Refused):
+    """Some records may not be written, and so the batch is not. errors: number in the batch, and why."""
+
+    def __init__(self, code: Code, errors: list[tuple[int, str]]) -> None:
+        self.errors = errors
+        shown = ", ".join(f"RecordError(batchIndex={n}, message='{why}')" for n, why in errors[:SHOWN])
+        super().__init__(code, f"One or more records have been rejected due to {len(errors)} record errors in total, "
+                         f"and only showing the first three errors at most: [{shown}]")  # fmt: skip
+
+
+def validated(configs: Configs, topic: str, index: int, data: bytes, now_ms: int) -> tuple[bytes, Header]:
+    """The batch as it is to be written, and its header. Raises Refused."""
+    limit = int(configs.topic(topic, "max.message.bytes"))
+    if len(data) > limit:
+        raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, max.message.bytes is {limit}")
+    header = checked(data)
+    if "compact" in configs.topic(topic, "cleanup.policy"):
+        why = f"Compacted topic cannot accept message without key in topic partition {topic}-{index}."
+        missing = [(n, why) for n, record in enumerate(_opened(data)) if record.key is None]
+        if missing:
+            raise RecordsRefused(Code.INVALID_RECORD, missing)
+    if configs.topic(topic, "message.timestamp.type") == "CreateTime":
+        _check_times(configs, topic, data, header, now_ms)
+    wanted = configs.topic(topic, "compression.type").replace("uncompressed", "none")
+    if wanted not in ("producer", header.compression):
+        data = rebuilt(data, _opened(data), compression=wanted)
+        header = checked(data)
+    return data, header
+
+
+def _check_times(configs: Configs, topic: str, data: bytes, header: Header, now_ms: int) -> None:
+    before = int(configs.topic(topic, "message.timestamp.before.max.ms"))
+    after = int(configs.topic(topic, "message.timestamp.after.max.ms"))
+    low, high = now_ms - before if before < FOREVER else -1, now_ms + after
+    if header.max_timestamp <= high and low < 0:
+        return
+    wrong = []
+    for number, record in enumerate(_opened(data)):
+        time = -1 if record.timestamp is None else record.timestamp
+        if time != -1 and not low <= time <= high:
+            why = f"Timestamp {time} of message with offset {number} is out of range. The timestamp should be within "
+            wrong.append((number, f"{why}[{low}, {high}]"))
+    if wrong:
+        raise RecordsRefused(Code.INVALID_TIMESTAMP, wrong)
+
+
+def _opened(data: bytes) -> list[Record]:
+    """Raises Refused for a batch that cannot be opened, or is too large to be."""
+    try:
+        (batch,) = read_records(data, INFLATED)
+    except (KwireError, ValueError) as error:
+        raise Refused(Code.CORRUPT_MESSAGE, str(error)) from error
+    if batch.note:
+        raise Refused(Code.CORRUPT_MESSAGE, batch.note)
+    return batch.records
