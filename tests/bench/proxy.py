@@ -2,16 +2,22 @@
 
     python tests/bench/proxy.py
 
-Broker, proxy and client are processes of their own; the ways take turns, and the median of each is printed.
+Broker, proxy and client are processes of their own; the ways take turns, and the median of each is printed. haproxy,
+where it is on the PATH, is a peer that passes bytes on and knows nothing of Kafka.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from broker_client import Client, frame
 
@@ -30,6 +36,27 @@ def started(*options: str) -> tuple[subprocess.Popen[str], str]:
         if found := re.search(r"127\.0\.0\.1:\d+", line):
             return process, found[0]
     raise SystemExit(f"kwire {options[0]} does not listen")
+
+
+@contextmanager
+def haproxy(broker: str) -> Iterator[str | None]:
+    """The address of one in front of a broker; None where there is none."""
+    if shutil.which("haproxy") is None:
+        yield None
+        return
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg") as file:
+        file.write(
+            "defaults\n mode tcp\n timeout connect 5s\n timeout client 1h\n timeout server 1h\n"
+            f"listen kafka\n bind {address}\n server one {broker}\n"
+        )
+        file.flush()
+        process = subprocess.Popen(["haproxy", "-f", file.name], stderr=subprocess.DEVNULL)
+        time.sleep(2)
+        yield address
+        process.terminate()
+        process.wait()
 
 
 def latency(client: Client) -> float:
@@ -63,23 +90,28 @@ def main() -> None:
     broker, direct = started("broker", "-q", "--port", "0", "--topic", "t", "--log-limit", "64")
     proxy, through = started("proxy", direct, "--listen", "127.0.0.1:0", "-q")
     try:
-        ways = {"direct": Client(direct, "bench", 30), "proxy": Client(through, "bench", 30)}
-        took: dict[str, list[float]] = {way: [] for way in ways}
-        speed: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(ROUNDS):
-            for way, client in ways.items():
-                took[way].append(latency(client))
-                speed[way].append(throughput(client))
-        for way in ways:
-            micros, rate = statistics.median(took[way]) * 1e6, statistics.median(speed[way]) / 1e6
-            print(f"{way:<8}{micros:>8.0f} µs a request{rate:>8.0f} MB/s")
-        added = (statistics.median(took["proxy"]) - statistics.median(took["direct"])) * 1e3
-        ratio = statistics.median(speed["proxy"]) / statistics.median(speed["direct"])
-        print(f"the proxy adds {added:.2f} ms; {ratio:.0%} of the direct throughput")
+        with haproxy(direct) as peer:
+            measure({"direct": direct, "kwire": through, **({"haproxy": peer} if peer else {})})
     finally:
         for process in (proxy, broker):
             process.terminate()
             process.wait()
+
+
+def measure(addresses: dict[str, str]) -> None:
+    ways = {way: Client(address, "bench", 30) for way, address in addresses.items()}
+    took: dict[str, list[float]] = {way: [] for way in ways}
+    speed: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, client in ways.items():
+            took[way].append(latency(client))
+            speed[way].append(throughput(client))
+    direct, fastest = statistics.median(took["direct"]), statistics.median(speed["direct"])
+    print(f"{'':<8}{'µs a request':>14}{'added ms':>10}{'MB/s':>8}{'of direct':>11}")
+    for way in ways:
+        each, rate = statistics.median(took[way]), statistics.median(speed[way])
+        added = (each - direct) * 1e3
+        print(f"{way:<8}{each * 1e6:>14.0f}{added:>10.2f}{rate / 1e6:>8.0f}{rate / fastest:>11.0%}")
 
 
 if __name__ == "__main__":
