@@ -8,6 +8,7 @@ from enum import IntEnum
 class Code(IntEnum):
     """By its name there."""
 
+    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
@@ -53,6 +54,7 @@ class Code(IntEnum):
     TOPIC_DELETION_DISABLED = 73
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
+    OFFSET_NOT_AVAILABLE = 78
     UNSUPPORTED_COMPRESSION_TYPE = 76
     PREFERRED_LEADER_NOT_AVAILABLE = 80
     GROUP_MAX_SIZE_REACHED = 81
@@ -66,6 +68,7 @@ class Code(IntEnum):
     INVALID_UPDATE_VERSION = 95
     UNKNOWN_TOPIC_ID = 100
     TRANSACTION_ABORTABLE = 120
+    SHARE_SESSION_LIMIT_REACHED = 133
 
 
 class Refused(Exception):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from kwire.broker import group_configs
 from kwire.broker.codes import Code, Refused
 from kwire.schema.shipped import folder_of
 
@@ -53,7 +54,7 @@ class Value(NamedTuple):
 
 @cache
 def known(kind: str) -> dict[str, Known]:
-    """All configurations of topics or of brokers, by name."""
+    """All configurations of topics, of brokers or of groups, by name."""
     found: dict[str, Known] = {}
     for line in (folder_of("kwire.broker") / "configs.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{kind} "):
@@ -166,8 +167,6 @@ def _changed(kind: int, name: str, value: str | None) -> str:
 def checked(kind: int, name: str, value: str | None) -> str:
     """The value, when it can be one. Raises Refused."""
     entry = known(KINDS.get(kind, "none")).get(name)
-    if entry is None and kind == GROUP:
-        return value or ""
     if entry is None:
         raise Refused(Code.INVALID_CONFIG, f"Unknown {KINDS.get(kind, '')} config name: {name}")
     text = value or ""
@@ -180,4 +179,6 @@ def checked(kind: int, name: str, value: str | None) -> str:
             raise ValueError
     except ValueError:
         raise Refused(Code.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
+    if kind == GROUP:
+        group_configs.check(name, text)
     return text

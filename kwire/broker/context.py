@@ -115,12 +115,13 @@ def at_once(call: Callable[[], Work[None] | None]) -> None:
 
 
 class Peer:
-    """The client's end of a connection. closing: called once when the connection is gone. soon: calls a function in
-    the connection's next turn, for work that somebody else's request has caused. muted: until when nothing that it asks
-    is looked at, ns."""
+    """The client's end of a connection. closing: called once when the connection is gone before the request at hand is
+    answered; ending: the same, whenever it goes. soon: calls a function in the connection's next turn, for work that
+    somebody else's request has caused. muted: until when nothing that it asks is looked at, ns."""
 
     __slots__ = (
-        "closed", "closing", "host", "listener", "login", "muted", "node", "number", "port", "software", "soon",
+        "closed", "closing", "ending", "host", "listener", "login", "muted", "node", "number", "port", "software",
+        "soon",
     )  # fmt: skip
 
     def __init__(self, number: int, host: str, port: int, node: int, login: Login | None = None) -> None:
@@ -131,12 +132,13 @@ class Peer:
         self.muted = 0
         self.closed = False
         self.closing: list[Callable[[], None]] = []
+        self.ending: list[Callable[[], None]] = []
         self.soon: Callable[[Callable[[], Work[None] | None]], None] = at_once
 
     def close(self) -> None:
         """The connection is gone: whatever waits for it is told."""
         self.closed = True
-        calls, self.closing = self.closing, []
+        calls, self.closing, self.ending = [*self.closing, *self.ending], [], []
         for call in calls:
             call()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kwire.broker.bridge import Alarm, load, move
 from kwire.broker.codes import Code
+from kwire.broker.configs import GROUP
 from kwire.broker.context import Body, Later, Request
 from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
@@ -20,7 +21,7 @@ from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.types import Answer, Caller, Check, Event
 
 HEAVY = 10_000  # bytes of an event that is kept whole
-LOOKS_AT_TOPICS = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
+LOOKS_AT_TOPICS = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "ShareGroupHeartbeat", "ShareGroupDescribe")
 
 
 class Groups:
@@ -30,6 +31,7 @@ class Groups:
         self.state = state
         settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
         self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)
+        self.coordinator.configs = lambda group: state.cluster.configs.given.get((GROUP, group), {})
         self._waiting: dict[int, tuple[Request, Later]] = {}
         self._alarm = Alarm(state.clock, self._tick)
         self._topics_changed = False
@@ -58,7 +60,8 @@ class Groups:
     @property
     def remembered(self) -> Any:
         """All that stays of groups and of requests that wait, to be weighed."""
-        return (self.coordinator.groups, self.coordinator.offsets, self._waiting)
+        known = self.coordinator
+        return (known.groups, known.offsets, known.share_states.known, self._waiting)
 
     @property
     def full(self) -> bool:

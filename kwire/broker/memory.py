@@ -20,7 +20,7 @@ LEAVES = frozenset(  # requests after which more may be there than before
         "JoinGroup", "SyncGroup", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat",
         "StreamsGroupHeartbeat", "AlterConfigs", "IncrementalAlterConfigs", "CreateTopics", "InitProducerId",
         "AddPartitionsToTxn", "AddOffsetsToTxn", "CreateAcls", "AlterClientQuotas", "AlterUserScramCredentials",
-        "CreateDelegationToken",
+        "CreateDelegationToken", "AlterShareGroupOffsets",
     }
 )  # fmt: skip
 

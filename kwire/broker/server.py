@@ -27,6 +27,7 @@ from kwire.broker.recorder import Recorder
 from kwire.broker.scheduling import Turns
 from kwire.broker.security import Login
 from kwire.broker.service import Service
+from kwire.broker.sharing import Sharing
 from kwire.broker.state import State
 from kwire.broker.transactions import Transactions
 
@@ -65,6 +66,7 @@ class Server:
         self.state = State(settings, clock, faults or Faults())
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.state.stop_node, self.state.start_node = self.stop_node, self._start_node_soon
+        self.state.sharing = Sharing(self.state)
         self.service = Service(self.state)
         self.connections: set[Connection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
@@ -190,6 +192,7 @@ class Server:
             await self.control.stop()
         self.state.groups.stop()
         self.state.transactions.stop()
+        self.state.sharing.stop()
         for connection in list(self.connections):
             connection.close("the broker stops")
         end = self.loop.time() + LINGER

@@ -23,6 +23,7 @@ from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.broker.groups import Groups
+    from kwire.broker.sharing import Sharing
     from kwire.broker.transactions import Transactions
 
 KEPT = 5_000  # requests
@@ -50,11 +51,12 @@ class State:
         self.start_node: Callable[[int], None] = self.topology.up
         self.groups: Groups
         self.transactions: Transactions
+        self.sharing: Sharing
         self.memory = Memory(
             settings.limits.remembered,
             lambda: (
                 self.acls, self.quotas, self.users, self.groups.remembered, self.transactions.coordinator.transactions,
-                self.cluster.configs.given,
+                self.cluster.configs.given, self.sharing.leaders,
             ),
             clock.now,
         )  # fmt: skip

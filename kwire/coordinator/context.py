@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from kwire.coordinator.bodies import Body, shape
 from kwire.coordinator.purgatory import Purgatory
+from kwire.coordinator.share.states import ShareStates
 from kwire.coordinator.types import MS, Answer, Caller, Check, Event, Settings, Topic
 
 if TYPE_CHECKING:
@@ -49,9 +51,20 @@ def everything(group: str) -> bool:  # noqa: ARG001
     return True
 
 
+def unconfigured(group: str) -> Mapping[str, str]:  # noqa: ARG001
+    """No group has configuration of its own."""
+    return {}
+
+
+def endless(topic: UUID, partition: int) -> int | None:  # noqa: ARG001
+    """Nobody knows where logs end."""
+    return None
+
+
 @dataclass(slots=True)
 class Context:
-    """State that the handlers share. topics: None when nobody knows which topics there are; then any will do."""
+    """State that the handlers share. topics: None when nobody knows which topics there are; then any will do.
+    configs: a group's own configuration, by its names there. ends: the offset behind a partition's last record."""
 
     settings: Settings
     new_id: Callable[[str], str]
@@ -69,6 +82,18 @@ class Context:
     owns: Callable[[str], bool] = everything
     loading: set[str] = field(default_factory=set)
     may: Callable[[Caller, str], bool] = anyone
+    configs: Callable[[str], Mapping[str, str]] = unconfigured
+    share_states: ShareStates = field(default_factory=ShareStates)
+    ends: Callable[[UUID, int], int | None] = endless
+
+    def settings_of(self, group: str) -> Settings:
+        """The configuration that counts for a group."""
+        own = self.configs(group)
+        return self.settings.of_group(own) if own else self.settings
+
+    def all_topics(self) -> Mapping[str, Topic]:
+        """The topics there are; none when nobody knows."""
+        return {} if self.topics is None else self.topics()
 
     def since(self, *release: int) -> bool:
         """Whether the rules are those of this release or a later one."""

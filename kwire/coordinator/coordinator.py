@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from kwire.coordinator import classic, describe, heartbeat, joins, offsets, preconditions
+from kwire.coordinator import classic, describe, heartbeat, joins, modern, offsets, preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.consumer import context as consumer_groups
-from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request, Topics
 from kwire.coordinator.group_kinds import kind_of
+from kwire.coordinator.share import context as share_groups
+from kwire.coordinator.share import offsets as share_offsets
+from kwire.coordinator.share.states import ShareStates
 from kwire.coordinator.types import Answer, Caller, Check, Event, Settings
 from kwire.errors import UnknownName
 
@@ -61,6 +63,11 @@ APIS: dict[str, Api] = {
     "DeleteGroups": Api(describe.delete_groups, False, _top),
     "ConsumerGroupHeartbeat": Api(consumer_groups.heartbeat, True, _message),
     "ConsumerGroupDescribe": Api(describe.describe_consumer_groups, False, _top),
+    "ShareGroupHeartbeat": Api(share_groups.heartbeat, True, _message),
+    "ShareGroupDescribe": Api(describe.describe_share_groups, False, _top),
+    "DescribeShareGroupOffsets": Api(share_offsets.describe, False, _top),
+    "AlterShareGroupOffsets": Api(share_offsets.alter, True, _message),
+    "DeleteShareGroupOffsets": Api(share_offsets.delete, True, _message),
 }
 
 
@@ -81,7 +88,7 @@ class Coordinator:
         chosen = settings or Settings()
         rules = heartbeat.of_era(chosen.era)
         self._desk = Context(chosen, new_id, topics, offsets.Offsets(), preconditions.of_era(chosen.era), rules)
-        self._desk.purgatory.kinds |= classic.kinds(self._desk) | consumer_groups.kinds(self._desk)
+        self._desk.purgatory.kinds |= classic.kinds(self._desk) | modern.kinds(self._desk)
         self._tickets = 0
 
     # requests and answers
@@ -164,13 +171,35 @@ class Coordinator:
 
     @property
     def groups(self) -> dict[str, Any]:
-        """By id: Group, or ConsumerGroup."""
+        """By id: Group, ConsumerGroup or ShareGroup."""
         return self._desk.groups
 
     @property
     def offsets(self) -> offsets.Offsets:
         """Committed offsets, and those of open transactions."""
         return self._desk.offsets
+
+    @property
+    def share_states(self) -> ShareStates:
+        """What is stored of share groups' partitions."""
+        return self._desk.share_states
+
+    @property
+    def configs(self) -> Callable[[str], Mapping[str, str]]:
+        """A group's own configuration, by its names there: share.record.lock.duration.ms."""
+        return self._desk.configs
+
+    @configs.setter
+    def configs(self, configs: Callable[[str], Mapping[str, str]]) -> None:
+        self._desk.configs = configs
+
+    def settings_of(self, group: str) -> Settings:
+        """The configuration that counts for a group."""
+        return self._desk.settings_of(group)
+
+    def log_ends(self, ends: Callable[[UUID, int], int | None]) -> None:
+        """Who knows where logs end, for the lag of share groups: by topic id and partition, None for no such log."""
+        self._desk.ends = ends
 
     @property
     def active(self) -> bool:
@@ -222,8 +251,9 @@ class Coordinator:
         if found is None:
             return False
         expired = kind_of(found).expire(self._desk, found, member)
-        if isinstance(found, ConsumerGroup):
-            consumer_groups.settle(self._desk, found)
+        served = modern.modern(found)
+        if served is not None:
+            modern.settle(self._desk, served)
         return expired
 
     def end_transaction(self, producer: int, commit: bool) -> None:
@@ -233,7 +263,7 @@ class Coordinator:
     def topics_changed(self, now: int) -> None:
         """Topics came, went or grew."""
         self.tick(now)
-        for group in self._desk.groups.values():
-            if isinstance(group, ConsumerGroup):
+        for group in map(modern.modern, self._desk.groups.values()):
+            if group is not None:
                 group.topics_changed()
-                consumer_groups.settle(self._desk, group)
+                modern.settle(self._desk, group)

@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups, ConsumerGroupDescribe and DeleteGroups.
+"""ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and DeleteGroups.
 
 After GroupMetadataManager.listGroups, describeGroups and consumerGroupDescribe, GroupCoordinatorShard.deleteGroups.
 """
@@ -14,6 +14,7 @@ from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request
 from kwire.coordinator.group import Group, Member, State
 from kwire.coordinator.group_kinds import kind_of
+from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.types import Check
 
 SAYS_NOT_FOUND = 6  # DescribeGroups version from which a group that is not there is an error (KIP-1043)
@@ -124,16 +125,25 @@ def _described_member(member: Member, protocol: str | None, stable: bool, keeps:
 
 def describe_consumer_groups(context: Context, request: Request) -> Reply:
     """ConsumerGroupDescribe: groups of KIP-848 only."""
+    return _describe_modern(context, request, ConsumerGroup)
+
+
+def describe_share_groups(context: Context, request: Request) -> Reply:
+    """ShareGroupDescribe: groups of KIP-932 only."""
+    return _describe_modern(context, request, ShareGroup)
+
+
+def _describe_modern(context: Context, request: Request, kind: type[ConsumerGroup] | type[ShareGroup]) -> Reply:
     groups = []
     checks: list[Check | None] = []
     for name, check in _each(context, request, request.body["GroupIds"]):
         group = context.groups.get(name)
-        if check is None and not isinstance(group, ConsumerGroup):
-            why = f"there is no group {name}" if group is None else f"group {name} is no consumer group"
+        if check is None and not isinstance(group, kind):
+            why = f"there is no group {name}" if group is None else f"group {name} is no {kind.type} group"
             check = Check(0, "group", GROUP_ID_NOT_FOUND, why)
         if check is not None:
             groups.append({"GroupId": name, "ErrorCode": check.error, "ErrorMessage": check.why})
-        elif isinstance(group, ConsumerGroup):
+        elif isinstance(group, kind):
             groups.append(
                 group.describe(request.version) | {"AuthorizedOperations": _operations(context, request, NONE)}
             )
@@ -162,4 +172,5 @@ def _delete(context: Context, name: str) -> Check:
         return Check(0, "state", NON_EMPTY_GROUP, f"group {name} is {kind.state(group)} and has members")
     kind.end(context, group, "deleted by request")
     context.offsets.forget(name)
+    context.share_states.forget(name)
     return Check(0, "deleted", NONE, f"group {name} is gone, with its offsets")

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kwire.coordinator import classic
+from kwire.coordinator import classic, modern
 from kwire.coordinator.codes import (
     COORDINATOR_NOT_AVAILABLE,
+    GROUP_ID_NOT_FOUND,
     ILLEGAL_GENERATION,
     NON_EMPTY_GROUP,
     NONE,
@@ -20,10 +21,10 @@ from kwire.coordinator.codes import (
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
 )
-from kwire.coordinator.consumer import context as consumer_groups
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context
 from kwire.coordinator.group import CONSUMER, Group, State
+from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.types import Check
 
 
@@ -133,6 +134,22 @@ def _consumer_expire(context: Context, group: ConsumerGroup, member_id: str) -> 
     return group.expire(member_id, context.now)
 
 
+# share groups (KIP-932)
+
+
+def _no_offsets(*asked: Any) -> Check:
+    group = next(each for each in asked if isinstance(each, ShareGroup))
+    return Check(0, "group kind", GROUP_ID_NOT_FOUND, f"group {group.name} is a share group, which commits no offsets")
+
+
+def _share_fetch(group: ShareGroup, member: str | None, epoch: int) -> Check:  # noqa: ARG001
+    return Check(0, "group kind", NONE, f"group {group.name} is a share group, which has no offsets")
+
+
+def _share_expire(context: Context, group: ShareGroup, member_id: str) -> bool:
+    return group.expire(member_id, context.now)
+
+
 KINDS: dict[type, GroupKind] = {
     Group: GroupKind(
         "classic",
@@ -158,7 +175,20 @@ KINDS: dict[type, GroupKind] = {
         _consumer_delete_offsets,
         lambda group: not group.members,
         _consumer_expire,
-        consumer_groups.bury,
+        modern.bury,
+    ),
+    ShareGroup: GroupKind(
+        "share",
+        lambda group: group.state,
+        lambda group: group.protocol_type,
+        _no_offsets,
+        False,
+        _share_fetch,
+        ShareGroup.subscribes,
+        _no_offsets,
+        lambda group: not group.members,
+        _share_expire,
+        modern.bury,
     ),
 }
 

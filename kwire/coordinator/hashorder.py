@@ -9,10 +9,11 @@ key earlier. scala.collection.immutable.HashMap: a trie over five bits of the ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
 from functools import lru_cache
 from typing import Generic, TypeVar
 
+K = TypeVar("K")
 V = TypeVar("V")
 FIRST = 16  # buckets of a new table
 FULL = 0.75  # it doubles beyond that load
@@ -51,6 +52,15 @@ def trie_order(keys: Iterable[str], shift: int = 0) -> list[str]:
     if shift >= 35:  # the same hash
         return alone + [key for each in crowded for key in each]
     return alone + [key for each in crowded for key in trie_order(each, shift + 5)]
+
+
+def table_order(keys: Collection[K], spread: Callable[[K], int], expected: int | None = None) -> list[K]:
+    """The keys in the order in which a java.util.HashMap holding them is walked. spread: a key's hash as HashMap
+    spreads it; expected: how many keys the table was made for (AssignorHelpers.newHashMap), None: as many as usual."""
+    table = FIRST if expected is None else 1 << int((expected + 1) / FULL).bit_length()
+    while len(keys) > table * FULL:
+        table *= 2
+    return sorted(keys, key=lambda key: spread(key) & (table - 1))
 
 
 class HashOrdered(MutableMapping[str, V], Generic[V]):

@@ -2,7 +2,7 @@
 
 After GroupMetadataManager.classicGroupJoin, classicGroupSync and classicGroupLeave; GroupCoordinator.scala's
 doJoinGroup, doSyncGroup and handleLeaveGroup before 4.0. What stops a request before its group is looked at is in
-gates.py.
+preconditions.py.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from kwire.coordinator.codes import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
+from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request, shown_ms
 from kwire.coordinator.group import Group, Member, State
 from kwire.coordinator.group_kinds import kind_of
+from kwire.coordinator.modern import Modern, modern
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
 
@@ -75,8 +77,9 @@ def join(context: Context, request: Request) -> Reply | None:
         why = f"session timeout {shown_ms(asked.session_ms)} is not within {low:,} to {high:,} ms"
         return _refused(INVALID_SESSION_TIMEOUT, "session timeout", why, asked.member)
     other = context.groups.get(request.body["GroupId"])
-    if other is not None and not isinstance(other, Group) and other.members:
-        return _join_other(context, request, asked)
+    served = modern(other)
+    if served is not None and (served.members or not served.makes_way):
+        return _join_other(context, request, asked, served)
     group = _group(context, request.body["GroupId"], create=not asked.member)
     if group is None:
         why = f"there is no group {request.body['GroupId']}, so {asked.member} cannot be its member"
@@ -92,9 +95,10 @@ def join(context: Context, request: Request) -> Reply | None:
     return _join_known(context, request, group, asked) if asked.member else _join_new(context, request, group, asked)
 
 
-def _join_other(context: Context, request: Request, asked: Join) -> Reply:
+def _join_other(context: Context, request: Request, asked: Join, group: Modern) -> Reply:
     """classicGroupJoinToConsumerGroup, as far as it goes without the online upgrade."""
-    if not asked.member and asked.instance is None and request.version >= NEEDS_MEMBER_ID:
+    upgrades = isinstance(group, ConsumerGroup)
+    if upgrades and not asked.member and asked.instance is None and request.version >= NEEDS_MEMBER_ID:
         why = f"JoinGroup v{request.version} without a member id; it must come back with the id that it was given"
         return _refused(MEMBER_ID_REQUIRED, "member id", why, context.new_id(request.caller.client_id))
     why = f"group {request.body['GroupId']} is of another kind and has members"

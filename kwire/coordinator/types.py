@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -79,6 +80,23 @@ class Settings:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignment_interval_ms: int | None = None  # None: 1,000 from 4.3 on, 0 before
+    group_share_session_timeout_ms: int = 45_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_max_size: int = 200
+    group_share_assignment_interval_ms: int = 1_000
+    group_share_record_lock_duration_ms: int = 30_000
+    group_share_delivery_count_limit: int = 5
+    group_share_partition_max_record_locks: int = 2_000
+    group_share_max_share_sessions: int = 2_000
+
+    def of_group(self, configs: Mapping[str, str]) -> Settings:
+        """With the configuration that a group has of its own, by its names there: share.session.timeout.ms."""
+        given = {f"group_{name.replace('.', '_')}": value for name, value in configs.items()}
+        own = {name: int(value) for name, value in given.items() if name in OWN and value.isdecimal()}
+        return replace(self, **own) if own else self  # type: ignore[arg-type]
+
+
+OWN = frozenset(each.name for each in fields(Settings) if each.name.startswith(("group_consumer_", "group_share_")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
 from kwire.broker.service import Reply, Service
 from kwire.broker.shape import fitted
+from kwire.broker.sharing import Sharing
 from kwire.broker.state import State
 from kwire.broker.transactions import Transactions
 from kwire.codec.headers import request_header_version, response_header_version
@@ -67,6 +68,7 @@ class Desk:
         self.clock = Clock()
         self.state = State(self.settings, self.clock, self.faults)
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
+        self.state.sharing = Sharing(self.state)
         self.service = Service(self.state)
         self.peer = Peer(1, "127.0.0.1", 40000, 1)
 

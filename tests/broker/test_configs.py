@@ -65,7 +65,7 @@ def test_all_at_once_replaces_all() -> None:
     assert configs.given == {}
 
 
-def test_groups_take_any_name_and_brokers_have_their_own() -> None:
+def test_groups_and_brokers_have_configurations_of_their_own() -> None:
     configs = Configs()
     configs.change(GROUP, "g", [("share.auto.offset.reset", SET, "earliest")])
     assert configs.given == {(GROUP, "g"): {"share.auto.offset.reset": "earliest"}}
@@ -76,7 +76,7 @@ def test_groups_take_any_name_and_brokers_have_their_own() -> None:
 
 def test_every_known_default_is_of_its_type() -> None:
     configs = Configs()
-    for kind, word in ((TOPIC, "topic"), (BROKER, "broker")):
+    for kind, word in ((TOPIC, "topic"), (BROKER, "broker"), (GROUP, "group")):
         for entry in known(word).values():
             if kind == TOPIC or entry.name in DYNAMIC:
                 configs.change(kind, "x", [(entry.name, SET, entry.default)])

@@ -1,13 +1,12 @@
 """Transcripts of real brokers replayed against the broker without sockets: whole answers are compared.
 
-A transcript (fixtures/transactions, tests/interop/record_transactions.py) is replayed at its own times; producer ids
+A transcript (fixtures/transactions, tests/interop/record.py) is replayed at its own times; producer ids
 that the broker made up are given to the coordinator as they stand there. Left out of the comparison: throttle times,
 messages for people, times (only whether there is one), and the order of topics, partitions and producers.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -17,23 +16,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import transcripts
+from transcripts import Row, body_of, load, unlike
 
 from kwire.broker.acls import ALL, DENY, GROUP, PREFIXED, TOPIC, TRANSACTIONAL_ID, Acl, Acls
 from kwire.broker.context import MS, Settings
-from kwire.codec.library import builtin_library
 from kwire.coordinator.types import TransactionSettings
-from kwire.records import read_records
-from kwire.render.jsonform import from_json, to_jsonable
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "transactions"
 PRODUCER_ID = re.compile(r'"ProducerId": (\d+)')
 AFTER = 2_000_000_000_000_000_000  # ns, a time after those of the recorded records
 TRANSCRIPTS = sorted(FOLDER.glob("*.jsonl.gz"))
 LAB = TransactionSettings(offsets_topic_num_partitions=4)  # as fixtures/README.md has it
-NO_RULE = ("ThrottleTimeMs", "ErrorMessage", "Metadata")
+NO_RULE = (*transcripts.NO_RULE, "Metadata", "_tagged")
 TIMES = ("TransactionStartTimeMs", "LastTimestamp", "LogAppendTimeMs", "Timestamp")
-NAMES = ("TransactionalId", "Topic", "Name", "PartitionIndex", "Index", "ProducerId")
-Row = dict[str, Any]
 
 
 @dataclass
@@ -92,48 +88,26 @@ class Replay:
         return int(next(self.others))
 
 
-def body_of(name: str, version: int, body: Row) -> Row:
-    return from_json(builtin_library().plan(name, version), json.dumps(body))
-
-
-def comparable(value: Any, key: str = "") -> Any:
+def comparable(value: Any) -> Any:
     """A body without what Kafka has no rule for."""
+    return transcripts.comparable(decided(value), no_rule=NO_RULE)
+
+
+def decided(value: Any, key: str = "") -> Any:
+    """Of times only whether there is one, and of aborted transactions those that there is something to read of."""
     if isinstance(value, dict):
         if value.get("AbortedTransactions"):  # Kafka's index may name more than there is to read
-            value["AbortedTransactions"] = [
-                row for row in value["AbortedTransactions"] if row["FirstOffset"] < value["LastStableOffset"]
-            ]
-        return {key: comparable(inner, key) for key, inner in value.items() if key not in NO_RULE and key != "_tagged"}
+            stable = value["LastStableOffset"]
+            kept = [row for row in value["AbortedTransactions"] if row["FirstOffset"] < stable]
+            value = value | {"AbortedTransactions": kept}
+        return {key: decided(inner, key) for key, inner in value.items()}
     if isinstance(value, list):
-        return sorted((comparable(inner, key) for inner in value), key=place)
-    if key == "Records" and value is not None:
-        return [
-            (r.offset, repr(r.key), repr(r.value), b.producer_id, b.producer_epoch, b.base_sequence, b.is_control)
-            for b in read_records(value)
-            for r in b.records
-        ]
-    if key in TIMES:
-        return value >= 0
-    return to_jsonable(value)
-
-
-def place(value: Any) -> str:
-    names = [value[name] for name in NAMES if name in value] if isinstance(value, dict) else []
-    return json.dumps([names, value], sort_keys=True)
-
-
-def unlike(real: Any, ours: Any, path: str = "") -> list[str]:
-    """Where two bodies differ, a line a place."""
-    if isinstance(real, dict) and isinstance(ours, dict) and real.keys() == ours.keys():
-        return [line for key in real for line in unlike(real[key], ours[key], f"{path}.{key}")]
-    if isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
-        return [line for i in range(len(real)) for line in unlike(real[i], ours[i], f"{path}[{i}]")]
-    return [] if real == ours else [f"{path[1:]}: broker {json.dumps(real)}, kwire {json.dumps(ours)}"]
+        return [decided(inner, key) for inner in value]
+    return value >= 0 if key in TIMES else value
 
 
 def transcript(path: Path, make_desk: Callable[..., Any]) -> Replay:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        head, *steps = (json.loads(line) for line in lines)
+    head, steps = load(path)
     major, minor = head["broker"].split(".")[:2]
     return Replay(head, steps, make_desk(Settings(era=(int(major), int(minor)), transactions=LAB)))
 

@@ -35,7 +35,10 @@ def test_an_inactive_coordinator_says_so_everywhere(lab: Make, api: str) -> None
     made.coordinator.active = False
     topics = [{"Name": "orders", "Partitions": [{"PartitionIndex": 0}], "PartitionIndexes": [0]}]
     body = {"GroupId": "g", "MemberId": "m", "Topics": topics, "Groups": ["g"], "GroupIds": ["g"], "GroupsNames": ["g"]}
-    version = {"OffsetFetch": 2, "TxnOffsetCommit": 3}.get(api, 1 if api != "OffsetDelete" else 0)
+    oldest = {"OffsetFetch": 2, "TxnOffsetCommit": 3, "OffsetDelete": 0}
+    version = oldest.get(api, 0 if "ShareGroupOffsets" in api else 1)
+    if api == "DescribeShareGroupOffsets":
+        body["Groups"] = [{"GroupId": "g", "Topics": None}]
     answer = made.answer(made.ask(api, version, body))
     kwire.encode(api + "Response", version, answer.body)
     assert answer.check.error == 15
@@ -90,7 +93,7 @@ def test_an_empty_group_changes_its_kind(lab: Make) -> None:
     made = lab()
     made.commit(*made.stable("a"), 1)
     refused = made.get("ConsumerGroupHeartbeat", 1, JOIN_848)
-    assert (refused["ErrorCode"], refused["ErrorMessage"]) == (69, "group g is a classic group and has members")
+    assert (refused["ErrorCode"], refused["ErrorMessage"]) == (69, "group g is no consumer group, and is in use")
     made.leave(("a-1", None))
     assert made.get("ConsumerGroupHeartbeat", 1, JOIN_848)["ErrorCode"] == 0
     assert made.beat("m", 2).body["ErrorCode"] == 25

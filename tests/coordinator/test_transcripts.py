@@ -1,35 +1,28 @@
 """Transcripts of real brokers replayed against the coordinator: whole answers are compared, and when they come.
 
-A transcript (fixtures/coordinator, tests/interop/record_coordinator.py) is replayed at its own times; ids that the
+A transcript (fixtures/coordinator, tests/interop/record.py) is replayed at its own times; ids that the
 broker made up are given to the coordinator as they stand there. Left out of the comparison: throttle times, messages
 for people, and the order of members, topics, partitions and groups, for which Kafka has no rule.
 """
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
+from transcripts import Row, body_of, comparable, load, unlike
 
 import kwire
-from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.types import MS, Answer, Caller, Settings, Topic
-from kwire.render.jsonform import from_json, to_jsonable
 from kwire.wire.uuids import from_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "coordinator"
 TRANSCRIPTS = sorted(FOLDER.glob("*.jsonl.gz"))
-NO_RULE = ("ThrottleTimeMs", "ErrorMessage")
-NAMES = ("GroupId", "MemberId", "TopicId", "Name", "PartitionIndex")
 EARLIER, LATER = 900, 250  # ms that an answer of the coordinator may come before or after the broker's, which was busy
 APART = 60  # ms between two answers of the broker, from which on their order counts
-Row = dict[str, Any]
 
 
 @dataclass
@@ -61,7 +54,7 @@ class Replay:
                 coordinator.topics_changed(now)
                 continue
             caller = Caller(step["client"], "/127.0.0.1", "User:ANONYMOUS")
-            body = read(step["api"] + "Request", step["version"], step["request"])
+            body = body_of(step["api"] + "Request", step["version"], step["request"])
             self.tickets[coordinator.ask(step["api"], step["version"], body, caller, now)] = number
             self.collect(coordinator)
         last = max(step["at_ms"] + step.get("took_ms", 0) for step in self.steps)
@@ -91,37 +84,7 @@ class Replay:
 
 
 def transcript(path: Path) -> Replay:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        head, *steps = (json.loads(line) for line in lines)
-    return Replay(head, steps)
-
-
-def read(name: str, version: int, body: Row) -> Row:
-    return from_json(builtin_library().plan(name, version), json.dumps(body))
-
-
-def comparable(value: Any) -> Any:
-    """A body without what Kafka has no rule for."""
-    if isinstance(value, dict):
-        return {key: comparable(inner) for key, inner in value.items() if key not in NO_RULE}
-    if isinstance(value, list):
-        return sorted((comparable(inner) for inner in value), key=place)
-    return to_jsonable(value)
-
-
-def place(value: Any) -> str:
-    """Where a list's element stands: rows by what names them, so that like is compared with like."""
-    names = [value[name] for name in NAMES if name in value] if isinstance(value, dict) else []
-    return json.dumps([names, value], sort_keys=True)
-
-
-def unlike(real: Any, ours: Any, path: str = "") -> list[str]:
-    """Where two bodies differ, a line a place."""
-    if isinstance(real, dict) and isinstance(ours, dict) and real.keys() == ours.keys():
-        return [line for key in real for line in unlike(real[key], ours[key], f"{path}.{key}")]
-    if isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
-        return [line for i in range(len(real)) for line in unlike(real[i], ours[i], f"{path}[{i}]")]
-    return [] if real == ours else [f"{path[1:]}: broker {json.dumps(real)}, kwire {json.dumps(ours)}"]
+    return Replay(*load(path))
 
 
 def differences(replay: Replay) -> list[str]:

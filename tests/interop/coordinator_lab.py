@@ -90,7 +90,11 @@ class Lab:
     denied: list[str] = field(default_factory=list)
     settings: dict[str, int] = field(default_factory=dict)
     clients: dict[str, Client] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
     begun: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.known_at_first = dict(self.topics)
 
     def newest(self, api: str) -> int:
         """The newest version that the broker and kwire know."""
@@ -155,15 +159,17 @@ class Lab:
 
     async def configure(self, **settings: int) -> None:
         """Configuration of this group alone: consumer_assignment_interval_ms=1000 and the like."""
-        rows: list[Body] = [
-            {"Name": key.replace("_", "."), "Value": str(value), "ConfigOperation": 0}
-            for key, value in settings.items()
-        ]
+        await self.set_configs({key.replace("_", "."): str(value) for key, value in settings.items()})
+        self.settings |= {f"group_{key}": value for key, value in settings.items()}
+
+    async def set_configs(self, configs: dict[str, str]) -> None:
+        """The same by its names in Kafka."""
+        rows: list[Body] = [{"Name": key, "Value": value, "ConfigOperation": 0} for key, value in configs.items()]
         asked = {"ResourceType": 32, "ResourceName": self.group, "Configs": rows}
         made = await self.admin.ask("IncrementalAlterConfigs", 1, {"Resources": [asked], "ValidateOnly": False})
         if made["Responses"][0]["ErrorCode"]:
             raise NotOffered(f"configuration of a group: {made['Responses'][0]['ErrorMessage']}")
-        self.settings |= {f"group_{key}": value for key, value in settings.items()}
+        self.configs |= configs
         await asyncio.sleep(0.5)
         self.begun = time.monotonic()
 

@@ -71,6 +71,35 @@ def test_admin_tools() -> None:
         assert broker.server.state.cluster.topics == {}
 
 
+COUNT = 140  # records of a share group
+
+
+@needs_java
+@pytest.mark.java
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_two_workers_share_the_records_and_each_is_decided_once(nodes: int) -> None:
+    with Broker(nodes=nodes) as broker:
+        said = run("java", "-Xmx256m", "-cp", f"{LAB}/*", str(HERE / "ShareWorkers.java"), broker.address, str(COUNT))
+    rejected = len(range(0, COUNT, 7))
+    assert f"{COUNT - rejected} accepted, {rejected} rejected, 0 twice\nEmpty\nlag 0" in said
+
+
+@needs_java
+@pytest.mark.java
+def test_console_tools_of_share_groups() -> None:
+    groups, job = TOOLS + "consumer.group.ShareGroupCommand", ["--group", "g", "--topic", "t"]
+    with Broker(topics={"t": 1}) as broker:
+        java(broker, TOOLS + "ConsoleProducer", "--topic", "t", given="one\ntwo\nthree\n")
+        java(broker, groups, "--reset-offsets", *job, "--to-earliest", "--execute")
+        out = java(broker, TOOLS + "consumer.ConsoleShareConsumer", *job, "--max-messages", "3")
+        assert out.splitlines()[:3] == ["one", "two", "three"]
+        assert java(broker, groups, "--list") == "g"
+        row = java(broker, groups, "--describe", "--group", "g").splitlines()[-1].split()
+        assert (row[:3], row[-1]) == (["g", "t", "0"], "0")
+        assert "Successful" in java(broker, groups, "--delete-offsets", *job)
+        assert "successful" in java(broker, groups, "--delete", "--group", "g")
+
+
 # ---------------------------------------------------------------- Go
 
 

@@ -41,10 +41,10 @@ def check_request(
 
 def _fault(version: int, body: Mapping[str, Any]) -> str | None:
     epoch = body["MemberEpoch"]
-    if (version >= 1 or epoch > 0 or epoch == LEAVE) and _blank(body.get("MemberId")):
+    if (version >= 1 or epoch > 0 or epoch == LEAVE) and is_blank(body.get("MemberId")):
         return f"MemberId is empty, and MemberEpoch is {epoch} at version {version}"
     for name in ("GroupId", "InstanceId", "RackId"):
-        if _blank(body.get(name)):
+        if is_blank(body.get(name)):
             return f"{name} is blank"
     if epoch == JOIN:
         return _join_fault(body) or (
@@ -59,7 +59,7 @@ def _fault(version: int, body: Mapping[str, Any]) -> str | None:
 
 def _fault_before_4(body: Mapping[str, Any]) -> str | None:
     for name in ("GroupId", "InstanceId", "RackId"):
-        if _blank(body.get(name)):
+        if is_blank(body.get(name)):
             return f"{name} is blank"
     if body.get("SubscribedTopicRegex") is not None:
         return "SubscribedTopicRegex is not null, and this release knows none"
@@ -70,7 +70,7 @@ def _fault_before_4(body: Mapping[str, Any]) -> str | None:
         )
     if epoch < LEAVE_STATIC:
         return f"MemberEpoch is {epoch}, less than -2"
-    if _blank(body.get("MemberId")):
+    if is_blank(body.get("MemberId")):
         return f"MemberId is empty, and MemberEpoch is {epoch}"
     if epoch == LEAVE_STATIC and body.get("InstanceId") is None:
         return "MemberEpoch -2 needs an InstanceId, it is null"
@@ -87,7 +87,7 @@ def _join_fault(body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _blank(value: str | None) -> bool:
+def is_blank(value: str | None) -> bool:
     """Java's String.trim() leaves nothing."""
     return value is not None and all(each <= " " for each in value)
 

@@ -42,6 +42,8 @@ class ConsumerGroup:
 
     type: Final = "consumer"
     protocol_type: Final = "consumer"
+    lapses: Final = True
+    makes_way: Final = True
 
     def __init__(
         self,
@@ -56,15 +58,20 @@ class ConsumerGroup:
         self.fresh = True
         self._roster = Members()
         self.members = self._roster.by_id
-        self._settings, self._new_id = settings, new_id
-        interval = settings.group_consumer_assignment_interval_ms
-        since_4_3 = ASSIGNMENT_INTERVAL_MS if settings.era >= (4, 3) else 0
-        self._interval = (since_4_3 if interval is None else interval) * MS
+        self._new_id = new_id
+        self.configure(settings)
         self._target_time: int | None = None
         self._reconciled: set[str] = set()  # members that have reached the target
         self._topics = ConsumerTopics(topics)
         self._timers = Timers()
         self._events: list[Event] = []
+
+    def configure(self, settings: Settings) -> None:
+        """The configuration that counts for this group from now on."""
+        self._settings = settings
+        interval = settings.group_consumer_assignment_interval_ms
+        since_4_3 = ASSIGNMENT_INTERVAL_MS if settings.era >= (4, 3) else 0
+        self._interval = (since_4_3 if interval is None else interval) * MS
 
     # What it says of itself
 

@@ -7,7 +7,7 @@ ConsumerGroup: members, staticMembers, currentPartitionEpoch.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,12 +65,8 @@ class Members:
     def walked(self, joining: str | None) -> list[Member]:
         """The members as Kafka's TimelineHashMap walks them (BaseHashTable: Fibonacci hashing, last come first in a
         slot), then the one that is just joining, if any, which is not in that map yet."""
-        there = [member for member in reversed(self.by_id.values()) if member.id != joining]
-        while (len(there) + 1) * 0.75 > self._slots:
-            self._slots *= 2
-        shift = 65 - self._slots.bit_length()
-        there.sort(key=lambda member: _fibonacci(member.id) >> shift)
-        return [*there, self.by_id[joining]] if joining is not None else there
+        there, self._slots = walk_order([each for each in self.by_id if each != joining], self._slots)
+        return [self.by_id[each] for each in (*there, *([] if joining is None else [joining]))]
 
     def preferred_assignor(self, asking: Member | None) -> str | None:
         """The assignor with most votes. asking: whose heartbeat it is; its vote is counted anew after the others, which
@@ -108,6 +104,18 @@ class Members:
         for partition in partitions:
             if self._owners.get(partition) == member.id:
                 del self._owners[partition]
+
+
+def walk_order(ids: Collection[str], slots: int = 2) -> tuple[list[str], int]:
+    """Ids in the order in which a TimelineHashMap that got them in this order is walked; and its slots, which never get
+    fewer."""
+    while (len(ids) + 1) * 0.75 > slots:
+        slots *= 2
+    shift = 65 - slots.bit_length()
+    order = [*ids]
+    order.reverse()  # the last one comes first in its slot
+    order.sort(key=lambda each: _fibonacci(each) >> shift)
+    return order, slots
 
 
 def _fibonacci(text: str) -> int:
