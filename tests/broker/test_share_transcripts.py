@@ -17,6 +17,7 @@ from transcripts import Row, body_of, comparable, load, unlike
 from kwire.broker.configs import GROUP
 from kwire.broker.context import MS, Peer, Settings
 from kwire.coordinator.types import Settings as GroupSettings
+from kwire.records.batch import read_header
 from kwire.wire.uuids import from_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "share"
@@ -49,6 +50,7 @@ class Replay:
         for step in self.steps:
             if step.get("api") == "InitProducerId":
                 self.desk.state.cluster._next_producer = step["response"]["ProducerId"] - 1_000
+        self.desk.clock.time = self.begun()
         self.start = self.desk.clock.now()
         for number, step in enumerate(self.steps):
             self.advance(round(step["at_ms"]))
@@ -61,6 +63,15 @@ class Replay:
                 self.ask(title, step)
         self.advance(round(self.steps[-1]["at_ms"]) + 10_000)
         return self.found + [f"{title}: no answer" for title, *_ in self.pending]
+
+    def begun(self) -> int:
+        """When the script began, by the first timestamp that it sent; ns."""
+        for step in self.steps:
+            if step.get("api") == "Produce":
+                body = body_of("ProduceRequest", step["version"], step["request"])
+                header = read_header(body["TopicData"][0]["PartitionData"][0]["Records"], 0)
+                return int((header.max_timestamp - step["at_ms"] + 1) * MS)
+        return int(self.desk.clock.now())
 
     def know(self, topics: Row) -> None:
         for name, row in topics.items():
