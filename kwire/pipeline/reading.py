@@ -196,10 +196,9 @@ class _Reading:
             self._go_on(track)
         for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of what is not known
             self._spoiled.add(key)
-        batch = self._vectorized.run()
-        for found in (batch, of_exchanges(self._singles) if self._singles else None):
-            if found is not None:
-                self._batch(found, at)
+        batches = list(self._vectorized.rounds())
+        for batch in [*batches, of_exchanges(self._singles)] if self._singles else batches:
+            self._batch(batch, at)
         self._singles = []
         for track in self._of.values():
             self._look(track)

@@ -6,24 +6,24 @@ bare tokens travel in both directions, which only the conversation can know.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwire.capture.connections import Connection
 from kwire.capture.packet_numbers import Places
-from kwire.capture.streams import PACKET_COST, Piece
+from kwire.capture.streams import HELD, PACKET_COST, Piece
 from kwire.codec.verdict import judge
 from kwire.schema.keys import SASL_HANDSHAKE
 from kwire.session import roles
 from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.api_versions import Kinds
 from kwire.session.exchange import Exchange, Message
-from kwire.session.framing import Framer, Raw, split
+from kwire.session.framing import Framer, Raw
 from kwire.session.messages import is_silent, read_request
 from kwire.session.pairing import Pairing
-from kwire.session.pieces import joined, rest
+from kwire.session.pieces import behind
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import IDENTIFYING, UNREAD, Identity, Login
 from kwire.session.topics import Topics
@@ -31,7 +31,7 @@ from kwire.session.topics import Topics
 if TYPE_CHECKING:
     from kwire.session.vectorized import Vectorized
 
-NOTHING = Piece(0, b"", [], [], [])
+ROUNDS = 16  # how often, on average, vectorized may look at a byte
 
 id_at = Struct(">i").unpack_from
 
@@ -72,7 +72,12 @@ class Conversation:
         self.indexes = [0, 0]
         self._finished = False
         self.jumps: tuple[list[tuple[int, int]], ...] = [], []  # of a slice: positions, and the frames' numbers there
-        self._coming: list[Raw] = []  # requests of which the answers may be among those that are searched for
+        self._left: tuple[deque[Piece], deque[Piece]] = deque(), deque()  # of what came, what is still to be read
+        self._few = self._worth = 0  # frames to be read one by one; bytes that vectorized may look at in all
+        self._block: list[Piece] = []  # all requests that came
+        self._start: Framer | None = None  # where they begin, if not with a frame
+        self._open_ids: frozenset[int] = frozenset()  # what was open before them
+        self._ids: frozenset[int] | None = None  # and what they ask
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -93,8 +98,13 @@ class Conversation:
 
     @property
     def oldest(self) -> int | None:
-        """When the oldest message came that waits for its counterpart, ns; None when none does."""
-        return self.pairing.oldest
+        """When the oldest message came that waits for its counterpart, or bytes that wait for what is missing, ns; None
+        when nothing waits."""
+        found = self.pairing.oldest
+        for stream in self.connection.streams:
+            for piece in stream.pieces[:1]:
+                found = min(found or piece.times[0], piece.times[0])
+        return found
 
     @property
     def answers_missing(self) -> int:
@@ -110,7 +120,8 @@ class Conversation:
     @property
     def cost(self) -> int:
         """Bytes of memory that they take, about: small packets take more than they bring."""
-        pending = sum(len(piece.data) + PACKET_COST * len(piece.starts) for both in self._pieces for piece in both)
+        waiting = *self._pieces, *(stream.pieces for stream in self.connection.streams)
+        pending = sum(len(piece.data) + PACKET_COST * len(piece.starts) for pieces in waiting for piece in pieces)
         return self.requests.cost + self.responses.cost + pending
 
     def known_from(self, client: int, name: str = "") -> None:
@@ -120,6 +131,8 @@ class Conversation:
 
     def pump(self, vectorized: Vectorized | None = None) -> None:
         """Reads what is new in both streams; the regular part only when vectorized is run, if there is one."""
+        if self._waits:
+            return
         streams = self.connection.streams
         new = streams[0].pieces, streams[1].pieces
         if not new[0] and not new[1] and not (self.connection.finished and any(self._pieces)):
@@ -140,81 +153,97 @@ class Conversation:
                 return
             self.client, self.connection.known = decided, True
             self.known.add(self.connection.ends[1 - decided])
+            if self._waits:
+                streams[0].pieces, streams[1].pieces = new
+                return
         assert self.client is not None
         if not self.name:
             self.name = f"{'>'.join(self.ends)}#{self.connection.epoch}"
-        requests, responses = new[self.client], new[1 - self.client]
-        if vectorized is None or not requests or not self._offer(vectorized, requests, responses):
-            self._read(requests, responses)
-
-    def _read(self, requests: list[Piece], responses: list[Piece], *, more: bool = False) -> None:
-        """Frame by frame. more: of what came at once there is more to read, which may answer what is open."""
-        for jumps, pieces in zip(self.jumps, (requests, responses), strict=True):
+        self._left = deque(new[self.client]), deque(new[1 - self.client])
+        self._block, self._ids, self._open_ids = new[self.client], None, frozenset(self.pairing.ids)
+        self._start = None if self.requests.clean else self.requests.fork()
+        for jumps, pieces in zip(self.jumps, self._left, strict=True):
             jumps += [(one.position, cut.frame or 0) for one in pieces if (cut := one.left_out) is not None]
-        asked = self.requests.feed(requests) if requests else []
-        self._coming = asked
-        answers = self.responses.feed(responses) if responses else []
-        self._coming = []
-        self._exchange(asked, answers)
-        if not more and not self.pairing.idle:
-            self.pairing.limit(self.connection.last_time)
-
-    def _offer(self, vectorized: Vectorized, requests: list[Piece], responses: list[Piece]) -> bool:
-        """Leaves these pieces to vectorized, from where both sides stand at the beginning of a frame with nothing open;
-        what stands before is read here: the rest of frames that are not whole, and answers to what is open."""
-        if (
-            self.token_after is not None
-            or self.pairing.early
-            or self.requests.lost  # what a search finds depends on all that it is given at once
-            or self.responses.lost
-            or any(piece.missing or piece.left_out is not None for piece in requests)
-            or any(piece.missing or piece.left_out is not None for piece in responses)
-        ):
-            return False
-        asked, answered = joined(requests), joined(responses) if responses else NOTHING
-        if not self.requests.clean:
-            first, rest_asked = split(self.requests, asked, 0)
-            if rest_asked is None:
-                self._read([first], responses)
-                return True
-            self._read([first], [], more=True)
-            asked = rest_asked
-        if self.pairing.open or not self.responses.clean:
-            before, rest_answered = split(self.responses, answered, len(self.pairing.open))
-            if rest_answered is None or not self._answers(before):  # it may answer requests that are still to come
-                self._read([asked], [answered] if responses else [])
-                return True
-            self._read([], [before], more=True)
-            answered = rest_answered
-        if self.pairing.idle and self.token_after is None and self.requests.clean and self.responses.clean:
-            vectorized.offer(self, asked, answered)
+        if vectorized is None or self.jumps[0] or self.jumps[1]:
+            self.read_rest()
         else:
-            self._read([asked], [answered] if answered.data else [])
-        return True
+            self._few, self._worth = 1, ROUNDS * sum(len(piece.data) for side in new for piece in side)
+            self._go_on(vectorized)
 
-    def _answers(self, piece: Piece) -> bool:
-        """Whether the piece's frames answer what is open, one after the other."""
-        pos = self.responses.lacking() or 0
-        for exchange in islice(self.pairing.open, pos > 0, None):
-            if len(piece.data) - pos < 8 or id_at(piece.data, pos + 4)[0] != exchange.correlation_id:
-                return False
-            pos += 4 + id_at(piece.data, pos)[0]
-        return True
+    @property
+    def _waits(self) -> bool:
+        """Whether bytes are missing in one direction that may still come: both wait for them, since without them nobody
+        knows which answers have lost their requests."""
+        streams = self.connection.streams
+        if not streams[0].held and not streams[1].held:
+            return False
+        if self.client is None or self.verdict or self.connection.finished:
+            return False
+        return sum(len(piece.data) for stream in streams for piece in stream.pieces) < HELD
 
-    def resume(self, pieces: tuple[Piece, Piece], taken: tuple[int, int], ends: tuple[int, int]) -> None:
-        """Reads on behind what vectorized took of the requests and the responses: so many frames, up to these
-        offsets."""
+    def _go_on(self, vectorized: Vectorized) -> None:
+        """Leaves what is regular to vectorized, up to the next hole; what comes before that, and all of what is not
+        worth it, is read frame by frame."""
+        requests, responses = self._left
+        while requests and self.token_after is None and self._worth > 0:
+            if self._is_regular and not requests[0].missing and not (responses and responses[0].missing):
+                pieces = _before_hole(requests), _before_hole(responses)
+                self._worth -= sum(len(piece.data) for side in pieces for piece in side)
+                vectorized.offer(self, *pieces)
+                return
+            if not responses:
+                break
+            self._read_few()
+        self.read_rest()
+
+    @property
+    def _is_regular(self) -> bool:
+        """Whether both sides stand at the beginning of a frame, and nothing is open."""
+        return self.pairing.idle and self.requests.clean and self.responses.clean
+
+    def _read_few(self, few: int = 1) -> None:
+        """Reads what may bring both sides together again. few: requests that are read when nothing is open."""
+        pairing = self.pairing
+        if pairing.open:
+            few = min(len(pairing.early), 1)
+        elif pairing.early:
+            few = len(pairing.early)
+        self._requests(self.requests.take(self._left[0], few))
+        if self.token_after is None:  # else what is a token decides which answers are
+            self._responses(self.responses.take(self._left[1], len(pairing.open)))
+
+    def read_rest(self) -> None:
+        """Reads what is left, frame by frame."""
+        asked = self.requests.take(self._left[0])
+        self._exchange(asked, self.responses.take(self._left[1]))
+        self._block, self._start = [], None
+        if not self.pairing.idle:
+            held = self.client is not None and bool(self.connection.streams[self.client].held)
+            self.pairing.limit(self.connection.last_time, held)
+
+    def put_back(self, pieces: tuple[list[Piece], list[Piece]]) -> None:
+        """What vectorized did not take is still to be read."""
+        for left, side in zip(self._left, pieces, strict=True):
+            left.extendleft(reversed(side))
+
+    def resume(
+        self, vectorized: Vectorized, pieces: tuple[list[Piece], list[Piece]], taken: tuple[int, int],
+        ends: tuple[int, int],
+    ) -> None:  # fmt: skip
+        """Reads on behind what vectorized took of the requests and the responses: so many frames, so many bytes."""
         self.exchanges += taken[0]
-        left: list[list[Piece]] = []
-        for turn, (framer, piece) in enumerate(zip((self.requests, self.responses), pieces, strict=True)):
+        left = []
+        for turn, (framer, side) in enumerate(zip((self.requests, self.responses), pieces, strict=True)):
+            position = (side[0].position if side else 0) + ends[turn]
             if taken[turn]:
                 framer.frames += taken[turn]
-                framer.position = piece.position + ends[turn]
+                framer.position = position
                 self.indexes[turn] += taken[turn]
-            whole = ends[turn] >= len(piece.data)
-            left.append([] if whole else [rest(*piece[:5], ends[turn]) if ends[turn] else piece])
-        if left[0] or left[1]:
-            self._read(left[0], left[1])
+            left.append(behind(side, position))
+        self.put_back((left[0], left[1]))
+        self._few = 1 if taken[0] > self._few else 2 * self._few
+        self._read_few(self._few)
+        self._go_on(vectorized)
 
     def _exchange(self, requests: list[Raw], responses: list[Raw]) -> None:
         """Pairs frames that came together. Where each request's answer is the next response, which is the rule, nothing
@@ -284,7 +313,7 @@ class Conversation:
         message = Message(self, "request", index, *raw)
         data = message.data
         if self.token_after is not None and self._is_token(data):
-            message.token, message.quality = True, "opaque"
+            message.token, message.quality, message.guarded = True, "opaque", True
             message.note = f"a bare SASL token{self.identity.of_mechanism} after SaslHandshake v0"
             self.identity.token(data[4:])
             return message
@@ -333,7 +362,6 @@ class Conversation:
     def _response(self, raw: Raw) -> Message:
         index = self._index(1, raw.position)
         message = Message(self, "response", index, *raw)
-        message.guarded = self.login.guarded
         if len(message.data) >= 8:
             message.correlation_id = id_at(message.data, 4)[0]
         return message
@@ -342,8 +370,21 @@ class Conversation:
         return find_request(data, starts, self.kinds)
 
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
-        coming = {id_at(raw.data, 8)[0] for raw in self._coming if len(raw.data) >= 12}
-        return find_response(data, starts, coming.union(self.pairing.ids))
+        if not self._block:
+            return find_response(data, starts, self.pairing.ids)
+        if self._ids is None:
+            framer = self._start or Framer(self._find_request, False, self._max_size)
+            asked = framer.feed(self._block)
+            self._ids = self._open_ids.union(id_at(raw.data, 8)[0] for raw in asked if len(raw.data) >= 12)
+        return find_response(data, starts, self._ids)
+
+
+def _before_hole(pieces: deque[Piece]) -> list[Piece]:
+    """Takes off what lies before the first hole."""
+    out = []
+    while pieces and not pieces[0].missing:
+        out.append(pieces.popleft())
+    return out
 
 
 def _nothing(_data: bytes, _starts: list[int]) -> None:

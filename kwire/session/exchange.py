@@ -81,7 +81,7 @@ class Message:
 
     def hide(self, note: str) -> None:
         """Makes it a SASL token, of which nothing is shown and nothing is believed."""
-        self.token, self.quality, self.note = True, "opaque", note
+        self.token, self.quality, self.note, self.guarded = True, "opaque", note, True
         self.api = self.correlation_id = self.client_id = self.body_at = None
         self.errors = ()
 

@@ -7,7 +7,9 @@ boundary. A long frame is put together once, when it is whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from copy import copy
 from struct import Struct
 from typing import NamedTuple
 
@@ -72,7 +74,7 @@ class Framer:
     """feed(pieces) gives what whole frames there are. search finds a boundary when the place is lost."""
 
     __slots__ = (
-        "_first", "_have", "_holed", "_marks", "_need", "_parts", "_searched",
+        "_first", "_have", "_holed", "_left", "_marks", "_most", "_need", "_parts", "_searched",
         "collected", "foreign", "frames", "lost", "max_size", "position", "reason", "search", "skipped",
     )  # fmt: skip
 
@@ -93,6 +95,8 @@ class Framer:
         self._need = 0  # 0: its size is not known yet
         self._first = (0, 0)  # time and packet of its first byte
         self._holed: tuple[str, str] | None = None  # quality and note, when bytes of it are missing
+        self._most: int | None = None  # frames after which take stops
+        self._left: Piece | None = None  # what is behind them
 
     @property
     def waiting(self) -> int:
@@ -105,12 +109,29 @@ class Framer:
         marked = max(len(self._marks), len(self._parts) - 1)
         return self._have + PACKET_COST * marked + self.collected.cost
 
-    def feed(self, pieces: list[Piece]) -> list[Raw]:
+    def feed(self, pieces: Iterable[Piece]) -> list[Raw]:
+        """All frames of the pieces."""
+        return self.take(deque(pieces))
+
+    def take(self, pieces: deque[Piece], most: int | None = None) -> list[Raw]:
+        """The first frames of the pieces, which are taken off the front. most: how many, at least the one that is not
+        whole yet."""
         out: list[Raw] = []
-        for piece in pieces:
-            self._piece(piece, out)
+        self._most = most
+        while pieces and not (most is not None and len(out) >= most and self.clean):
+            self._piece(pieces.popleft(), out)
+            if self._left is not None:
+                pieces.appendleft(self._left)
+                self._left = None
         self.frames += len(out)
         return out
+
+    def fork(self) -> Framer:
+        """Another one that stands where this one does."""
+        made = copy(self)
+        made._parts, made._marks, made.skipped = list(self._parts), list(self._marks), []
+        made.collected = self.collected.copy()
+        return made
 
     @property
     def clean(self) -> bool:
@@ -129,12 +150,6 @@ class Framer:
         self.lost, self.position, self.frames = False, partial.position, partial.frames
         self._parts, self._have = [partial.parts] * bool(partial.parts), len(partial.parts)
         self._need, self._first, self._marks = partial.need, partial.first, list(partial.marks)
-
-    def lacking(self) -> int | None:
-        """How many bytes the frame that is not whole still needs; None when that is not known."""
-        if self.lost or self._holed or (self._have and not self._need):
-            return None
-        return self._need - self._have if self._have else 0
 
     def finish(self, why: str, ended: bool) -> list[Raw]:
         """Nothing more will come. ended: the connection was closed, so that nothing is missing from the capture."""
@@ -199,8 +214,11 @@ class Framer:
         self, base: int, data: bytes, starts: list[int], times: list[int], numbers: list[int], out: list[Raw]
     ) -> None:
         """Cuts frames off data, whose first byte is a frame's; what is left waits."""
-        pos, at, last, length = 0, 0, len(starts) - 1, len(data)
+        pos, at, last, length, most = 0, 0, len(starts) - 1, len(data), self._most
         while length - pos >= 4:
+            if most is not None and len(out) >= most and not self._marks:
+                self._left, self.position = rest(base, data, starts, times, numbers, pos), base + pos
+                return
             (size,) = unpack_size(data, pos)
             end = pos + 4 + size
             if not 0 <= size <= self.max_size:
@@ -366,25 +384,6 @@ class Framer:
 
     def _give_up_search(self) -> None:
         self._drop(self.collected.size)
-
-
-def split(framer: Framer, piece: Piece, frames: int) -> tuple[Piece, Piece | None]:
-    """The piece's part in which so many frames end, at least the one that is not whole, and what is behind it; None
-    when nothing is, or when the place is lost before."""
-    lacking = framer.lacking()
-    if lacking is None:
-        return piece, None
-    pos, left = lacking, frames - (lacking > 0)
-    while left > 0 and pos + 4 <= len(piece.data):
-        (size,) = unpack_size(piece.data, pos)
-        if not 0 <= size <= framer.max_size:
-            return piece, None
-        pos += 4 + size
-        left -= 1
-    if left > 0 or pos >= len(piece.data):
-        return piece, None
-    behind = rest(*piece[:5], pos)
-    return piece._replace(data=piece.data[:pos]), behind
 
 
 def _marks(starts: list[int], numbers: list[int], low: int, high: int, base: int) -> list[tuple[int, int]]:

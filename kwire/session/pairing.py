@@ -74,12 +74,14 @@ class Pairing:
             if self.open and damaged:
                 self.pair(self._next(), message)
             else:
+                message.guarded = self._conversation.login.guarded
                 self._conversation.complete(Exchange(self._conversation, None, message))
         elif message.correlation_id not in self.ids:
             self.early.append(message)
         else:
             while self.open[0].correlation_id != message.correlation_id:
                 self._unanswered(self._passed_over)
+            self._orphan(len(self.early), self.open[0].first)  # all requests before that are known
             self.pair(self._next(), message)
 
     def pair(self, exchange: Exchange, message: Message) -> None:
@@ -87,33 +89,26 @@ class Pairing:
         request = exchange.request
         assert request is not None
         exchange.response = message
-        message.client_id = request.client_id
+        message.client_id, message.guarded = request.client_id, request.guarded
         kind = message.api = request.api
         if kind is not None:
             read_response(message, kind, self._conversation.kinds)
         self._conversation.complete(exchange)
 
-    def limit(self, now: int) -> None:
-        """Lets go of what waited too long, ns: in a capture of one direction no request is ever answered."""
+    def limit(self, now: int, held: bool = False) -> None:
+        """Lets go of what waited too long, ns: in a capture of one direction no request is ever answered. held: there
+        are requests behind a hole that is not given up yet."""
         while self.open and (len(self.open) > OPEN_MOST or self.open[0].time < now - OPEN_LONGEST):
             self._unanswered("none was captured")
-        if not self.early:
-            return
-        kept: list[Message] = []
-        for message in self.early:
-            if message.time >= now - EARLY and len(kept) < OPEN_MOST:
-                kept.append(message)
-            else:
-                self._orphan(message)
-        self.early = kept
+        since = 0 if held else now - EARLY
+        late = next((at for at, message in enumerate(self.early) if message.time >= since), len(self.early))
+        self._orphan(max(late, len(self.early) - OPEN_MOST))
 
     def finish(self, why: str) -> None:
         """Nothing more will come."""
         while self.open:
             self._unanswered(why)
-        for message in self.early:
-            self._orphan(message)
-        self.early = []
+        self._orphan(len(self.early))
 
     def _next(self) -> Exchange:
         """The oldest open request, which is open no longer."""
@@ -133,7 +128,7 @@ class Pairing:
         return LOST if self._conversation.answers_missing else "a later request was answered"
 
     def _pair_token(self, exchange: Exchange, message: Message) -> None:
-        message.token, message.quality, message.correlation_id = True, "opaque", None
+        message.token, message.quality, message.correlation_id, message.guarded = True, "opaque", None, True
         message.note = f"the answer to a bare SASL token{self._conversation.identity.of_mechanism}"
         message.client_id = exchange.client_id
         exchange.response = message
@@ -153,17 +148,24 @@ class Pairing:
         if exchange.first.token:
             self._pair_token(exchange, self.early.pop(0))
             return True
-        for message in self.early:
+        for at, message in enumerate(self.early):
             if message.correlation_id == exchange.correlation_id:
-                self.early.remove(message)
+                self._orphan(at, exchange.first)
+                self.early.pop(0)
+                while self.open:
+                    self._unanswered(self._passed_over)
                 self.pair(exchange, message)
                 return True
         return False
 
-    def _orphan(self, message: Message) -> None:
-        if message.correlation_id is None:
-            _too_short(message)
-        self._conversation.complete(Exchange(self._conversation, None, message))
+    def _orphan(self, count: int, behind: Message | None = None) -> None:
+        """Lets go of the first early answers. behind: the request that follows theirs, if it is known."""
+        for message in self.early[:count]:
+            message.guarded = self._conversation.login.guarded if behind is None else behind.guarded
+            if message.correlation_id is None:
+                _too_short(message)
+            self._conversation.complete(Exchange(self._conversation, None, message))
+        del self.early[:count]
 
 
 def _too_short(message: Message) -> None:

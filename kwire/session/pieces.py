@@ -19,6 +19,11 @@ class Collected:
         self._pieces: list[Piece] = []
         self.size = self.cost = 0
 
+    def copy(self) -> Collected:
+        made = Collected()
+        made._pieces, made.size, made.cost = list(self._pieces), self.size, self.cost
+        return made
+
     def add(self, piece: Piece) -> None:
         self._pieces.append(piece)
         self.size += len(piece.data)
@@ -53,6 +58,17 @@ def rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: l
     """The piece without its first offset bytes."""
     first = max(bisect_right(starts, base + offset) - 1, 0)
     return Piece(base + offset, data[offset:], starts[first:], times[first:], numbers[first:])
+
+
+def behind(pieces: list[Piece], position: int) -> list[Piece]:
+    """What of pieces in a row lies at the position and behind it."""
+    at = len(pieces)
+    while at and pieces[at - 1].position >= position:
+        at -= 1
+    if not at or pieces[at - 1].position + len(pieces[at - 1].data) <= position:
+        return pieces[at:]
+    cut = pieces[at - 1]
+    return [rest(*cut[:5], position - cut.position), *pieces[at:]]
 
 
 def joined(pieces: list[Piece]) -> Piece:

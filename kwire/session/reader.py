@@ -142,20 +142,18 @@ class Reader:
 
     def finish(self, why: str = "the capture ended") -> list[ExchangeBatch]:
         """Gives what is left."""
-        for connection in self.connections.finish():
-            self.end(connection, why)
-        self._name_orphans()
+        self.take(self.connections.finish(), why)
         self._open.clear()
         return self.release()
 
-    def take(self, touched: Iterable[Connection | Join]) -> None:
+    def take(self, touched: Iterable[Connection | Join], why: str = "the connection fell silent") -> None:
         """Reads on in connections that got something new, and ends those that are over. A join gives a conversation
         that got on by other means."""
         conversations: list[Conversation] = []
         over: list[Connection] = []
         for connection in touched:
             if len(over) >= MOST_OVER:
-                self._end_all(over)
+                self._end_all(over, why)
             if not isinstance(connection, Connection):
                 conversations.append(connection())
             elif connection.finished:
@@ -165,25 +163,24 @@ class Reader:
                 conversation = self.conversation(connection)
                 conversation.pump(self._vectorized)
                 conversations.append(conversation)
-        self._end_all(over)
+        self._end_all(over, why)
         self._name_orphans()
         for conversation in conversations:
             self._skips(conversation)
             if conversation.oldest is not None:
                 self._open[id(conversation.connection)] = conversation
 
-    def _end_all(self, over: list[Connection]) -> None:
+    def _end_all(self, over: list[Connection], why: str) -> None:
         """Ends connections that are over, behind what was left to be read as columns."""
         self._run_vectorized()
         for connection in over:
-            self.end(connection, "the connection fell silent")
+            self.end(connection, why)
         over.clear()
 
     def _run_vectorized(self) -> None:
         """Reads what conversations left to be read as columns."""
-        batch = self._vectorized.run() if self._vectorized is not None else None
-        if batch is not None:
-            self._columns.append(batch)
+        if self._vectorized is not None:
+            self._columns += self._vectorized.rounds()
 
     def conversation(self, connection: Connection, keep: bool = True) -> Conversation:
         """The conversation of a connection. keep: it goes on."""

@@ -2,12 +2,13 @@
 
 Regular is what most traffic is: the next requests of a connection, in whole frames, answered in order by its next
 responses. A connection's exchanges are taken up to the first that is not (a body that does not parse, another order, a
-login with bare tokens, an answer that is missing); from there its conversation reads frame by frame. A connection with
-an impossible size prefix is left to its conversation as a whole, since finding the next frame needs all the bytes.
+login with bare tokens, an answer that is missing); from there its conversation reads frame by frame, until both sides
+are regular again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from struct import Struct
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 FEW = 12  # connections whose frames are followed one connection after the other
+LEAST = 1 << 16  # bytes that are worth another round
 UNTOLD = -1  # acks of a Produce behind a long transactional id
 LEAST_REQUEST = 10  # bytes behind the size prefix: key, version, correlation id, length of the client id
+
+Job = tuple["Conversation", list[Piece], list[Piece]]
 
 size_at = Struct(">i").unpack_from
 name_of = Struct(">hh").unpack  # key and version
@@ -39,8 +43,8 @@ name_of = Struct(">hh").unpack  # key and version
 
 @dataclass(slots=True, eq=False)
 class _Bytes:
-    """The pieces of all connections, those of requests and responses in turn, in one buffer: where each begins, how
-    long it is, its position in its stream, and where each packet begins, with its time and number."""
+    """What all connections got, requests and responses in turn, in one buffer: where each side begins, how long it is,
+    its position in its stream, and where each packet begins, with its time and number."""
 
     buffer: bytes
     base: Ints
@@ -51,36 +55,38 @@ class _Bytes:
     mark_packet: Ints
 
     @classmethod
-    def of(cls, pieces: list[Piece]) -> _Bytes:
-        length = np.array([len(piece.data) for piece in pieces], np.int64)
-        base = np.cumsum(length) - length
-        position = np.array([piece.position for piece in pieces], np.int64)
+    def of(cls, sides: list[list[Piece]]) -> _Bytes:
+        pieces = [piece for side in sides for piece in side]
+        length = np.array([sum(len(piece.data) for piece in side) for side in sides], np.int64)
+        position = np.array([side[0].position if side else 0 for side in sides], np.int64)
+        sizes = np.array([len(piece.data) for piece in pieces], np.int64)
+        ends = np.cumsum(sizes)
+        shift = ends - sizes - np.array([piece.position for piece in pieces], np.int64)
         counts = np.array([len(piece.starts) for piece in pieces], np.int64)
         total = int(counts.sum())
 
         def column(name: str) -> Ints:
             return np.fromiter(chain.from_iterable(getattr(piece, name) for piece in pieces), np.int64, total)
 
-        begins = np.maximum(column("starts") + np.repeat(base - position, counts), np.repeat(base, counts))
+        begins = np.maximum(column("starts") + np.repeat(shift, counts), np.repeat(ends - sizes, counts))
         buffer = b"".join([piece.data for piece in pieces])
-        return cls(buffer, base, length, position, begins, column("times"), column("numbers"))
+        return cls(buffer, np.cumsum(length) - length, length, position, begins, column("times"), column("numbers"))
 
 
 @dataclass(slots=True, eq=False)
 class _Frames:
-    """Whole frames: of which piece each is, where it begins, and its number in the piece; ends: of each piece, where
-    the last one ends; bad: pieces with a size that cannot be."""
+    """Whole frames: of which side each is, where it begins, and its number in the side; ends: of each side, where the
+    last one ends."""
 
-    piece: Ints
+    side: Ints
     start: Ints
     number: Ints
     ends: Ints
-    bad: Mask
 
-    def of(self, turn: int, good: Mask) -> tuple[Ints, Ints, Ints]:
-        """The connections, places and numbers of the requests (0) or the responses (1) of these connections."""
-        chosen = (self.piece % 2 == turn) & good[self.piece // 2]
-        return self.piece[chosen] // 2, self.start[chosen], self.number[chosen]
+    def of(self, turn: int) -> tuple[Ints, Ints, Ints]:
+        """The connections, places and numbers of the requests (0) or the responses (1)."""
+        chosen = self.side % 2 == turn
+        return self.side[chosen] // 2, self.start[chosen], self.number[chosen]
 
 
 class Vectorized:
@@ -90,32 +96,42 @@ class Vectorized:
 
     def __init__(self, kinds: Kinds, max_size: int, scans: bool = True) -> None:
         self._kinds, self._max_size, self._scans = kinds, max_size, scans
-        self._jobs: list[tuple[Conversation, Piece, Piece]] = []
+        self._jobs: list[Job] = []
         self._software: dict[tuple[int, bytes], tuple[str | None, str | None]] = {}
 
-    def offer(self, conversation: Conversation, requests: Piece, responses: Piece) -> None:
-        """Takes both pieces, whose first bytes are those of frames."""
+    def offer(self, conversation: Conversation, requests: list[Piece], responses: list[Piece]) -> None:
+        """Takes what both sides sent, without holes; the first bytes are those of frames."""
         self._jobs.append((conversation, requests, responses))
 
-    def run(self) -> ExchangeBatch | None:
-        """The exchanges that are regular. The conversations read on behind them."""
+    def rounds(self) -> Iterator[ExchangeBatch]:
+        """The exchanges that are regular. Behind the first one that is not, a conversation reads a few itself and then
+        offers the rest for the next round, as long as all of them together offer enough."""
+        least = 0
+        while sum(len(piece.data) for _, *sides in self._jobs for side in sides for piece in side) > least:
+            if (batch := self.run()) is not None:
+                yield batch
+            least = LEAST
         jobs, self._jobs = self._jobs, []
-        if not jobs:
-            return None
-        data = _Bytes.of([piece for job in jobs for piece in job[1:]])
+        for conversation, requests, responses in jobs:
+            conversation.put_back((requests, responses))
+            conversation.read_rest()
+
+    def run(self) -> ExchangeBatch | None:
+        """One round."""
+        jobs, self._jobs = self._jobs, []
+        data = _Bytes.of([side for job in jobs for side in job[1:]])
         columns = Columns(data.buffer)
         frames = _frames(data, columns, self._max_size)
-        good = ~(frames.bad[0::2] | frames.bad[1::2])
-        batch, asked, answered = self._exchanges(jobs, data, columns, frames, good)
-        self._resume(jobs, data, frames, good, asked, answered)
+        batch, asked, answered = self._exchanges(jobs, data, columns, frames)
+        self._resume(jobs, data, frames, asked, answered)
         return batch if len(batch) else None
 
     def _exchanges(
-        self, jobs: list[tuple[Conversation, Piece, Piece]], data: _Bytes, columns: Columns, frames: _Frames, good: Mask
+        self, jobs: list[Job], data: _Bytes, columns: Columns, frames: _Frames
     ) -> tuple[ExchangeBatch, Ints, Ints]:
         """The regular ones, and how many requests and responses of each connection they take."""
-        owner, start, rank = frames.of(0, good)
-        answers, answer_start, _ = frames.of(1, good)
+        owner, start, rank = frames.of(0)
+        answers, answer_start, _ = frames.of(1)
         size = columns.u32(start)
         fine = size >= LEAST_REQUEST
         which, kind = np.unique(columns.u32(start + 4), return_inverse=True)
@@ -284,27 +300,23 @@ class Vectorized:
         elif known[0] is not None:
             identity.software, identity.software_version = known
 
-    def _resume(
-        self, jobs: list[tuple[Conversation, Piece, Piece]], data: _Bytes, frames: _Frames, good: Mask, asked: Ints,
-        answered: Ints,
-    ) -> None:  # fmt: skip
+    def _resume(self, jobs: list[Job], data: _Bytes, frames: _Frames, asked: Ints, answered: Ints) -> None:
         """Lets each conversation go on behind what was taken of it."""
         ends = []
         for turn, taken in ((0, asked), (1, answered)):
-            owner, start, number = frames.of(turn, good)
+            owner, start, number = frames.of(turn)
             end = frames.ends[turn::2].copy()
-            end[~good] = data.base[turn::2][~good]
             rest = number == taken[owner]  # the first frame that was not taken
             end[owner[rest]] = start[rest]
             ends.append((end - data.base[turn::2]).tolist())
         whole = zip(jobs, asked.tolist(), answered.tolist(), *ends, strict=True)
         for (conversation, requests, responses), sent, got, first, second in whole:
-            conversation.resume((requests, responses), (sent, got), (first, second))
+            conversation.resume(self, (requests, responses), (sent, got), (first, second))
 
 
 def _rows(
-    jobs: list[tuple[Conversation, Piece, Piece]], data: _Bytes, columns: Columns, owner: Ints, start: Ints, rank: Ints,
-    place: Ints, answered: Mask, turn: Ints, kept: Mask,
+    jobs: list[Job], data: _Bytes, columns: Columns, owner: Ints, start: Ints, rank: Ints, place: Ints,
+    answered: Mask, turn: Ints, kept: Mask,
 ) -> ExchangeBatch:  # fmt: skip
     """The batch, of which the bodies are still to be looked at."""
     owner, start, rank, place, turn = owner[kept], start[kept], rank[kept], place[kept], turn[kept]
@@ -337,50 +349,43 @@ def _rows(
 
 
 def _frames(data: _Bytes, columns: Columns, max_size: int) -> _Frames:
-    """The whole frames of all pieces: the next frame of every piece at once, as long as many pieces have one."""
+    """The whole frames of all sides, up to a size that cannot be: the next frame of every side at once, as long as many
+    sides have one."""
     at, end = data.base.copy(), data.base + data.length
-    bad = np.zeros(len(at), bool)
     active = np.flatnonzero(end - at >= 4)
-    places, pieces = [], []
+    places, sides = [], []
     while len(active) > FEW:
         here = at[active]
         size = columns.u32(here)
-        possible = (size > 0) & (size <= max_size)
         behind = here + 4 + size
-        bad[active[~possible]] = True
-        whole = possible & (behind <= end[active])
+        whole = (size > 0) & (size <= max_size) & (behind <= end[active])
         active, here, behind = active[whole], here[whole], behind[whole]
         places.append(here)
-        pieces.append(active)
+        sides.append(active)
         at[active] = behind
         active = active[end[active] - behind >= 4]
     for one in active.tolist():
-        found, reached, fits = _followed(data.buffer, int(at[one]), int(end[one]), max_size)
+        found, at[one] = _followed(data.buffer, int(at[one]), int(end[one]), max_size)
         places.append(np.array(found, np.int64))
-        pieces.append(np.full(len(found), one))
-        at[one] = reached
-        bad[one] |= not fits
-    piece = np.concatenate([np.zeros(0, np.int64), *pieces])
+        sides.append(np.full(len(found), one))
+    side = np.concatenate([np.zeros(0, np.int64), *sides])
     start = np.concatenate([np.zeros(0, np.int64), *places])
     order = np.argsort(start)
-    piece, start = piece[order], start[order]
-    first = np.searchsorted(piece, np.arange(len(at)))
-    return _Frames(piece, start, np.arange(len(piece)) - first[piece], at, bad)
+    side, start = side[order], start[order]
+    first = np.searchsorted(side, np.arange(len(at)))
+    return _Frames(side, start, np.arange(len(side)) - first[side], at)
 
 
-def _followed(data: bytes, pos: int, limit: int, max_size: int) -> tuple[list[int], int, bool]:
-    """The frames from pos on, one after the other, where the last one ends, and whether all sizes can be."""
+def _followed(data: bytes, pos: int, limit: int, max_size: int) -> tuple[list[int], int]:
+    """The frames from pos on, one after the other, and where the last one ends."""
     out: list[int] = []
-    append = out.append
     while pos + 4 <= limit:
         (size,) = size_at(data, pos)
-        if not 0 < size <= max_size:
-            return out, pos, False
-        if pos + 4 + size > limit:
+        if not 0 < size <= max_size or pos + 4 + size > limit:
             break
-        append(pos)
+        out.append(pos)
         pos += 4 + size
-    return out, pos, True
+    return out, pos
 
 
 def _acks(version: int, data: Columns, body: Ints) -> Ints:

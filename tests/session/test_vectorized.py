@@ -18,6 +18,7 @@ from kwire.capture import source
 from kwire.codec import scan_columns
 from kwire.render.bodies import Bodies
 from kwire.render.message_json import MessageLines
+from kwire.session import vectorized
 from kwire.session.batch import ExchangeBatch
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
@@ -313,3 +314,39 @@ def test_requests_that_want_no_answer_are_columns_too(traffic: Any, taken: Taken
     quick, exact = both(mixed, answers, traffic, tmp_path / "made.pcap")
     assert quick == exact
     assert taken.pairs == 20
+
+
+def test_behind_a_lost_packet_columns_go_on(traffic: Any, taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole costs the exchanges around it, and both ways say the same of them."""
+    monkeypatch.setattr(vectorized, "LEAST", 0)
+    tcp = traffic.connection()
+    for ident in range(200):
+        tcp.send(traffic.request("Heartbeat", 4, {"GroupId": "g"}, ident), lost=ident % 40 == 13)
+        tcp.answer(traffic.response("Heartbeat", 4, {}, ident), lost=ident % 40 == 27)
+    both = [traffic.read(settings=Settings(careful=careful)) for careful in (False, True)]
+    assert sorted(map(repr, both[0].rows)) == sorted(map(repr, both[1].rows))
+    assert taken.pairs > 150
+    whole = [pair for pair in both[0].pairs if pair[2] and pair[3]]
+    assert len(whole) == 190
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_losses_at_random_read_the_same_both_ways(seed: int, traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectorized, "LEAST", 0)
+    dice = random.Random(seed)
+    for port in range(3):
+        tcp = traffic.connection(f"10.0.0.7:{5000 + port}", syn=bool(seed % 2))
+        for ident in range(60):
+            size = dice.choice((1, 30, 3000))
+            data = traffic.request("OffsetCommit", 8, {"GroupId": "g" * size}, ident)
+            for at in range(0, len(data), 1000):
+                tcp.send(data[at : at + 1000], lost=dice.random() < 0.06)
+            if dice.random() < 0.95:
+                tcp.answer(traffic.response("OffsetCommit", 8, {}, ident), lost=dice.random() < 0.06)
+    packets = list(traffic.packets)
+    for at in range(len(packets) - 4):
+        if dice.random() < 0.05:
+            packets[at], packets[at + 3] = packets[at + 3], packets[at]
+    for feed in (None, 50):
+        both = [traffic.read(packets, feed, Settings(careful=careful)) for careful in (False, True)]
+        assert sorted(map(repr, both[0].rows)) == sorted(map(repr, both[1].rows))
