@@ -39,12 +39,12 @@ class Activity:
         self.last_time = max(self.last_time, (exchange.response or exchange.first).time)
         if request is None:
             return
-        name = exchange.conversation.name
+        name = exchange.connection.name
         host = self._hosts.get(name)
         if host is None:
             if len(self._hosts) >= MOST_CLIENTS:
                 self._hosts.clear()
-            host = self._hosts[name] = exchange.conversation.ends[0].rpartition(":")[0].strip("[]")
+            host = self._hosts[name] = exchange.connection.ends[0].rpartition(":")[0].strip("[]")
         who = request.client_id or "", host
         last = self.last.get(who)
         if last is not None and time - last > QUIET:

@@ -94,8 +94,8 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
     body = read_body(request)
     if body is None:
         return
-    conversation = exchange.conversation
-    client, broker = conversation.ends
+    connection = exchange.connection
+    client, broker = connection.ends
     answer = read_body(response) if response is not None else None
     both = request, response
     for group, member, instance, generation in _subjects(kind.key, body):
@@ -103,8 +103,8 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
             kind.key, kind.api, kind.version, group, member, instance, generation, exchange.error or 0,
             request.last_time, None if response is None else response.time, Reference.of(request),
             None if response is None else Reference.of(response), request.client_id or "",
-            client.rpartition(":")[0].strip("[]"), broker, f"{conversation.capture} {conversation.name}", body, answer,
-            exchange.ending, conversation.topics.name, any(one is not None and one.quality in CUT for one in both),
+            client.rpartition(":")[0].strip("[]"), broker, f"{connection.capture} {connection.name}", body, answer,
+            exchange.ending, connection.topics.name, any(one is not None and one.quality in CUT for one in both),
         )  # fmt: skip
 
 

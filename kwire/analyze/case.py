@@ -9,7 +9,7 @@ import numpy as np
 from kwire.analyze.calls import KEYS as GROUP_KEYS
 from kwire.analyze.cluster import KEYS as CLUSTER_KEYS
 from kwire.analyze.cluster import Cluster
-from kwire.analyze.coverage import ConnectionCoverage, Coverage
+from kwire.analyze.coverage import Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
 from kwire.analyze.findings import Clock, Finding
@@ -20,13 +20,13 @@ from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
 
 
 class Case:
-    """add(batch) in the order of time, close(conversation), then finish(). start and end: of the exchanges, ns."""
+    """add(batch) in the order of time, close(connection), then finish(). start and end: of the exchanges, ns."""
 
     def __init__(self) -> None:
         self.coverage = Coverage()
@@ -65,13 +65,12 @@ class Case:
             self.groups.follow(exchange)
         return facts
 
-    def close(self, conversation: Conversation) -> ConnectionCoverage:
+    def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection that is over."""
-        self.dials.close(conversation)
-        connection = conversation.connection
-        self.start = min(self.start or connection.first_time, connection.first_time)
-        self.end = max(self.end, connection.last_time)
-        return self.coverage.close(conversation)
+        self.dials.close(connection)
+        self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)
+        self.end = max(self.end, connection.tcp.last_time)
+        return self.coverage.close(connection)
 
     def finish(self) -> None:
         """All is read."""

@@ -10,14 +10,14 @@ from kwire.analyze.clients import MAGIC_AT, Client, compressions
 from kwire.codec.columnar import Lists, Slices, Structs
 from kwire.records.compression import name_of
 from kwire.schema.keys import PRODUCE
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
 from kwire.wire.columns import Ints
 
 ENOUGH = MAGIC_AT + 6  # a batch's attributes, of which the second byte counts, lie behind its checksum
 
 
-def clients_of(decoded: Decoded) -> Iterator[tuple[Conversation, Client]]:
+def clients_of(decoded: Decoded) -> Iterator[tuple[ConnectionInfo, Client]]:
     """The clients of each connection, as analyze.clients counts them. A bare token names no client: what it says is in
     the identity."""
     batch = decoded.batch
@@ -29,17 +29,17 @@ def clients_of(decoded: Decoded) -> Iterator[tuple[Conversation, Client]]:
     sent = batch.request.time[speaks]
     times = sent[np.lexsort((sent, which))]
     behind = np.cumsum(counts)
-    found: dict[int, tuple[Conversation, Client]] = {}
+    found: dict[int, tuple[ConnectionInfo, Client]] = {}
     columns = (groups, counts, errors, times[behind - counts], times[behind - 1])
     for group, count, wrong, first, last in zip(*(column.tolist() for column in columns), strict=True):
         who, kind = divmod(group, kinds)
         if who not in found:
-            conversation = batch.connections[who // len(names)]
-            said = conversation.identity
+            connection = batch.connections[who // len(names)]
+            said = connection.identity
             client = Client(names[who % len(names)], said.software, said.software_version, first_time=first)
-            found[who] = conversation, client
-        conversation, client = found[who]
-        client.meet(conversation, batch.kinds[kind], count, wrong, first, last)
+            found[who] = connection, client
+        connection, client = found[who]
+        client.meet(connection, batch.kinds[kind], count, wrong, first, last)
     for row, codec, count in _codecs(decoded, whose):
         found[row][1].compressions[codec] += count
     return iter(found.values())

@@ -14,7 +14,7 @@ from kwire.session.decoded import Decoded
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Message
 
 MAGIC_AT = 16  # of a batch or a wrapped message alike
@@ -60,19 +60,19 @@ class Client:
         return self.client_id is not None and bool(BROKERS.search(self.client_id))
 
     def meet(
-        self, conversation: Conversation, kind: Kind | None, exchanges: int, errors: int, first: int, last: int
+        self, connection: ConnectionInfo, kind: Kind | None, exchanges: int, errors: int, first: int, last: int
     ) -> None:
-        """Counts exchanges of a kind in a conversation: how many there were, how many with an error, and the times of
+        """Counts exchanges of a kind in a connection: how many there were, how many with an error, and the times of
         the first and the last request."""
-        identity, (address, broker) = conversation.identity, conversation.ends
+        identity, (address, broker) = connection.identity, connection.ends
         self.addresses[address.rpartition(":")[0].strip("[]")] += exchanges
         self.brokers[broker] += exchanges
-        self.connections.add(f"{conversation.capture} {conversation.name}")
+        self.connections.add(f"{connection.capture} {connection.name}")
         self.exchanges += exchanges
         self.errors += errors
         self.first_time = min(self.first_time, first)
         self.last_time = max(self.last_time, last)
-        session = session_of(conversation)
+        session = session_of(connection)
         if session is not None and session.facts.suite is not None:
             self.tls.add(f"{session.facts.version} {session.facts.suite.name}")
             if session.facts.client_certificate is not None:
@@ -135,7 +135,7 @@ class Secured:
 
 
 class Clients:
-    """add(exchange) and close(conversation) collect."""
+    """add(exchange) and close(connection) collect."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str | None, str | None, str | None], Client] = {}
@@ -172,20 +172,20 @@ class Clients:
 
         self.merge([client for _, client in clients_of(Decoded(batch))])
 
-    def close(self, conversation: Conversation) -> None:
+    def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over: of TLS all that can be told."""
-        if conversation.verdict is None or not conversation.verdict.is_tls:
+        if connection.verdict is None or not connection.verdict.is_tls:
             return
-        verdict = conversation.verdict
+        verdict = connection.verdict
         name = verdict.verdict.detail.removeprefix("server name ") if "server name" in verdict.verdict.detail else None
-        address, broker = conversation.ends
+        address, broker = connection.ends
         key = address.rpartition(":")[0].strip("[]"), broker, name
         found = self._secured.setdefault(key, Secured(*key))
         found.connections += 1
         found.refused += verdict.is_refused
         if verdict.answer and "alert" in verdict.answer:
             found.alerts[verdict.answer] += 1
-        session = session_of(conversation)
+        session = session_of(connection)
         if session is None or len(found.facts) > MOST_FACTS:
             return
         facts = session.facts
@@ -194,7 +194,7 @@ class Clients:
         words += [f"certificate {facts.certificate.subject}"] if facts.certificate else []
         words += [f"client certificate {facts.client_certificate.subject}"] if facts.client_certificate else []
         found.facts.update(words)
-        found.findings.update(one.what for one in findings_of(conversation) if "gave up" not in one.what)
+        found.findings.update(one.what for one in findings_of(connection) if "gave up" not in one.what)
 
 
 def compressions(request: Message) -> list[str]:

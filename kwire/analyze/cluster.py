@@ -90,7 +90,7 @@ class Cluster:
         answer = response.body()
         if answer is None:
             return
-        broker = exchange.conversation.ends[1]
+        broker = exchange.connection.ends[1]
         if answer.get("ClusterId") and len(self._of_broker) < MOST:
             self._of_broker[broker] = answer["ClusterId"]
         cluster = self._of_broker.get(broker, "")
@@ -160,7 +160,7 @@ class Cluster:
         for topic in answer.get("Topics") or ():
             ident, name = topic.get("TopicId"), topic.get("Name")
             if name is None and ident is not None:
-                name = exchange.conversation.topics.name(ident)
+                name = exchange.connection.topics.name(ident)
             if name is None or topic["ErrorCode"]:
                 continue
             if ident is not None and ident.int and ((cluster, name) in self.ids or len(self.ids) < MOST):

@@ -7,73 +7,18 @@ A connection is covered from its SYN or from its midst, in both directions or in
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kwire.analyze.tls import session_of
+from kwire.session.connection_info import BOTH, BROKER_ONLY, CLIENT_ONLY, ConnectionCoverage
 
 if TYPE_CHECKING:
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 MOST = 100_000  # connections of which the coverage is kept
-BOTH, CLIENT_ONLY, BROKER_ONLY, NEITHER = "both", "client only", "broker only", "neither"
-
-
-class ConnectionCoverage(NamedTuple):
-    """What the capture holds of one connection.
-
-    opened: from its SYN on; direction: whose packets there are, of those that carry something or open or close it;
-    missing: bytes that the capture lacks, of the client and of the broker; skipped: bytes of which no frames could be
-    made; encrypted: TLS that was not decrypted; said: bytes, of the client and of the broker.
-    """
-
-    opened: bool
-    direction: str
-    missing: tuple[int, int]
-    skipped: int
-    repeated: int
-    encrypted: bool
-    tunnel: str
-    said: tuple[int, int]
-    ended: bool
-
-    @property
-    def whole(self) -> bool:
-        """Whether all that both sides said is there, as far as it can be known, and can be read."""
-        return self.direction == BOTH and not any(self.missing) and not self.skipped and not self.encrypted
-
-
-def sides(conversation: Conversation) -> tuple[int, int]:
-    """The client's and the broker's side of a connection."""
-    client = conversation.client
-    if client is None:
-        client = conversation.connection.opener or 0
-    return client, 1 - client
-
-
-def coverage_of(conversation: Conversation) -> ConnectionCoverage:
-    """Of a connection, as far as it is read."""
-    connection = conversation.connection
-    streams = [connection.streams[side] for side in sides(conversation)]
-    closers = {side for side, _ in connection.closing}
-    seen = [
-        stream.syn is not None or stream.position > stream.missing or side in closers
-        for stream, side in zip(streams, sides(conversation), strict=True)
-    ]
-    direction = {(True, True): BOTH, (True, False): CLIENT_ONLY, (False, True): BROKER_ONLY}.get(
-        (seen[0], seen[1]), NEITHER
-    )
-    verdict, session = conversation.verdict, session_of(conversation)
-    sealed = session is not None and session.encrypted and not session.decrypted
-    sealed |= verdict is not None and verdict.is_tls and not verdict.is_refused
-    return ConnectionCoverage(
-        connection.opener is not None, direction, (streams[0].missing, streams[1].missing), conversation.lost,
-        sum(stream.repeated for stream in streams), sealed,
-        connection.tunnel, (streams[0].position, streams[1].position), connection.closed,
-    )  # fmt: skip
 
 
 class Coverage:
-    """close(conversation) when nothing more comes of it. of(conversation) then tells of one, the rest of all.
+    """close(connection) when nothing more comes of it. of(connection) then tells of one, the rest of all.
 
     connections counts those that carried anything; negative: answers that stand before their requests; span: the times
     of the first and the last packet, ns.
@@ -94,12 +39,12 @@ class Coverage:
         self.most_negative = 0
         self.twins = 0
 
-    def close(self, conversation: Conversation) -> ConnectionCoverage:
+    def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection of which all is read."""
-        found = coverage_of(conversation)
+        found = connection.coverage
         if len(self._known) < MOST:
-            self._known[conversation.capture, conversation.name] = found
-        host = conversation.ends[0].rpartition(":")[0].strip("[]")
+            self._known[connection.capture, connection.name] = found
+        host = connection.ends[0].rpartition(":")[0].strip("[]")
         if len(self.hosts) < MOST or host in self.hosts:
             self.hosts.setdefault(host, set()).add(found.direction)
         if not any(found.said):

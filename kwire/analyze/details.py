@@ -31,7 +31,7 @@ def _metadata(exchange: Exchange) -> str:
     count = len(body["Brokers"])
     names = []
     for topic in body["Topics"]:
-        title = topic.get("Name") or exchange.conversation.topics.name(topic["TopicId"])
+        title = topic.get("Name") or exchange.connection.topics.name(topic["TopicId"])
         names.append(f"{title} ({len(topic['Partitions']):,})")
     topics = f"; topics {_some(names)}" if names else ""
     return f"{counted(count, 'broker')}{topics}"
@@ -58,7 +58,7 @@ def _assignment(exchange: Exchange) -> str:
         return counted(count, "active task")
     given: Any = body.get("Assignment")
     if isinstance(given, dict):
-        names = exchange.conversation.topics.name
+        names = exchange.connection.topics.name
         return _partitions({names(one["TopicId"]): one["Partitions"] for one in given["TopicPartitions"]})
     return _partitions(assigned(given))
 

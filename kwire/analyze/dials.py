@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.analyze.coverage import sides
 from kwire.analyze.findings import Reference
 
 if TYPE_CHECKING:
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 MOST = 50_000  # pairs of a host and a broker
 SAMPLES = 6
@@ -47,49 +46,46 @@ class Dials:
         return self.reached is not None and self.reached > self.last
 
 
-def outcome(conversation: Conversation) -> str:
+def outcome(connection: ConnectionInfo) -> str:
     """How an attempt ended: one of the names above."""
-    connection = conversation.connection
-    client, broker = (connection.streams[side] for side in sides(conversation))
-    if connection.opener is None:
+    client, broker = (connection.tcp.streams[side] for side in connection.sides)
+    if connection.tcp.opener is None:
         return MIDSTREAM
     if broker.syn is not None or broker.position or client.position:
         return CONNECTED
-    answered = any(side != sides(conversation)[0] for side, _ in connection.closing)
-    if answered and connection.reset:
+    answered = any(side != connection.sides[0] for side, _ in connection.tcp.closing)
+    if answered and connection.tcp.reset:
         return REFUSED
-    return SILENT if not connection.closing else MIDSTREAM
+    return SILENT if not connection.tcp.closing else MIDSTREAM
 
 
-def opening_of(conversation: Conversation) -> Reference:
+def opening_of(connection: ConnectionInfo) -> Reference:
     """The first packet of a connection that the capture has of those that open or close it."""
-    connection = conversation.connection
-    first = next(iter(connection.opening), None)
+    first = next(iter(connection.tcp.opening), None)
     word = "SYN"
     if first is None:
-        first, word = next((packet for _, packet in connection.closing), 0), "close"
-    return packet_of(conversation, first, connection.first_time, word)
+        first, word = next((packet for _, packet in connection.tcp.closing), 0), "close"
+    return packet_of(connection, first, connection.tcp.first_time, word)
 
 
-def packet_of(conversation: Conversation, number: int, time: int, word: str) -> Reference:
+def packet_of(connection: ConnectionInfo, number: int, time: int, word: str) -> Reference:
     """A packet of a connection that holds no frame."""
-    places = conversation.places
+    places = connection.places
     capture, packet = places.of(number)
-    name = conversation.name or f"{'>'.join(conversation.ends)}#{conversation.connection.epoch}"
-    return Reference(capture or conversation.capture, packet, time, name, word, places.several)
+    name = connection.name or f"{'>'.join(connection.ends)}#{connection.tcp.epoch}"
+    return Reference(capture or connection.capture, packet, time, name, word, places.several)
 
 
 class AllDials:
-    """close(conversation) when nothing more comes of it; known: by host and address."""
+    """close(connection) when nothing more comes of it; known: by host and address."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, str], Dials] = {}
 
-    def close(self, conversation: Conversation) -> str:
+    def close(self, connection: ConnectionInfo) -> str:
         """Counts a connection; gives how the attempt ended."""
-        found = outcome(conversation)
-        host, target = conversation.ends[0].rpartition(":")[0].strip("[]"), conversation.ends[1]
-        connection = conversation.connection
+        found = outcome(connection)
+        host, target = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
         dials = self.known.get((host, target))
         if dials is None:
             if len(self.known) >= MOST:
@@ -98,18 +94,18 @@ class AllDials:
         if found in (REFUSED, SILENT):
             dials.refused += found == REFUSED
             dials.silent += found == SILENT
-            if not dials.samples or connection.first_time < dials.first:
-                dials.first = connection.first_time
-            dials.last = max(dials.last, connection.first_time)
+            if not dials.samples or connection.tcp.first_time < dials.first:
+                dials.first = connection.tcp.first_time
+            dials.last = max(dials.last, connection.tcp.first_time)
             if len(dials.samples) < SAMPLES:
-                dials.samples.append(opening_of(conversation))
+                dials.samples.append(opening_of(connection))
             else:
-                dials.samples[-1] = opening_of(conversation)
+                dials.samples[-1] = opening_of(connection)
         else:
             dials.connected += 1
-            dials.reached = max(dials.reached or 0, connection.first_time)
-            dials.reached_first = min(dials.reached_first or connection.first_time, connection.first_time)
-            dials.open_until = max(dials.open_until, connection.last_time)
+            dials.reached = max(dials.reached or 0, connection.tcp.first_time)
+            dials.reached_first = min(dials.reached_first or connection.tcp.first_time, connection.tcp.first_time)
+            dials.open_until = max(dials.open_until, connection.tcp.last_time)
         return found
 
     def to(self, target: str) -> list[Dials]:

@@ -16,7 +16,7 @@ from kwire.session.decoded import Decoded
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 LACKING = {  # what a detector needs of a capture, and what is said where it lacks that
     "requests": "the capture holds no client's packets", "answers": "the capture holds no broker's packets",
@@ -50,7 +50,7 @@ class Diagnosis:
 
 
 class Doctor:
-    """add(batch) in the order of time, close(conversation) of each connection that is over, then diagnose()."""
+    """add(batch) in the order of time, close(connection) of each connection that is over, then diagnose()."""
 
     def __init__(self, chosen: Iterable[str] | None = None, limits: Limits | None = None) -> None:
         self.case = Case()
@@ -90,11 +90,11 @@ class Doctor:
             for take in takers:
                 take(decoded, number)
 
-    def close(self, conversation: Conversation) -> None:
+    def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
-        coverage = self.case.close(conversation)
+        coverage = self.case.close(connection)
         for take in self._connections:
-            take(conversation, coverage)
+            take(connection, coverage)
 
     def diagnose(self) -> Diagnosis:
         """All is read."""

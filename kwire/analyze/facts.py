@@ -56,7 +56,7 @@ class Fact(NamedTuple):
 
 def host_of(exchange: Exchange) -> str:
     """The client's address, without its port."""
-    return exchange.conversation.ends[0].rpartition(":")[0].strip("[]")
+    return exchange.connection.ends[0].rpartition(":")[0].strip("[]")
 
 
 def facts_of(exchange: Exchange) -> Iterator[Fact]:
@@ -65,9 +65,9 @@ def facts_of(exchange: Exchange) -> Iterator[Fact]:
     kind = None if request is None else request.api
     if request is None or kind is None or request.token or request.quality not in (*READABLE, ORPHAN):
         return
-    conversation = exchange.conversation
-    common = (request.client_id or "", host_of(exchange), conversation.ends[1], kind.api, kind.key)
-    principal = conversation.identity.principal or ""
+    connection = exchange.connection
+    common = (request.client_id or "", host_of(exchange), connection.ends[1], kind.api, kind.key)
+    principal = connection.identity.principal or ""
     if response is None:
         if not exchange.silent:
             about = asked_about(exchange)

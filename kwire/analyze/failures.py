@@ -55,7 +55,7 @@ def failures_of(exchange: Exchange) -> Iterator[Failure]:
         return
     version = kind.version if response.body_version is None else response.body_version
     root = kind.library.plan_of(definition, version).root
-    for count, found in enumerate(_of_struct(root, body, None, exchange.conversation.topics, {})):
+    for count, found in enumerate(_of_struct(root, body, None, exchange.connection.topics, {})):
         if count == MOST_OF_ONE:
             return
         yield found

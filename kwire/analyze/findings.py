@@ -36,10 +36,10 @@ class Reference(NamedTuple):
     @classmethod
     def of(cls, message: Message) -> Reference:
         """Where a message stands."""
-        conversation = message.conversation
-        capture, packet = conversation.places.of(message.packet)
-        several = conversation.places.several
-        return cls(capture or conversation.capture, packet, message.time, conversation.name, message.name, several)
+        connection = message.connection
+        capture, packet = connection.places.of(message.packet)
+        several = connection.places.several
+        return cls(capture or connection.capture, packet, message.time, connection.name, message.name, several)
 
     def __str__(self) -> str:
         return reference(self.capture, self.packet, self.several)

@@ -100,7 +100,7 @@ class Groups:
 
     def _learn_era(self, exchange: Exchange) -> None:
         """Which release's rules a broker has, from the versions that it offers."""
-        broker = exchange.conversation.ends[1]
+        broker = exchange.connection.ends[1]
         if broker in self._eras or len(self._eras) >= 1000 or exchange.response is None:
             return
         offered = {one["ApiKey"]: one for one in (exchange.response.body() or {}).get("ApiKeys") or ()}

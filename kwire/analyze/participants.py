@@ -83,21 +83,21 @@ class Participants:
         for group, count, begin, end in zip(*(column.tolist() for column in columns), strict=True):
             who, kind_at = divmod(group, kinds)
             at, name_at = divmod(who, len(names))
-            conversation, kind = batch.connections[at], batch.kinds[kind_at]
+            connection, kind = batch.connections[at], batch.kinds[kind_at]
             if kind is None:
                 continue
-            host = conversation.ends[0].rpartition(":")[0].strip("[]")
+            host = connection.ends[0].rpartition(":")[0].strip("[]")
             known = self._of(names[name_at] or "", host)
             if known is None:
                 continue
             known.keys[kind.key] += count
             known.first = min(known.first or begin, begin)
             known.last = max(known.last, end)
-            broker = conversation.ends[1]
+            broker = connection.ends[1]
             self.brokers[broker] += count
             if len(known.brokers) < 1000:
                 known.brokers.add(broker)
-            identity = conversation.identity
+            identity = connection.identity
             if identity.software and not known.software:
                 known.software = " ".join(filter(None, (identity.software, identity.software_version)))
             known.principal = known.principal or identity.principal or ""

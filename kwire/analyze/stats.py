@@ -19,7 +19,7 @@ from kwire.wire.columns import Ints
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
 OTHERS = "(others)"
@@ -44,7 +44,7 @@ class ConnectionRow:
 
 
 class Stats:
-    """add(batch) and close(conversation) collect; the rest is read."""
+    """add(batch) and close(connection) collect; the rest is read."""
 
     def __init__(self) -> None:
         self.total = Measure()
@@ -84,37 +84,36 @@ class Stats:
         for side, kind in ((batch.request, "request"), (batch.response, "response")):
             for row in np.flatnonzero(side.there & WRONG_CODES[side.quality]).tolist():
                 quality = QUALITIES[side.quality[row]]
-                conversation = batch.connections[batch.connection[row]]
-                self.qualities.setdefault(id(conversation), Counter())[quality] += 1
+                connection = batch.connections[batch.connection[row]]
+                self.qualities.setdefault(id(connection), Counter())[quality] += 1
                 if len(self.oddities) < MOST_NAMES:
                     message = getattr(batch[row], kind)
                     self.oddities[quality, message.name] += 1
 
-    def close(self, conversation: Conversation) -> None:
+    def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
-        self.connections.append(self._row(conversation))
-        self.qualities.pop(id(conversation), None)
+        self.connections.append(self._row(connection))
+        self.qualities.pop(id(connection), None)
 
-    def connections_of(self, conversations: Iterable[Conversation]) -> None:
+    def connections_of(self, conversations: Iterable[ConnectionInfo]) -> None:
         """Takes the connections that are not over in place of all."""
-        self.connections = [self._row(conversation) for conversation in conversations]
+        self.connections = [self._row(connection) for connection in conversations]
 
-    def _row(self, conversation: Conversation) -> ConnectionRow:
-        connection = conversation.connection
-        client, broker = conversation.ends
-        what = conversation.verdict.verdict.what if conversation.verdict else "Kafka"
-        session = session_of(conversation)
-        if session is not None and session.encrypted and conversation.verdict is not None:
+    def _row(self, connection: ConnectionInfo) -> ConnectionRow:
+        client, broker = connection.ends
+        what = connection.verdict.verdict.what if connection.verdict else "Kafka"
+        session = session_of(connection)
+        if session is not None and session.encrypted and connection.verdict is not None:
             what = f"{session.facts.version or 'TLS'}, encrypted"
-        if what == "Kafka" and not conversation.exchanges and not conversation.pairing.open:
-            what = "refused" if connection.reset and connection.segments < 4 else "nothing said"
-        ending = "reset" if connection.reset else "closed" if connection.closed else "open"
-        streams = connection.streams
+        if what == "Kafka" and not connection.is_kafka:
+            what = "refused" if connection.tcp.reset and connection.tcp.segments < 4 else "nothing said"
+        ending = "reset" if connection.tcp.reset else "closed" if connection.tcp.closed else "open"
+        streams = connection.tcp.streams
         return ConnectionRow(
-            f"{client}>{broker}#{connection.epoch}", connection.first_time, connection.last_time,
-            conversation.exchanges, what, sum(stream.missing for stream in streams),
-            sum(stream.repeated for stream in streams), conversation.lost, ending,
-            dict(self.qualities.get(id(conversation), {})), row_of(conversation),
+            f"{client}>{broker}#{connection.tcp.epoch}", connection.tcp.first_time, connection.tcp.last_time,
+            connection.exchanges, what, sum(stream.missing for stream in streams),
+            sum(stream.repeated for stream in streams), connection.lost, ending,
+            dict(self.qualities.get(id(connection), {})), row_of(connection),
         )  # fmt: skip
 
     def groups(self) -> Iterator[tuple[str, dict[str, Measure]]]:

@@ -14,7 +14,7 @@ from kwire.counted import counted
 if TYPE_CHECKING:
     from kwire.capture.tls.certificates import Certificate
     from kwire.capture.tls.facts import Entry
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Message
 
 SECOND = 1_000_000_000
@@ -22,15 +22,15 @@ SOON = 14 * 86_400 * SECOND  # ns before its end at which a certificate is worth
 SHOWN = 6  # names of a certificate
 
 
-def session_of(conversation: Conversation) -> Session | None:
+def session_of(connection: ConnectionInfo) -> Session | None:
     """The TLS session of a connection that speaks TLS."""
-    found = conversation.connection.tls
+    found = connection.tcp.tls
     return found if isinstance(found, Session) else None
 
 
 def records_of(message: Message) -> list[Entry]:
     """The TLS records that brought a frame's bytes; none where it was not encrypted, or where they were not noted."""
-    session, client = session_of(message.conversation), message.conversation.client
+    session, client = session_of(message.connection), message.connection.client
     if session is None or client is None:
         return []
     ledger = session.directions[client if message.kind == "request" else 1 - client].inside.ledger or []
@@ -51,9 +51,9 @@ def records_text(message: Message) -> str | None:
     return f"TLS records {found[0].number} to {found[-1].number} ({size})"
 
 
-def row_of(conversation: Conversation) -> dict[str, Any] | None:
+def row_of(connection: ConnectionInfo) -> dict[str, Any] | None:
     """All that is known, as JSON shows it; None where nobody speaks TLS."""
-    session = session_of(conversation)
+    session = session_of(connection)
     if session is None:
         return None
     facts = session.facts
@@ -71,7 +71,7 @@ def row_of(conversation: Conversation) -> dict[str, Any] | None:
              "alert": NAMES.get(alert.number, str(alert.number)), "time": alert.time}
             for alert in facts.alerts
         ],
-        "closed_by": _closer(conversation), "decrypted": session.decrypted, "why": session.why,
+        "closed_by": _closer(connection), "decrypted": session.decrypted, "why": session.why,
         "records_lost": facts.lost, "records_not_authentic": facts.unread,
     }  # fmt: skip
 
@@ -85,17 +85,16 @@ def _certificate_row(certificate: Certificate | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _closer(conversation: Conversation) -> str | None:
+def _closer(connection: ConnectionInfo) -> str | None:
     """Who ended the connection first."""
-    connection = conversation.connection
-    if connection.ended_by is None:
+    if connection.tcp.ended_by is None:
         return None
-    return "client" if connection.ended_by[1] == (conversation.client or 0) else "server"
+    return "client" if connection.tcp.ended_by[1] == (connection.client or 0) else "server"
 
 
-def facts_of(conversation: Conversation) -> list[str]:
+def facts_of(connection: ConnectionInfo) -> list[str]:
     """What a handshake tells, a line each; nothing where it was not seen."""
-    session = session_of(conversation)
+    session = session_of(connection)
     if session is None or session.facts.version is None:
         return []
     facts = session.facts
@@ -114,7 +113,7 @@ def facts_of(conversation: Conversation) -> list[str]:
         lines.append(f"client certificate {_certificate(facts.client_certificate)}")
     elif facts.asked_certificate:
         lines.append("the server asked for a client certificate; none was shown")
-    closer = _closer(conversation)
+    closer = _closer(connection)
     if closer:
         lines.append(f"ended first by the {closer}")
     return lines
@@ -131,13 +130,13 @@ def _day(moment: int) -> str:
     return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%d}"
 
 
-def findings_of(conversation: Conversation) -> list[Finding]:
+def findings_of(connection: ConnectionInfo) -> list[Finding]:
     """What is wrong with a TLS connection: its certificate, a handshake that failed, plain text where TLS is spoken and
     the reverse, with what the logs of both sides say."""
-    session, verdict = session_of(conversation), conversation.verdict
+    session, verdict = session_of(connection), connection.verdict
     found: list[tuple[str, str, str]] = []
     if session is not None:
-        found += _of_certificates(session, conversation.connection.first_time)
+        found += _of_certificates(session, connection.tcp.first_time)
         found += [
             ("error", f"the {'client' if alert.by_client else 'server'} gave up: {alert_words(alert.number)}", "")
             for alert in session.facts.failures
@@ -147,7 +146,7 @@ def findings_of(conversation: Conversation) -> list[Finding]:
         broker = f"the broker logs {verdict.logged}"
         client = 'the client logs "SSL handshake failed" or, in Java, "Unsupported or unrecognized SSL message"'
         found.append(("error", f"{what}; {broker}, {client}", "Set security.protocol to what the listener speaks."))
-    foreign = conversation.responses.foreign
+    foreign = connection.foreign
     if foreign[:1] == b"\x15" and foreign[1:2] == b"\x03":
         said = 'the broker logs "SSL handshake failed", the client "Unexpected handshake request" or a disconnect'
         found.append(
@@ -157,9 +156,9 @@ def findings_of(conversation: Conversation) -> list[Finding]:
                 "Set security.protocol to SSL or SASL_SSL.",
             )
         )
-    place = _place(conversation)
-    subject = f"TLS {conversation.ends[0]} to {conversation.ends[1]}"
-    time = conversation.connection.first_time
+    place = _place(connection)
+    subject = f"TLS {connection.ends[0]} to {connection.ends[1]}"
+    time = connection.tcp.first_time
     return [Finding(severity, what, place, advice, subject, time) for severity, what, advice in found]
 
 
@@ -188,11 +187,11 @@ def _of_certificates(session: Session, time: int) -> list[tuple[str, str, str]]:
     return found
 
 
-def _place(conversation: Conversation) -> tuple[Reference, ...]:
-    packet = next(iter(conversation.connection.opening), None)
+def _place(connection: ConnectionInfo) -> tuple[Reference, ...]:
+    packet = next(iter(connection.tcp.opening), None)
     if packet is None:
         return ()
-    capture, number = conversation.places.of(packet)
-    time = conversation.connection.first_time
-    several = conversation.places.several
-    return (Reference(capture or conversation.capture, number, time, conversation.name, "SYN", several),)
+    capture, number = connection.places.of(packet)
+    time = connection.tcp.first_time
+    several = connection.places.several
+    return (Reference(capture or connection.capture, number, time, connection.name, "SYN", several),)

@@ -124,14 +124,14 @@ class Trace:
             self._step(consumer, consumer.steps[number - 1], exchange)
 
     def _of(self, exchange: Exchange) -> Consumer | None:
-        conversation, client_id = exchange.conversation, exchange.client_id or ""
-        host = conversation.ends[0].rpartition(":")[0].strip("[]")
+        connection, client_id = exchange.connection, exchange.client_id or ""
+        host = connection.ends[0].rpartition(":")[0].strip("[]")
         known = self._known.get((client_id, host))
         if known is None:
             if len(self._known) >= MOST:
                 return None
             known = self._known[client_id, host] = Consumer(client_id, host)
-        identity = conversation.identity
+        identity = connection.identity
         if identity.software and not known.software:
             known.software = " ".join(filter(None, (identity.software, identity.software_version)))
         return known

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from kwire.capture.files import packet_notes
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.tcp import Chosen, Segments, read_segments
 
+STEPS = 100  # of a block that are told
+BACK = 1_000_000_000  # ns by which a packet must be earlier than the one before it for the clock to have been set
+
+
+class ClockStep(NamedTuple):
+    """The capture's clock went back between two packets: the second one's number, the times of both, ns."""
+
+    packet: int
+    before: int
+    after: int
+
 
 class Block(NamedTuple):
     """packets: how many there were; first_time and last_time: of them, ns since the epoch, 0 where there are none;
     segments: those of the packets, then those of datagrams that fragments made whole; secrets: key logs of TLS that
-    stood among the packets."""
+    stood among the packets; steps: where the clock went back."""
 
     packets: int
     first_time: int
     last_time: int
     segments: list[Segments]
     secrets: tuple[bytes, ...] = ()
+    steps: tuple[ClockStep, ...] = ()
 
 
 class Segmenter:
@@ -27,6 +41,7 @@ class Segmenter:
 
     def __init__(self, chosen: Chosen) -> None:
         self._chosen, self._network = chosen, Network()
+        self._latest = 0  # the time of the last packet
 
     @property
     def notes(self) -> list[str]:
@@ -40,7 +55,16 @@ class Segmenter:
         whole = self._network.take_whole()
         if whole is not None:
             segments.append(self._segments(whole))
-        return Block(len(packets), first, last, segments, packets.secrets)
+        return Block(len(packets), first, last, segments, packets.secrets, self._steps(packets))
+
+    def _steps(self, packets: Packets) -> tuple[ClockStep, ...]:
+        if not len(packets):
+            return ()
+        before = np.concatenate(([self._latest], packets.time[:-1]))
+        self._latest = int(packets.time[-1])
+        back = np.flatnonzero(before - packets.time > BACK)[:STEPS]
+        columns = (column[back].tolist() for column in (packets.number, before, packets.time))
+        return tuple(ClockStep(*step) for step in zip(*columns, strict=True))
 
     def _segments(self, packets: Packets) -> Segments:
         data = Columns(packets.buffer)

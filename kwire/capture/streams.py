@@ -60,8 +60,8 @@ class Stream:
     """take and extend add what packets brought; pieces is what came of it and was not yet fetched."""
 
     __slots__ = (
-        "back", "end", "first", "held", "held_bytes", "held_cost", "latest", "left_out", "missing", "next", "pieces",
-        "position", "repeated", "stray", "syn",
+        "back", "cut", "end", "first", "held", "held_bytes", "held_cost", "latest", "left_out", "missing", "next",
+        "pieces", "position", "repeated", "stray", "syn",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -78,6 +78,7 @@ class Stream:
         self.stray = 0  # bytes of packets that were far from all others
         self.pieces: list[Piece] = []
         self.missing = 0  # bytes given up, in all
+        self.cut = 0  # of these, what the snaplen cut off
         self.repeated = 0  # bytes that came again
         self.left_out = 0  # bytes that the capture lacks since it is a slice
 
@@ -241,6 +242,7 @@ class Stream:
         cut = at + length - self.position
         if cut > 0:
             self.missing += cut
+            self.cut += cut
             self._move(self.position + cut)
             self.pieces.append(Piece(self.position, b"", [self.position - cut], times[-1:], numbers[-1:], cut, True))
 

@@ -23,7 +23,7 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.capture.files import Capture
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
     from kwire.session.reader import Settings
     from kwire.session.reading import Reading
@@ -171,7 +171,7 @@ class Captures(NamedTuple):
         return Filter(self.selection(), self.wanted)
 
     def reading(
-        self, ended: Callable[[Conversation], None], progress: Progress, tracking: bool, follow: bool = False,
+        self, ended: Callable[[ConnectionInfo], None], progress: Progress, tracking: bool, follow: bool = False,
         ledger: bool = False,
     ) -> Reading:  # fmt: skip
         """A pass over the captures, not yet begun. ledger: where the records of TLS lie is remembered."""
@@ -186,7 +186,7 @@ class Captures(NamedTuple):
         )  # fmt: skip
 
     def each(
-        self, add: Callable[[Exchange], None], ended: Callable[[Conversation], None], tracking: bool = False
+        self, add: Callable[[Exchange], None], ended: Callable[[ConnectionInfo], None], tracking: bool = False
     ) -> Pass:
         """As each_batch, one exchange after the other."""
 
@@ -197,7 +197,7 @@ class Captures(NamedTuple):
         return self.each_batch(one_by_one, ended, tracking)
 
     def each_batch(
-        self, add: Callable[[ExchangeBatch], None], ended: Callable[[Conversation], None], tracking: bool = False
+        self, add: Callable[[ExchangeBatch], None], ended: Callable[[ConnectionInfo], None], tracking: bool = False
     ) -> Pass:
         """Adds the exchanges that are wanted, and the connections as they end, until all are read or Ctrl-C comes.
         tracking: add asks what exchanges are about."""
@@ -364,7 +364,7 @@ def elsewhere(reading: Reading) -> str:
     if not (ports or hosts) or not all(map(os.path.isfile, reading.paths)):
         return ""
     everything = Reading(reading.paths, replace(reading.settings, ports=frozenset(), hosts=frozenset()))
-    brokers = {one.conversation.ends[1] for one in islice(everything.exchanges(), BEGINNING)}
+    brokers = {one.connection.ends[1] for one in islice(everything.exchanges(), BEGINNING)}
     if not brokers:
         return ""
     numbers = " or ".join(map(str, sorted(ports)))

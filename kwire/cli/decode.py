@@ -189,7 +189,7 @@ def _captured(
     sys.stdout.flush()
     for said in missing:
         print(f"kwire: {said}", file=sys.stderr)
-    logins = all(message.token for message in messages)  # opaque, but of a conversation that is Kafka's
+    logins = all(message.token for message in messages)  # opaque, but of a connection that is Kafka's
     return Exit.USAGE if missing else Exit.OK if logins else _status(items, 0)
 
 

@@ -109,5 +109,5 @@ class Following:
                     stats.add(batch)
                 if time.monotonic() - drawn > 0.5:
                     drawn = time.monotonic()
-                    stats.connections_of(self._reader.conversations)
+                    stats.connections_of(self._reader.open_connections)
                     screen.update(text_of(stats_lines(stats, width())), refresh=True)

@@ -48,10 +48,10 @@ def frames_of(
     names: set[str] = set()
     for exchange in reading.exchanges():
         for message in (exchange.request, exchange.response):
-            if message is None or (connection is not None and connection not in exchange.conversation.name):
+            if message is None or (connection is not None and connection not in exchange.connection.name):
                 continue
-            names.add(exchange.conversation.name)
-            places = exchange.conversation.places
+            names.add(exchange.connection.name)
+            places = exchange.connection.places
             begins.append(places.of(message.packet))
             inside = {places.of(number) for number in _packets(message)} & packets if packets else ()
             if (inside or not packets) and (index is None or message.index == index):
@@ -95,7 +95,7 @@ def document(message: Message, exchange: Exchange, body: Any) -> dict[str, Any]:
     from kwire.analyze.tls import records_of
     from kwire.session.record import row
 
-    places = message.conversation.places
+    places = message.connection.places
     packets = [places.text(number) if places.several else number for number in dict.fromkeys(_packets(message))]
     records = [
         {"number": one.number, "position": one.position, "size": one.size, "length": one.length}
@@ -118,7 +118,7 @@ def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:
             frame = replace(frame, client_id=None)
         definition = kind.message(message.kind) if kind else None
         end = pos + len(message.data)
-        span = named(frame.span, message.conversation.topics.name)
+        span = named(frame.span, message.connection.topics.name)
         hidden = partial(message.conceal, definition=definition)
         items.append(Item(pos, end, span, definition, frame, sure=message.quality != "inferred", conceal=hidden))
         pos = end

@@ -15,7 +15,7 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.analyze.findings import Clock
     from kwire.cli.captures import Pass
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 FORMATS = ("text", "json", "svg", "html")
 
@@ -81,8 +81,8 @@ class Sealed:
     def __init__(self) -> None:
         self.count = self.refused = 0
 
-    def add(self, conversation: Conversation) -> None:
-        found = conversation.verdict
+    def add(self, connection: ConnectionInfo) -> None:
+        found = connection.verdict
         if found is not None and found.is_tls:
             self.refused += found.is_refused
             self.count += not found.is_refused

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kwire.cli.filters import Filter
     from kwire.outputs import Output
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
     from kwire.session.reading import Reading
 
@@ -133,21 +133,21 @@ class Over:
 
     def __init__(self) -> None:
         self.kafka = self.others = self.missing = self.left_out = self.encrypted = 0
-        self.foreign: list[Conversation] = []
+        self.foreign: list[ConnectionInfo] = []
 
-    def add(self, conversation: Conversation) -> None:
+    def add(self, connection: ConnectionInfo) -> None:
         from kwire.analyze.tls import session_of
 
-        self.kafka += conversation.is_kafka
-        if conversation.is_kafka:
-            self.missing += sum(stream.missing for stream in conversation.connection.streams)
-            self.left_out += sum(stream.left_out for stream in conversation.connection.streams)
-        if conversation.verdict is not None:
-            session = session_of(conversation)
+        self.kafka += connection.is_kafka
+        if connection.is_kafka:
+            self.missing += sum(stream.missing for stream in connection.tcp.streams)
+            self.left_out += sum(stream.left_out for stream in connection.tcp.streams)
+        if connection.verdict is not None:
+            session = session_of(connection)
             self.encrypted += session is not None and session.encrypted
             self.others += session is None or not session.encrypted
             if len(self.foreign) < MOST_FOREIGN:
-                self.foreign.append(conversation)
+                self.foreign.append(connection)
 
 
 class Tally:
@@ -222,34 +222,34 @@ def _text(reading: Reading, exchanges: Iterator[Exchange], utc: bool, shown: Sho
         if lines is None:
             lines = ExchangeLines(columns, None if utc else _first_time(reading), bounded)
             show([lines.head()])
-        for conversation, side, skipped in reading.take_skipped(exchange.time):
-            show(lines.gap(conversation, side, skipped))
+        for connection, side, skipped in reading.take_skipped(exchange.time):
+            show(lines.gap(connection, side, skipped))
         show(lines.lines(exchange))
         show(beneath(exchange, lines.start))
         if at_once:
             sys.stdout.flush()
-    for conversation, side, skipped in reading.take_skipped(None):
+    for connection, side, skipped in reading.take_skipped(None):
         lines = lines or ExchangeLines(columns, None if utc else _first_time(reading), bounded)
-        show(lines.gap(conversation, side, skipped))
+        show(lines.gap(connection, side, skipped))
 
 
 def _first_time(reading: Reading) -> int:
     return min((reader.first_time for reader in reading.readers if reader.first_time is not None), default=0)
 
 
-def _show_not_kafka(reading: Reading, over: list[Conversation], output: str, utc: bool) -> int:
+def _show_not_kafka(reading: Reading, over: list[ConnectionInfo], output: str, utc: bool) -> int:
     import json
 
     from kwire.cli.output import show, width
     from kwire.render.not_kafka import lines_of, row_of
 
-    found = sorted((known for known in over if known.verdict), key=lambda known: known.connection.first_time)
+    found = sorted((known for known in over if known.verdict), key=lambda known: known.tcp.first_time)
     if output == "json":
-        for conversation in found:
-            print(json.dumps(row_of(conversation)))
+        for connection in found:
+            print(json.dumps(row_of(connection)))
     else:
         start = None if utc else _first_time(reading)
-        for conversation in found:
-            show(lines_of(conversation, width(), start))
+        for connection in found:
+            show(lines_of(connection, width(), start))
     conclude(reading, True, False)
     return Exit.OK

@@ -104,8 +104,8 @@ class Edge(NamedTuple):
 
 def edge_of(conversation: Conversation) -> Edge | None:
     """None when something is not regular, so that nobody can go on from there but who reads all."""
-    connection, client, pairing = conversation.connection, conversation.client, conversation.pairing
-    if client is None or conversation.verdict or pairing.early or conversation.login.active:
+    connection, client, pairing = conversation.connection, conversation.info.client, conversation.pairing
+    if client is None or conversation.info.verdict or pairing.early or conversation.info.login.active:
         return None
     streams = connection.streams[client], connection.streams[1 - client]
     partials = conversation.requests.partial(), conversation.responses.partial()
@@ -173,11 +173,11 @@ def _frames(data: bytes, max_size: int) -> list[bytes] | None:
 
 def exit_of(conversation: Conversation) -> Exit | None:
     """How a conversation stands; None when something about it is not regular."""
-    connection, client = conversation.connection, conversation.client
+    connection, client = conversation.connection, conversation.info.client
     partials = conversation.requests.partial(), conversation.responses.partial()
     if client is None or partials[0] is None or partials[1] is None or conversation.pairing.early:
         return None
-    if conversation.token_after is not None or conversation.login.active:
+    if conversation.info.login.token_after is not None or conversation.info.login.active:
         return None
     if any(exchange.correlation_id is None for exchange in conversation.pairing.open):  # then no answer can be known
         return None
@@ -191,16 +191,16 @@ def exit_of(conversation: Conversation) -> Exit | None:
         flows.append(Flow(
             stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, partial, index
         ))  # fmt: skip
-    identity = conversation.identity
+    identity = conversation.info.identity
     fins = bool(connection.fins >> client & 1), bool(connection.fins >> (1 - client) & 1)
     return Exit(
         (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
         connection.last_time, connection.segments, fins, connection.reset, connection.fin, connection.rst,
         list(connection.opening),
         [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
-        conversation.exchanges,
+        conversation.info.exchanges,
         (identity.software, identity.software_version, identity.mechanism, identity.principal),
-        dict(conversation.clients), conversation.login,
+        dict(conversation.info.clients), conversation.info.login,
     )  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def join(conversation: Conversation, part: Part, packets: int) -> tuple[tuple[in
     """The conversation goes on behind the part, which follows it; what the head completes it gives out. packets: how
     many there are before the split. The positions of the streams where the part begins, and the indexes of the frames
     where its reading begins: what the split must know to name its frames as they are."""
-    connection, client = conversation.connection, conversation.client
+    connection, client = conversation.connection, conversation.info.client
     assert client is not None
     streams = connection.streams[client], connection.streams[1 - client]
     bases = streams[0].position, streams[1].position
@@ -231,7 +231,7 @@ def join(conversation: Conversation, part: Part, packets: int) -> tuple[tuple[in
 
 def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], packets: int) -> None:
     """The conversation gets the state in which the part ends."""
-    connection, client, exit = conversation.connection, conversation.client, part.exit
+    connection, client, exit = conversation.connection, conversation.info.client, part.exit
     assert client is not None
     framers = conversation.requests, conversation.responses
     for turn, (flow, framer) in enumerate(zip(exit.flows, framers, strict=True)):
@@ -258,16 +258,16 @@ def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], pa
     connection.first_time = min(connection.first_time, exit.first_time) if connection.segments else exit.first_time
     connection.last_time = max(connection.last_time, exit.last_time)
     connection.segments += exit.segments
-    conversation.exchanges += exit.exchanges
+    conversation.info.exchanges += exit.exchanges
     if part.opened:
         connection.opening = [number + packets for number in exit.opening]
-        identity = conversation.identity
+        identity = conversation.info.identity
         identity.software, identity.software_version, identity.mechanism, identity.principal = exit.identity
-        conversation.login = exit.login
+        conversation.info.login = exit.login
     elif not exit.login.fresh:
-        conversation.login.passed()
+        conversation.info.login.passed()
     for name, text in exit.client_ids.items():
-        conversation.clients.setdefault(name, text)
+        conversation.info.clients.setdefault(name, text)
     base, first = bases[0], conversation.indexes[0]
     for index, raw in exit.open:
         conversation.indexes[0] = first + index
@@ -275,7 +275,7 @@ def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], pa
             position=base + raw.position, packet=raw.packet + packets, last_packet=raw.last_packet + packets,
             marks=tuple((at, number + packets) for at, number in raw.marks),
         )  # fmt: skip
-        conversation.pairing.asked(Exchange(conversation, conversation.request(there)))
+        conversation.pairing.asked(Exchange(conversation.info, conversation.request(there)))
     conversation.indexes[0] = first + exit.flows[0].number
     conversation.indexes[1] += exit.flows[1].number
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.capture.streams import HALF, WRAP, signed
 from kwire.capture.tcp import Key
 from kwire.errors import KwireError
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,16 +70,16 @@ def named_apart(paths: Iterable[str]) -> None:
         names.add(name)
 
 
-def origin_of(conversation: Conversation) -> Origin | None:
+def origin_of(connection: ConnectionInfo) -> Origin | None:
     """None when it is not known who the client is."""
-    connection, client = conversation.connection, conversation.client
+    client = connection.client
     if client is None:
         return None
-    mine, other = connection.streams[client], connection.streams[1 - client]
-    key = connection.key if client == 0 else (*connection.key[3:], *connection.key[:3])
+    mine, other = connection.tcp.streams[client], connection.tcp.streams[1 - client]
+    key = connection.tcp.key if client == 0 else (*connection.tcp.key[3:], *connection.tcp.key[:3])
     return Origin(
-        conversation.capture, conversation.name, key, (mine.syn, other.syn), (mine.first, other.first),
-        (mine.position, other.position), (connection.first_time, connection.last_time),
+        connection.capture, connection.name, key, (mine.syn, other.syn), (mine.first, other.first),
+        (mine.position, other.position), (connection.tcp.first_time, connection.tcp.last_time),
     )  # fmt: skip
 
 

@@ -183,8 +183,8 @@ class Advance:
     def _finish(self, chain: Chain, builder: Builder, final: bool) -> None:
         reader = chain.stitch.reader
         if not final:
-            for conversation in reader.conversations:
-                if conversation.is_kafka and not conversation.connection.closed:
-                    builder.given_up(conversation, "its rest did not come")
+            for connection in reader.open_connections:
+                if connection.is_kafka and not connection.tcp.closed:
+                    builder.given_up(connection, "its rest did not come")
         chain.stitch.finish()
         of_chain(builder, reader, chain.unread)

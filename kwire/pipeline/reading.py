@@ -32,6 +32,7 @@ from kwire.pipeline.splits import Cut, Split
 from kwire.pipeline.survey import Block, Fix, Survey, Wanted
 from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, of_exchanges
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
 from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange
@@ -227,7 +228,7 @@ class _Reading:
             return
         track.conversation = self._conversation(track)
         if fix is not None:
-            track.conversation.capture, connection.epoch = fix.capture, fix.epoch
+            track.conversation.info.capture, connection.epoch = fix.capture, fix.epoch
 
     def _go_on(self, track: _Track) -> None:
         """More of a connection."""
@@ -246,9 +247,9 @@ class _Reading:
         if track.half is not None:
             self._halfway(track)
         elif track.conversation is not None and (streams[0].pieces or streams[1].pieces):
-            self._of[id(track.conversation)] = track
+            self._of[id(track.conversation.info)] = track
             track.conversation.pump(self._vectorized)
-            if track.conversation.verdict is not None:
+            if track.conversation.info.verdict is not None:
                 self._spoil(track)
 
     def _halfway(self, track: _Track) -> None:
@@ -267,13 +268,13 @@ class _Reading:
             connection.epoch = fix.epoch
         track.half, conversation = None, self._conversation(track)
         track.conversation = conversation
-        conversation.known_from(client, conversation.name)
+        conversation.known_from(client, conversation.info.name)
         left = list(begun.left)
         track.part = Part(key, False, track.block, track.number, begun.heads, _NOWHERE, ordinal=track.ordinal)
         if fix is not None:
-            conversation.capture = fix.capture
+            conversation.info.capture = fix.capture
             conversation.indexes[:] = fix.indexes
-            identity = conversation.identity
+            identity = conversation.info.identity
             identity.software, identity.software_version, identity.mechanism, identity.principal = fix.identity
             for turn, base in enumerate(fix.bases):
                 _shift(connection.streams[client ^ turn], base)
@@ -284,16 +285,16 @@ class _Reading:
             framer.lost, framer.position = False, piece.position
         for turn in (0, 1):
             connection.streams[client ^ turn].pieces = [left[turn]]
-        self._of[id(conversation)] = track
+        self._of[id(conversation.info)] = track
         conversation.pump(self._vectorized)
 
     def _conversation(self, track: _Track) -> Conversation:
         made = Conversation(
-            Path(self._survey.split.path).name, track.connection, self._kinds, self._brokers,
-            lambda exchange: self._done(track, exchange), self._settings.max_size, self._topics,
+            ConnectionInfo(Path(self._survey.split.path).name, track.connection, self._kinds, self._topics),
+            self._brokers, lambda exchange: self._done(track, exchange), self._settings.max_size,
         )  # fmt: skip
         if self._fixes is None:
-            made.name = provisional_name(track.ordinal)
+            made.info.name = provisional_name(track.ordinal)
         if self._wanted is not None and self._wanted.clients:
             track.clients = Clients()
         return made
@@ -332,8 +333,8 @@ class _Reading:
                 self._spoiled.add(pair(track.connection.key))
         for owner, ident, name in names_of(batch) if self._wanted.names else ():
             self._of[id(batch.connections[owner])].names[ident] = name
-        for conversation, client in clients_of(decoded) if self._wanted.clients else ():
-            met = self._of[id(conversation)].clients
+        for connection, client in clients_of(decoded) if self._wanted.clients else ():
+            met = self._of[id(connection)].clients
             if met is not None:
                 met.merge([client])
 
@@ -345,7 +346,7 @@ class _Reading:
         framers, pairing = (conversation.requests, conversation.responses), conversation.pairing
         waits = pairing.open and pairing.open[0].time < track.connection.last_time - LONGEST
         odd = any(framer.skipped or framer.foreign for framer in framers)
-        lost = conversation.client is not None and any(framer.lost for framer in framers)
+        lost = conversation.info.client is not None and any(framer.lost for framer in framers)
         if odd or lost or waits or pairing.early or len(pairing.open) > OPEN_MOST:
             self._spoil(track)
 
@@ -361,7 +362,7 @@ class _Reading:
         exit = exit_of(conversation)
         if exit is None:
             return None
-        client, key = conversation.client, track.connection.key
+        client, key = conversation.info.client, track.connection.key
         part = track.part or Part(
             key if client == 0 else (*key[3:], *key[:3]), True, track.block, track.number, (None, None), exit,
             ordinal=track.ordinal,

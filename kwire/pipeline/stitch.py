@@ -25,6 +25,7 @@ from kwire.pipeline.leftover_segments import Residue, pair, together
 from kwire.pipeline.remote_bytes import fetch
 from kwire.pipeline.survey import Fix, Survey
 from kwire.session.api_versions import Kinds
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
 from kwire.session.reader import Join, Reader, Settings
 from kwire.session.topics import Topics
@@ -125,9 +126,9 @@ class Stitch:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_builder", "_again")}
 
-    def _ended(self, conversation: Conversation) -> None:
-        self._builder.close(conversation)
-        origin = origin_of(conversation) if self._tells else None
+    def _ended(self, connection: ConnectionInfo) -> None:
+        self._builder.close(connection)
+        origin = origin_of(connection) if self._tells else None
         if origin is not None:
             self.origins.append(origin)
 
@@ -234,7 +235,7 @@ class Stitch:
         if known is not None:
             connection, side = known
             conversation = self.reader.known(connection)
-            if conversation is not None and conversation.client == side:
+            if conversation is not None and conversation.info.client == side:
                 edge = edge_of(conversation)
             syns = connection.streams[side].syn, connection.streams[1 - side].syn
         for _, part in parts:
@@ -261,11 +262,11 @@ class Stitch:
                 assert known is not None
                 conversation = reader.conversation(known[0])
                 bases, indexes = join(conversation, part, before)
-            said = conversation.identity
+            said = conversation.info.identity
             identity = said.software, said.software_version, said.mechanism, said.principal
             fixes[fixed] = Fix(
                 file.name,
-                conversation.name,
+                conversation.info.name,
                 conversation.connection.epoch,
                 bases,
                 indexes,
@@ -299,8 +300,8 @@ class Stitch:
 
     def _clients(self, conversation: Conversation, part: Part) -> None:
         """Takes over what the part says of its clients, under the connection's own name and identity."""
-        said = conversation.identity
-        name = f"{conversation.capture} {conversation.name}"
+        said = conversation.info.identity
+        name = f"{conversation.info.capture} {conversation.info.name}"
         for client in part.clients:
             whose = replace(client, connections={name})
             if not part.opened:

@@ -79,7 +79,7 @@ def shown_span(message: Message, show_secrets: bool, budget: Budget | None = Non
     if definition is not None:
         span = open_payloads(span, message.data, definition.name, budget)
     if kind is not None:
-        span = named(span, message.conversation.topics.name)
+        span = named(span, message.connection.topics.name)
     return span if show_secrets else message.conceal(span, definition)
 
 

@@ -36,12 +36,12 @@ def message_lines(
     notes: bool = False, inflate: int = TOTAL,
 ) -> list[Line]:  # fmt: skip
     """A title with the packets and the direction, what is wrong, and the diagram."""
-    client, broker = message.conversation.ends
+    client, broker = message.connection.ends
     source, target = (client, broker) if message.kind == "request" else (broker, client)
     parts = [(clean(message.name), "title"), (count_bytes(len(message.data)), "dim")]
     if message.correlation_id is not None:
         parts.append((f"correlation id {message.correlation_id}", "dim"))
-    places = message.conversation.places
+    places = message.connection.places
     packets = f"packet {clean(places.text(message.packet))}"
     if message.last_packet != message.packet:
         packets = f"{packets.replace('packet', 'packets', 1)} to {clean(places.text(message.last_packet))}"

@@ -13,7 +13,7 @@ from kwire.session.record import error_name
 
 if TYPE_CHECKING:
     from kwire.session.about import About
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
     from kwire.session.framing import Skipped
 
@@ -86,7 +86,7 @@ class ExchangeLines:
     def lines(self, exchange: Exchange) -> list[Line]:
         """One line; a second one where a long outcome leaves no room for what it is about."""
         c, first = self.columns, exchange.first
-        client, broker = exchange.conversation.ends
+        client, broker = exchange.connection.ends
         name = clean(exchange.client_id or "")
         row = _Row(self.bounded)
         row.put(self.time(exchange.time), c.time, "offset", right=True, whole=True)
@@ -136,10 +136,10 @@ class ExchangeLines:
         indent = " " * (self.columns.time + 2)
         return paragraph(text, self.width, indent, style, indent + "  ", breaks=True)
 
-    def gap(self, conversation: Conversation, side: str, skipped: Skipped) -> list[Line]:
+    def gap(self, connection: ConnectionInfo, side: str, skipped: Skipped) -> list[Line]:
         """Bytes of which no frame could be made."""
         c = self.columns
-        client, broker = conversation.ends
+        client, broker = connection.ends
         source = client if side == "request" else broker
         size = counted(skipped.length, "byte")
         text = f"{size} from {source} skipped at position {skipped.position:,}: {skipped.reason}"

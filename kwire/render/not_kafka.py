@@ -11,20 +11,20 @@ from kwire.render.exchanges import ExchangeLines
 from kwire.render.lines import Line, clean, flowing, paragraph
 
 if TYPE_CHECKING:
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 
-def lines_of(conversation: Conversation, width: int, start: int | None) -> list[Line]:
+def lines_of(connection: ConnectionInfo, width: int, start: int | None) -> list[Line]:
     """A line with the endpoints and the verdict, and what follows from it beneath."""
-    found = conversation.verdict
+    found = connection.verdict
     assert found is not None
-    verdict, (client, broker) = found.verdict, conversation.ends
-    time = f"{ExchangeLines(width, start).time(conversation.connection.first_time):>11}"
+    verdict, (client, broker) = found.verdict, connection.ends
+    time = f"{ExchangeLines(width, start).time(connection.tcp.first_time):>11}"
     sizes = f"{counted(found.sizes[found.client], 'byte')} sent, {found.sizes[1 - found.client]:,} got"
     ends = [f"{client} → {broker}"] if len(client + broker) + 16 <= width else [client, f"→ {broker}"]
     parts = [(time, "offset"), *((end, "") for end in ends), (verdict.what, "error"), (sizes, "dim")]
     lines = flowing(parts, width, " " * 13)
-    said = [(verdict.detail, "dim"), *_tls(conversation)]
+    said = [(verdict.detail, "dim"), *_tls(connection)]
     if len(said) == 1:
         said += [(found.answer or "", "dim"), (found.advice or "", "dim")]
     if found.logged:
@@ -35,15 +35,15 @@ def lines_of(conversation: Conversation, width: int, start: int | None) -> list[
     return lines
 
 
-def _tls(conversation: Conversation) -> list[tuple[str, str]]:
+def _tls(connection: ConnectionInfo) -> list[tuple[str, str]]:
     """What a TLS handshake tells, what is wrong with it, and why nothing more is shown."""
-    session = session_of(conversation)
-    facts = facts_of(conversation)
+    session = session_of(connection)
+    facts = facts_of(connection)
     if session is None or not facts:
         return []
     wrong = [
         (f"{one.what}. {one.advice}".rstrip(), "error" if one.severity == "error" else "note")
-        for one in findings_of(conversation)
+        for one in findings_of(connection)
     ]
     keyless = session.facts.client_random.hex()
     advice = f"Encrypted: --keylog FILE shows what is inside, where it holds the keys of client random {keyless}"
@@ -52,15 +52,15 @@ def _tls(conversation: Conversation) -> list[tuple[str, str]]:
     return [(line, "dim") for line in facts] + wrong + ([] if failed else [(why, "dim")])
 
 
-def row_of(conversation: Conversation) -> dict[str, Any]:
+def row_of(connection: ConnectionInfo) -> dict[str, Any]:
     """The same as a row."""
-    found = conversation.verdict
+    found = connection.verdict
     assert found is not None
-    verdict, (client, broker) = found.verdict, conversation.ends
+    verdict, (client, broker) = found.verdict, connection.ends
     return {
-        "capture": conversation.capture,
-        "connection": f"{client}>{broker}#{conversation.connection.epoch}",
-        "time": conversation.connection.first_time,
+        "capture": connection.capture,
+        "connection": f"{client}>{broker}#{connection.tcp.epoch}",
+        "time": connection.tcp.first_time,
         "what": verdict.what,
         "detail": verdict.detail or None,
         "answer": found.answer,
@@ -69,5 +69,5 @@ def row_of(conversation: Conversation) -> dict[str, Any]:
         "first_bytes_as_size": verdict.size,
         "logged": found.logged,
         "advice": found.advice,
-        "tls": tls_row(conversation),
+        "tls": tls_row(connection),
     }

@@ -44,13 +44,13 @@ def about(exchange: Exchange) -> About:
     message = exchange.first
     kind = message.api
     if message.token:
-        out.words.append(message.conversation.identity.mechanism or "SASL")
+        out.words.append(message.connection.identity.mechanism or "SASL")
         return out
     body = message.body()
     definition = kind.message(message.kind) if kind else None
     if kind is None or body is None or definition is None:
         return out
-    topics = exchange.conversation.topics
+    topics = exchange.connection.topics
     _struct(out, kind.library.plan_of(definition, kind.version).root, body, topics, kind.key)
     if message.kind == "response":
         return out
@@ -134,7 +134,7 @@ def _words(out: About, key: int, body: dict[str, Any], message: Message, exchang
     elif key == 17:
         out.words.append(body["Mechanism"])
     elif key == SASL_AUTHENTICATE:
-        identity = exchange.conversation.identity
+        identity = exchange.connection.identity
         out.words.append(" ".join(filter(None, (identity.mechanism, identity.principal))))
     elif key in (32, 33, 44):  # DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
         for resource in body.get("Resources") or ():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kwire.session.about import About
     from kwire.session.about_columns import Abouts
     from kwire.session.api_versions import Kind
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 Mask = NDArray[np.bool_]
 NO_TEXT = 0  # the number of the text that is None
@@ -76,7 +76,7 @@ class ExchangeBatch:
     """
 
     buffer: bytes
-    connections: list[Conversation]
+    connections: list[ConnectionInfo]
     kinds: list[Kind | None]
     texts: list[str | None]
     connection: Ints
@@ -272,7 +272,7 @@ def concatenated(parts: Sequence[ExchangeBatch]) -> ExchangeBatch:
     if len(parts) == 1:
         return parts[0]
     buffer = b"".join(part.buffer for part in parts)
-    connections: dict[int, Conversation] = {}
+    connections: dict[int, ConnectionInfo] = {}
     kinds: dict[Kind | None, int] = {}
     texts: dict[str | None, int] = {None: NO_TEXT}
     numbers: dict[int, int] = {}
@@ -362,10 +362,10 @@ def of_exchanges(exchanges: Sequence[Exchange]) -> ExchangeBatch:
                 texts.setdefault(message.note, len(texts)),
             ))  # fmt: skip
             end += len(message.data)
-        conversation, errors = exchange.conversation, response.errors if response is not None else ()
+        connection, errors = exchange.connection, response.errors if response is not None else ()
         ident = first.correlation_id
         rows.append((
-            connections.setdefault(id(conversation), len(connections)), kinds.setdefault(first.api, len(kinds)),
+            connections.setdefault(id(connection), len(connections)), kinds.setdefault(first.api, len(kinds)),
             ident or 0, ident is not None, client_start, client_length, errors[0] if errors else 0, len(errors),
             exchange.silent, first.token, first.guarded or (response is not None and response.guarded),
             response is not None and response.body_version is not None,
@@ -375,7 +375,7 @@ def of_exchanges(exchanges: Sequence[Exchange]) -> ExchangeBatch:
     values: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True))
     for name in ("identified", "silent", "token", "guarded", "refused"):
         values[name] = values[name].astype(bool)
-    by_id = {id(exchange.conversation): exchange.conversation for exchange in exchanges}
+    by_id = {id(exchange.connection): exchange.connection for exchange in exchanges}
     request, response_side = (Side(*np.array(side, np.int64).reshape(-1, len(SIDE)).T) for side in sides)
     at = np.array(marks, np.int64).reshape(-1, 2).T
     return ExchangeBatch(

@@ -11,22 +11,18 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from kwire.capture.connections import Connection
-from kwire.capture.packet_numbers import Places
 from kwire.capture.streams import HELD, PACKET_COST, Piece
 from kwire.codec.verdict import judge
 from kwire.schema.keys import SASL_HANDSHAKE
 from kwire.session import roles
-from kwire.session.allowance import OF_CONNECTION, Allowance
-from kwire.session.api_versions import Kinds
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw
 from kwire.session.messages import is_silent, read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
 from kwire.session.resync import find_request, find_response, looks_like_request
-from kwire.session.sasl import IDENTIFYING, UNREAD, Identity, Login
-from kwire.session.topics import Topics
+from kwire.session.sasl import IDENTIFYING, UNREAD
 
 if TYPE_CHECKING:
     from kwire.session.vectorized import Vectorized
@@ -39,34 +35,19 @@ id_at = Struct(">i").unpack_from
 class Conversation:
     """pump() reads what the connection got since the last call; finish() says that no more will come.
 
-    done(exchange) is called for every exchange that is complete, in the order in which they become so. client is the
-    index of the client's side, None as long as nobody knows. verdict: what the connection is when it is not Kafka.
-    token_after: the client id of a SaslHandshake v0, while bare tokens travel; clients: the client ids, as text.
+    info: what is known of it. done(exchange) is called for every exchange that is complete, in the order in which they
+    become so.
     """
 
     def __init__(
-        self, capture: str, connection: Connection, kinds: Kinds, known: roles.Brokers,
-        done: Callable[[Exchange], None], max_size: int, topics: Topics,
-    ) -> None:  # fmt: skip
-        self.capture, self.connection = capture, connection
-        self.kinds, self.known = kinds, known
-        self.done = done
-        self.topics = topics
-        self.places = Places()
-        self.inferred = Allowance(*OF_CONNECTION)  # what may go into guessing what its orphans are
-        self.json_head: str | None = None  # the beginning of its rows, as record.py writes them
-        self.client: int | None = None
-        self.verdict: roles.NotKafka | None = None
-        self.identity, self.login = Identity(), Login()
-        self.name = ""
+        self, info: ConnectionInfo, known: roles.Brokers, done: Callable[[Exchange], None], max_size: int
+    ) -> None:
+        self.info, self.connection = info, info.tcp
+        self.known, self.done = known, done
         self.pairing = Pairing(self)
-        self.exchanges = 0
-        self.lost = 0  # bytes of which no frames could be made
-        self.token_after: bytes | None = None
-        self.clients: dict[bytes, str] = {}
         self._max_size = max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
-        midstream = connection.opener is None
+        midstream = self.connection.opener is None
         self.requests = Framer(self._find_request, midstream, max_size)
         self.responses = Framer(self._find_response, midstream, max_size)
         self.indexes = [0, 0]
@@ -78,23 +59,6 @@ class Conversation:
         self._start: Framer | None = None  # where they begin, if not with a frame
         self._open_ids: frozenset[int] = frozenset()  # what was open before them
         self._ids: frozenset[int] | None = None  # and what they ask
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """Client and broker as "10.0.0.7:51522"; before the sides are known, as they came."""
-        client = self.client or 0
-        first, second = self.connection.ends[client], self.connection.ends[1 - client]
-        return endpoint(*first), endpoint(*second)
-
-    @property
-    def client_id(self) -> str | None:
-        """The first that a request named."""
-        return next(iter(self.clients.values()), None)
-
-    @property
-    def is_kafka(self) -> bool:
-        """Whether frames were found."""
-        return self.exchanges > 0 or bool(self.pairing.open)
 
     @property
     def oldest(self) -> int | None:
@@ -109,7 +73,7 @@ class Conversation:
     @property
     def answers_missing(self) -> int:
         """Bytes that the capture lacks of what the broker sent."""
-        return 0 if self.client is None else self.connection.streams[1 - self.client].missing
+        return 0 if self.info.client is None else self.connection.streams[1 - self.info.client].missing
 
     @property
     def waiting(self) -> int:
@@ -126,8 +90,8 @@ class Conversation:
 
     def known_from(self, client: int, name: str = "") -> None:
         """Which side is the client's, when it is known before any byte is read."""
-        self.client = client
-        self.name = name or f"{'>'.join(self.ends)}#{self.connection.epoch}"
+        self.info.client, self.connection.known = client, True
+        self.info.name = name or self.info.full_name
 
     def pump(self, vectorized: Vectorized | None = None) -> None:
         """Reads what is new in both streams; the regular part only when vectorized is run, if there is one."""
@@ -138,29 +102,28 @@ class Conversation:
         if not new[0] and not new[1] and not (self.connection.finished and any(self._pieces)):
             return
         streams[0].pieces, streams[1].pieces = [], []
-        if self.verdict:
-            self.verdict.more(new)
+        if self.info.verdict:
+            self.info.verdict.more(new)
             return
-        if self.client is None:
+        if self.info.client is None:
             again = not new[0] and not new[1]
             new[0][:0], new[1][:0] = self._pieces
-            decided = roles.decide(self.connection, new, self.known, self.kinds, again)
+            decided = roles.decide(self.connection, new, self.known, self.info.kinds, again)
             self._pieces = new if decided is None else ([], [])
             if decided is None:
                 return
             if isinstance(decided, roles.NotKafka):
-                self.verdict, self.client = decided, self.connection.opener
+                self.info.verdict, self.info.client = decided, self.connection.opener
                 return
-            self.client, self.connection.known = decided, True
+            self.info.client, self.connection.known = decided, True
             self.known.add(self.connection.ends[1 - decided])
             if self._waits:
                 streams[0].pieces, streams[1].pieces = new
                 return
-        assert self.client is not None
-        if not self.name:
-            self.name = f"{'>'.join(self.ends)}#{self.connection.epoch}"
-        self._left = deque(new[self.client]), deque(new[1 - self.client])
-        self._block, self._ids, self._open_ids = new[self.client], None, frozenset(self.pairing.ids)
+        assert self.info.client is not None
+        self.info.name = self.info.full_name
+        self._left = deque(new[self.info.client]), deque(new[1 - self.info.client])
+        self._block, self._ids, self._open_ids = new[self.info.client], None, frozenset(self.pairing.ids)
         self._start = None if self.requests.clean else self.requests.fork()
         for jumps, pieces in zip(self.jumps, self._left, strict=True):
             jumps += [(one.position, cut.frame or 0) for one in pieces if (cut := one.left_out) is not None]
@@ -177,7 +140,7 @@ class Conversation:
         streams = self.connection.streams
         if not streams[0].held and not streams[1].held:
             return False
-        if self.client is None or self.verdict or self.connection.finished:
+        if self.info.client is None or self.info.verdict or self.connection.finished:
             return False
         return sum(len(piece.data) for stream in streams for piece in stream.pieces) < HELD
 
@@ -185,7 +148,7 @@ class Conversation:
         """Leaves what is regular to vectorized, up to the next hole; what comes before that, and all of what is not
         worth it, is read frame by frame."""
         requests, responses = self._left
-        while requests and self.token_after is None and self._worth > 0:
+        while requests and self.info.login.token_after is None and self._worth > 0:
             if self._is_regular and not requests[0].missing and not (responses and responses[0].missing):
                 pieces = _before_hole(requests), _before_hole(responses)
                 self._worth -= sum(len(piece.data) for side in pieces for piece in side)
@@ -209,7 +172,7 @@ class Conversation:
         elif pairing.early:
             few = len(pairing.early)
         self._requests(self.requests.take(self._left[0], few))
-        if self.token_after is None:  # else what is a token decides which answers are
+        if self.info.login.token_after is None:  # else what is a token decides which answers are
             self._responses(self.responses.take(self._left[1], len(pairing.open)))
 
     def read_rest(self) -> None:
@@ -218,7 +181,7 @@ class Conversation:
         self._exchange(asked, self.responses.take(self._left[1]))
         self._block, self._start = [], None
         if not self.pairing.idle:
-            held = self.client is not None and bool(self.connection.streams[self.client].held)
+            held = self.info.client is not None and bool(self.connection.streams[self.info.client].held)
             self.pairing.limit(self.connection.last_time, held)
 
     def put_back(self, pieces: tuple[list[Piece], list[Piece]]) -> None:
@@ -231,7 +194,7 @@ class Conversation:
         ends: tuple[int, int],
     ) -> None:  # fmt: skip
         """Reads on behind what vectorized took of the requests and the responses: so many frames, so many bytes."""
-        self.exchanges += taken[0]
+        self.info.exchanges += taken[0]
         left = []
         for turn, (framer, side) in enumerate(zip((self.requests, self.responses), pieces, strict=True)):
             position = (side[0].position if side else 0) + ends[turn]
@@ -255,7 +218,7 @@ class Conversation:
             for raw in requests:
                 request = self.request(raw)
                 taken += 1
-                exchange = Exchange(self, request)
+                exchange = Exchange(self.info, request)
                 if paired < count and not request.token:
                     answer = responses[paired]
                     # bytes 8 to 12 of a request and 4 to 8 of a response are the correlation id
@@ -273,12 +236,13 @@ class Conversation:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
         self._finished = True
-        if self.client is not None and not self.verdict:
+        if self.info.client is not None and not self.info.verdict:
             reason = self.connection.ending or why
             ends = [reason if stream.ended or self.connection.reset else why for stream in self.connection.streams]
-            self._requests(self.requests.finish(ends[self.client], False))
-            self._responses(self.responses.finish(ends[1 - self.client], False))
-            foreign = judge(self.responses.foreign)
+            self._requests(self.requests.finish(ends[self.info.client], False))
+            self._responses(self.responses.finish(ends[1 - self.info.client], False))
+            self.info.foreign = self.responses.foreign
+            foreign = judge(self.info.foreign)
             if foreign is not None:
                 reason = f"the broker answered with {foreign.what} ({foreign.detail}), then {reason}"
             self.pairing.finish(reason)
@@ -296,50 +260,50 @@ class Conversation:
 
     def complete(self, exchange: Exchange) -> None:
         """An exchange to which nothing more will come."""
-        self.exchanges += 1
+        self.info.exchanges += 1
         self.done(exchange)
 
     def _requests(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self.pairing.asked(Exchange(self, self.request(raw)))
+            self.pairing.asked(Exchange(self.info, self.request(raw)))
 
     def _responses(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self.pairing.answered(self._response(raw), self.token_after is not None)
+            self.pairing.answered(self._response(raw), self.info.login.token_after is not None)
 
     def request(self, raw: Raw) -> Message:
         """The next frame of the client."""
         index = self._index(0, raw.position)
-        message = Message(self, "request", index, *raw)
+        message = Message(self.info, "request", index, *raw)
         data = message.data
-        if self.token_after is not None and self._is_token(data):
+        if self.info.login.token_after is not None and self._is_token(data):
             message.token, message.quality, message.guarded = True, "opaque", True
-            message.note = f"a bare SASL token{self.identity.of_mechanism} after SaslHandshake v0"
-            self.identity.token(data[4:])
+            message.note = f"a bare SASL token{self.info.identity.of_mechanism} after SaslHandshake v0"
+            self.info.identity.token(data[4:])
             return message
-        names = len(self.clients)
-        read_request(message, self.kinds, self.clients)
-        if not self.login.reads(message):
+        names = len(self.info.clients)
+        read_request(message, self.info.kinds, self.info.clients)
+        if not self.info.login.reads(message):
             message.hide(UNREAD)
-            if len(self.clients) > names:
-                self.clients.popitem()  # no client's id
+            if len(self.info.clients) > names:
+                self.info.clients.popitem()  # no client's id
             return message
-        self._believe(message, len(self.clients) > names)
-        message.guarded = self.login.guarded
+        self._believe(message, len(self.info.clients) > names)
+        message.guarded = self.info.login.guarded
         kind = message.api
         if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
-            self.identity.request(message)
+            self.info.identity.request(message)
             if kind.key == SASL_HANDSHAKE and kind.version == 0:
-                self.token_after = data[12 : message.body_at]
+                self.info.login.token_after = data[12 : message.body_at]
         return message
 
     def _believe(self, message: Message, new: bool) -> None:
         """A client id that the connection did not name before is believed of frames that are whole, or the first one
         where nothing but the snaplen cut it: else it may be anything, a piece of a password too."""
         if new and message.quality not in ("ok", "trailing"):
-            first = len(self.clients) == 1 and not self._finished
+            first = len(self.info.clients) == 1 and not self._finished
             if not first or message.quality not in ("truncated", "gap"):
-                self.clients.popitem()
+                self.info.clients.popitem()
                 message.client_id = None
 
     def _index(self, turn: int, position: int) -> int:
@@ -352,22 +316,22 @@ class Conversation:
 
     def _is_token(self, data: bytes) -> bool:
         """After SaslHandshake v0 frames are tokens until one is a request of the same client."""
-        client = self.token_after
+        client = self.info.login.token_after
         assert client is not None
-        if looks_like_request(data, 0, self.kinds) and data[12 : 12 + len(client)] == client:
-            self.token_after = None
+        if looks_like_request(data, 0, self.info.kinds) and data[12 : 12 + len(client)] == client:
+            self.info.login.token_after = None
             return False
         return True
 
     def _response(self, raw: Raw) -> Message:
         index = self._index(1, raw.position)
-        message = Message(self, "response", index, *raw)
+        message = Message(self.info, "response", index, *raw)
         if len(message.data) >= 8:
             message.correlation_id = id_at(message.data, 4)[0]
         return message
 
     def _find_request(self, data: bytes, starts: list[int]) -> int | None:
-        return find_request(data, starts, self.kinds)
+        return find_request(data, starts, self.info.kinds)
 
     def _find_response(self, data: bytes, starts: list[int]) -> int | None:
         if not self._block:
@@ -389,8 +353,3 @@ def _before_hole(pieces: deque[Piece]) -> list[Piece]:
 
 def _nothing(_data: bytes, _starts: list[int]) -> None:
     """Finds no frame."""
-
-
-def endpoint(address: str, port: int) -> str:
-    """As 10.0.0.7:9092 or [::1]:9092."""
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

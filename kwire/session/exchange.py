@@ -17,7 +17,7 @@ from kwire.session.api_versions import Kind
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
     from kwire.schema.model import Message as Definition
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 TOKEN = "SaslToken"  # what bare SASL tokens go by
 REFUSED = 35  # UNSUPPORTED_VERSION
@@ -43,7 +43,7 @@ class Message:
     and for orphans that could be anything.
     """
 
-    conversation: Conversation
+    connection: ConnectionInfo
     kind: str
     index: int
     position: int
@@ -124,7 +124,7 @@ class Message:
         found: list[int] = []
         kind, pos = self.api, self.body_at
         if kind is not None and self.body_version is not None:
-            kind = self.conversation.kinds.of(kind.key, self.body_version)
+            kind = self.connection.kinds.of(kind.key, self.body_version)
         if kind is None or pos is None or not kind.supported:
             return ()
         with suppress(IndexError, ValueError, StructError):
@@ -174,7 +174,7 @@ class Exchange:
     about is filled in by about.py when it is asked for, once: remembered says where it is kept, and by which number.
     """
 
-    conversation: Conversation
+    connection: ConnectionInfo
     request: Message | None
     response: Message | None = None
     ending: str | None = None

@@ -31,8 +31,8 @@ def name_orphan(message: Message) -> None:
     if message.quality != "ok":
         return
     message.quality = "orphan"
-    conversation = message.conversation
-    kinds = conversation.kinds
+    connection = message.connection
+    kinds = connection.kinds
     size, left = len(message.data), _left(message)
     if left < 1:
         return
@@ -63,19 +63,19 @@ def name_orphan(message: Message) -> None:
 
 def _left(message: Message) -> int:
     """How many spans this message may cost."""
-    conversation, size = message.conversation, len(message.data)
-    return min(conversation.inferred.for_bytes(size), conversation.kinds.inferred.for_bytes(size))
+    connection, size = message.connection, len(message.data)
+    return min(connection.inferred.for_bytes(size), connection.kinds.inferred.for_bytes(size))
 
 
 def _spend(message: Message, cost: int) -> None:
-    for allowance in (message.conversation.inferred, message.conversation.kinds.inferred):
+    for allowance in (message.connection.inferred, message.connection.kinds.inferred):
         allowance.spend(len(message.data), cost)
 
 
 def _seen(message: Message) -> tuple[list[Kind], int]:
     """The kinds asked in the capture whose responses read the message to the last byte, and the cost in spans."""
     found, cost = [], 0
-    for kind in message.conversation.kinds.seen():
+    for kind in message.connection.kinds.seen():
         cost += 1 + len(message.data) // SCANNED
         codes: list[int] = []
         try:
@@ -89,5 +89,5 @@ def _seen(message: Message) -> tuple[list[Kind], int]:
 
 def _name(message: Message, kind: Kind, why: str) -> None:
     message.api, message.quality, note = kind, "ok", message.note
-    read_response(message, kind, message.conversation.kinds)
+    read_response(message, kind, message.connection.kinds)
     message.quality, message.note = "inferred", f"{note}; {why}"

@@ -58,6 +58,7 @@ class Pairing:
             self._conversation.complete(exchange)
             return
         self.open.append(exchange)
+        exchange.connection.asked = True
         ident = exchange.correlation_id
         if ident is not None:
             self.ids[ident] = self.ids.get(ident, 0) + 1
@@ -74,8 +75,8 @@ class Pairing:
             if self.open and damaged:
                 self.pair(self._next(), message)
             else:
-                message.guarded = self._conversation.login.guarded
-                self._conversation.complete(Exchange(self._conversation, None, message))
+                message.guarded = self._conversation.info.login.guarded
+                self._conversation.complete(Exchange(self._conversation.info, None, message))
         elif message.correlation_id not in self.ids:
             self.early.append(message)
         else:
@@ -92,7 +93,7 @@ class Pairing:
         message.client_id, message.guarded = request.client_id, request.guarded
         kind = message.api = request.api
         if kind is not None:
-            read_response(message, kind, self._conversation.kinds)
+            read_response(message, kind, self._conversation.info.kinds)
         self._conversation.complete(exchange)
 
     def limit(self, now: int, held: bool = False) -> None:
@@ -129,7 +130,7 @@ class Pairing:
 
     def _pair_token(self, exchange: Exchange, message: Message) -> None:
         message.token, message.quality, message.correlation_id, message.guarded = True, "opaque", None, True
-        message.note = f"the answer to a bare SASL token{self._conversation.identity.of_mechanism}"
+        message.note = f"the answer to a bare SASL token{self._conversation.info.identity.of_mechanism}"
         message.client_id = exchange.client_id
         exchange.response = message
         self._conversation.complete(exchange)
@@ -161,10 +162,10 @@ class Pairing:
     def _orphan(self, count: int, behind: Message | None = None) -> None:
         """Lets go of the first early answers. behind: the request that follows theirs, if it is known."""
         for message in self.early[:count]:
-            message.guarded = self._conversation.login.guarded if behind is None else behind.guarded
+            message.guarded = self._conversation.info.login.guarded if behind is None else behind.guarded
             if message.correlation_id is None:
                 _too_short(message)
-            self._conversation.complete(Exchange(self._conversation, None, message))
+            self._conversation.complete(Exchange(self._conversation.info, None, message))
         del self.early[:count]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from kwire.capture.connections import MOST_OPEN, MOST_UNKNOWN, Connection, Connections
 from kwire.capture.packet_numbers import Places
 from kwire.capture.packets import Packets
-from kwire.capture.segmenter import Block, Segmenter
+from kwire.capture.segmenter import Block, ClockStep, Segmenter
 from kwire.capture.streams import HELD
 from kwire.capture.tcp import Chosen
 from kwire.capture.tls.keylog import KeyLog
@@ -23,6 +23,7 @@ from kwire.codec.frames import MAX_SIZE
 from kwire.codec.library import Library
 from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, concatenated, of_exchanges
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
@@ -35,6 +36,7 @@ from kwire.session.vectorized import Vectorized
 
 Join = Callable[[], Conversation]
 MOST_SKIPPED = 10_000
+MOST_STEPS = 100
 MOST_OVER = 5_000  # connections of a block that are kept when they are over
 
 
@@ -60,19 +62,20 @@ class Reader:
     """feed(packets) and finish() give batches of exchanges; name is the capture's.
 
     tracking: topic names are collected, as about needs them. ordered: in the order of time, else as they are complete.
-    scans: bodies are walked over, for errors and damage; without, only what is not regular is. ended(conversation) is
+    scans: bodies are walked over, for errors and damage; without, only what is not regular is. ended(connection) is
     called for every connection that is over. notes: what was given up or not read.
     """
 
     def __init__(
         self, name: str, settings: Settings | None = None, *, tracking: bool = False, ordered: bool = True,
-        topics: Topics | None = None, ended: Callable[[Conversation], None] | None = None, scans: bool = True,
+        topics: Topics | None = None, ended: Callable[[ConnectionInfo], None] | None = None, scans: bool = True,
     ) -> None:  # fmt: skip
         self.settings = settings or Settings()
         self.name = name
         self.topics = topics or Topics()
         self.places = Places()  # of packets, where captures follow each other
         self.packets = 0
+        self.clock: list[ClockStep] = []  # where time goes back in the capture, at most MOST_STEPS
         self.first_time: int | None = None
         self.last_time = 0
         self.kinds = Kinds(self.settings.library)
@@ -89,7 +92,7 @@ class Reader:
         self._orphans: list[Exchange] = []
         self._open: dict[int, Conversation] = {}
         self._given_up = 0
-        self.skipped: list[tuple[Conversation, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
+        self.skipped: list[tuple[ConnectionInfo, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
         self.unsaid = 0  # skips beyond those
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -110,9 +113,9 @@ class Reader:
         ]  # fmt: skip
 
     @property
-    def conversations(self) -> list[Conversation]:
+    def open_connections(self) -> list[ConnectionInfo]:
         """Those that are not over."""
-        return list(self._conversations.values())
+        return [known.info for known in self._conversations.values()]
 
     def known(self, connection: Connection) -> Conversation | None:
         """The connection's conversation, when anything was read of it."""
@@ -130,6 +133,7 @@ class Reader:
         if block.packets:
             self.first_time = min(block.first_time, self.first_time or block.first_time)
             self.last_time = max(self.last_time, block.last_time)
+            self.clock += block.steps[: MOST_STEPS - len(self.clock)]
         for segments in block.segments:
             self.take(self.connections.feed(segments))
             self._bound()
@@ -186,10 +190,8 @@ class Reader:
         """The conversation of a connection. keep: it goes on."""
         known = self._conversations.get(id(connection))
         if known is None:
-            known = Conversation(
-                self.name, connection, self.kinds, self.brokers, self._done, self.settings.max_size, self.topics
-            )
-            known.places = self.places
+            info = ConnectionInfo(self.name, connection, self.kinds, self.topics, self.places, self.clock)
+            known = Conversation(info, self.brokers, self._done, self.settings.max_size)
             if keep:
                 self._conversations[id(connection)] = known
         return known
@@ -202,16 +204,16 @@ class Reader:
         self._conversations.pop(id(connection), None)
         self._open.pop(id(connection), None)
         if self._ended is not None:
-            self._ended(conversation)
+            self._ended(conversation.info)
         conversation.release()
 
     def _skips(self, conversation: Conversation) -> None:
         """Takes over what the conversation could make no frames of."""
         for side, framer in (("request", conversation.requests), ("response", conversation.responses)):
             for skipped in framer.take_skipped():
-                conversation.lost += skipped.length
+                conversation.info.lost += skipped.length
                 if len(self.skipped) < MOST_SKIPPED:
-                    self.skipped.append((conversation, side, skipped))
+                    self.skipped.append((conversation.info, side, skipped))
                 else:
                     self.unsaid += 1
 

@@ -14,7 +14,7 @@ from kwire.capture.files import Capture, note_kind, open_capture
 from kwire.capture.packet_numbers import labels
 from kwire.capture.packets import Packets
 from kwire.session.batch import ExchangeBatch
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
 from kwire.session.order import merged
@@ -57,13 +57,13 @@ class Reading:
     settings: Settings = field(default_factory=Settings)
     tracking: bool = False
     follow: bool = False
-    ended: Callable[[Conversation], None] | None = None
+    ended: Callable[[ConnectionInfo], None] | None = None
     progress: Progress | None = None
     captures: list[Capture] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)  # notes of readers elsewhere, with the capture's name
     sealed: int = 0  # TLS connections that readers elsewhere could not decrypt
-    skips: list[tuple[int, int, Conversation, str, Skipped]] = field(default_factory=list)
+    skips: list[tuple[int, int, ConnectionInfo, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
 
     def batches(self, ordered: bool = True, scans: bool = True) -> Iterator[ExchangeBatch]:
@@ -77,16 +77,16 @@ class Reading:
         """As batches, one by one."""
         return chain.from_iterable(self.batches())
 
-    def take_skipped(self, until: int | None) -> list[tuple[Conversation, str, Skipped]]:
+    def take_skipped(self, until: int | None) -> list[tuple[ConnectionInfo, str, Skipped]]:
         """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
         for reader in self.readers:
-            for conversation, kind, skipped in reader.skipped:
-                heapq.heappush(self.skips, (skipped.time, next(self.order), conversation, kind, skipped))
+            for connection, kind, skipped in reader.skipped:
+                heapq.heappush(self.skips, (skipped.time, next(self.order), connection, kind, skipped))
             reader.skipped = []
         found = []
         while self.skips and (until is None or self.skips[0][0] <= until):
-            _, _, conversation, kind, skipped = heapq.heappop(self.skips)
-            found.append((conversation, kind, skipped))
+            _, _, connection, kind, skipped = heapq.heappop(self.skips)
+            found.append((connection, kind, skipped))
         return found
 
     @property

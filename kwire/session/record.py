@@ -23,13 +23,13 @@ def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:
 
 def row(message: Message, exchange: Exchange) -> dict[str, Any]:
     """A message's row without its body."""
-    kind, conversation = message.api, message.conversation
+    kind, connection = message.api, message.connection
     response = message.kind == "response"
     first = message.errors[0] if message.errors else None
-    (capture, packet), (_, last_packet) = map(conversation.places.of, (message.packet, message.last_packet))
+    (capture, packet), (_, last_packet) = map(connection.places.of, (message.packet, message.last_packet))
     return {
-        "capture": capture or conversation.capture,
-        "connection": conversation.name,
+        "capture": capture or connection.capture,
+        "connection": connection.name,
         "kind": message.kind,
         "index": message.index,
         "position": message.position,

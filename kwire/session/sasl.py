@@ -62,11 +62,13 @@ class Login:
     between, a frame that cannot be read is a token that was damaged, and nothing of it holds. Before the first request
     that is none of a login's (fresh), what names another client than before may be a bare token. guarded: what cannot
     be read may be a password, which holds ever after a login too: a broker lets clients log in anew (KIP-368).
+    token_after: the client id of a SaslHandshake v0, while bare tokens travel.
     """
 
     active: bool = False
     fresh: bool = True
     guarded: bool = True
+    token_after: bytes | None = None
     _client: bytes | None = None  # as it is in the header, with its length
 
     def reads(self, message: Message) -> bool:

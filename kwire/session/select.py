@@ -18,7 +18,7 @@ from kwire.session.quality import QUALITIES
 if TYPE_CHECKING:
     from kwire.session.about import About
     from kwire.session.batch import ExchangeBatch, Mask
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 Names = str | int | Iterable[str | int]
 WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
@@ -123,7 +123,7 @@ class Selection:
                 mask[row] = _any(self.client_ids, [batch.client_id(row) or ""])
         return mask
 
-    def _connects(self, connection: Conversation) -> bool:
+    def _connects(self, connection: ConnectionInfo) -> bool:
         client, broker = connection.ends
         return (
             (not self.clients or any(is_at(client, wanted) for wanted in self.clients))

@@ -52,7 +52,7 @@ class Part:
         self.login = exchange.first.token or (kind is not None and kind.key == LOGIN)
         self.frames: list[Kept] = []
         packets: set[int] = set()
-        client = exchange.conversation.client or 0
+        client = exchange.connection.client or 0
         for message, side in ((exchange.request, client), (exchange.response, 1 - client)):
             if message is not None:
                 end = message.position + 4 + max(message.size, 0)
@@ -175,16 +175,16 @@ class Slice:
         return numbers, cuts
 
     def _talk(self, exchange: Exchange) -> Talk:
-        conversation = exchange.conversation
-        talk = self._talks.get(conversation.connection)
+        connection = exchange.connection
+        talk = self._talks.get(connection.tcp)
         if talk is None:
-            talk = self._talks[conversation.connection] = Talk(conversation.connection, conversation.places)
+            talk = self._talks[connection.tcp] = Talk(connection.tcp, connection.places)
         return talk
 
     def _tells(self, exchange: Exchange, response: Message) -> None:
         ids = frozenset(ident for _, ident in pairs(response.body()))
-        conversation = exchange.conversation
-        talk = self._talks.get(conversation.connection)
+        connection = exchange.connection
+        talk = self._talks.get(connection.tcp)
         known = talk.told if talk is not None else set()
         if ids <= known:
             return
@@ -201,7 +201,7 @@ class Slice:
         body = request.body() if request is not None else None
         if body is None or "SessionId" not in body:
             return
-        broker, session = exchange.conversation.ends[1], body["SessionId"]
+        broker, session = exchange.connection.ends[1], body["SessionId"]
         if session == NONE:
             answer = exchange.response.body() if exchange.response and body["SessionEpoch"] == 0 else None
             opened = (answer or {}).get("SessionId", NONE)

@@ -61,7 +61,7 @@ class Topics:
         session, epoch = body.get("SessionId"), body.get("SessionEpoch")
         if session is None or epoch is None or epoch == FINAL:
             return None
-        broker = exchange.conversation.ends[1]
+        broker = exchange.connection.ends[1]
         if session == NONE:
             answer = exchange.response.body() if exchange.response else None
             opened = (answer or {}).get("SessionId", NONE)

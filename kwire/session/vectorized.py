@@ -281,9 +281,8 @@ class Vectorized:
 
     def _identify(self, batch: ExchangeBatch, row: int) -> None:
         """A request in which a client says who it is; what thousands of clients say alike is read once."""
-        conversation, kind = batch.connections[batch.connection[row]], batch.kinds[batch.kind[row]]
+        identity, kind = batch.connections[batch.connection[row]].identity, batch.kinds[batch.kind[row]]
         assert kind is not None
-        identity = conversation.identity
         if kind.key != API_VERSIONS:
             request = batch[row].request
             assert request is not None
@@ -341,7 +340,7 @@ def _rows(
     ident = columns.u32(start + 8)
     zeros, none = np.zeros(count, np.int64), np.zeros(count, bool)
     return ExchangeBatch(
-        data.buffer, [job[0] for job in jobs], [], [None], owner, zeros,
+        data.buffer, [job[0].info for job in jobs], [], [None], owner, zeros,
         np.where(ident > 0x7FFFFFFF, ident - (1 << 32), ident), ~none, zeros, zeros,
         side(0, start, rank, ~none), side(1, place, turn, answered), zeros.copy(), zeros.copy(), none, none,
         none.copy(), none.copy(), zeros, data.mark_at, data.mark_packet,

@@ -51,7 +51,7 @@ class Facts:
             yield from (("group_events", row) for row in _group_rows(exchange, kind.key))
 
     def _of_partitions(self, exchange: Exchange, key: int) -> Iterator[tuple[str, Row]]:
-        topics = exchange.conversation.topics
+        topics = exchange.connection.topics
         request = exchange.request.body() if exchange.request else None
         response = exchange.response.body() if exchange.response else None
         asked = dict(_partitions(request or {}, topics))

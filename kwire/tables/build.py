@@ -14,7 +14,7 @@ from kwire.analyze.stats import Stats
 from kwire.capture.files import Capture
 from kwire.errors import UnknownName
 from kwire.session.batch import ExchangeBatch, of_exchanges
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange, Message
 from kwire.session.reader import Settings
@@ -144,17 +144,17 @@ class Builder:
         if "clients" in self.names:
             self.clients.merge([client for _, client in clients_of(decoded)])
 
-    def close(self, conversation: Conversation) -> None:
+    def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
         if "connections" in self.names:
-            self._stats.close(conversation)
-            self._put("connections", rows.connection_row(conversation, self._stats.connections.pop()))
-        if "quality" in self.names and conversation.verdict is not None:
-            client, broker = conversation.ends
-            verdict = conversation.verdict.verdict
-            name = f"{client}>{broker}#{conversation.connection.epoch}"
+            self._stats.close(connection)
+            self._put("connections", rows.connection_row(connection, self._stats.connections.pop()))
+        if "quality" in self.names and connection.verdict is not None:
+            client, broker = connection.ends
+            verdict = connection.verdict.verdict
+            name = f"{client}>{broker}#{connection.tcp.epoch}"
             self._put("quality", {
-                "capture": conversation.capture, "connection": name, "time": conversation.connection.first_time,
+                "capture": connection.capture, "connection": name, "time": connection.tcp.first_time,
                 "what": "not Kafka", "note": " ".join(filter(None, (verdict.what, verdict.detail))),
             })  # fmt: skip
 
@@ -168,20 +168,20 @@ class Builder:
             self._flush(name)
 
     def _quality(self, reading: Reading) -> None:
-        for conversation, kind, skipped in reading.take_skipped(None):
+        for connection, kind, skipped in reading.take_skipped(None):
             self._put("quality", {
-                "capture": conversation.capture, "connection": conversation.name, "time": skipped.time,
+                "capture": connection.capture, "connection": connection.name, "time": skipped.time,
                 "what": "skipped", "kind": kind, "position": skipped.position, "bytes": skipped.length,
                 "note": skipped.reason,
             })  # fmt: skip
         for capture, what, note in reading.remarks if self._whole else ():
             self.remark(capture, what, note)
 
-    def given_up(self, conversation: Conversation, note: str) -> None:
+    def given_up(self, connection: ConnectionInfo, note: str) -> None:
         """A connection to the rest of which nobody waits any more."""
         self._put("quality", {
-            "capture": conversation.capture, "connection": conversation.name,
-            "time": conversation.connection.last_time, "what": "given up", "note": note,
+            "capture": connection.capture, "connection": connection.name,
+            "time": connection.tcp.last_time, "what": "given up", "note": note,
         })  # fmt: skip
 
     def remark(self, capture: str, what: str, note: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kwire.analyze.clients import Clients
 from kwire.analyze.stats import ConnectionRow
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange
 
 Row = dict[str, Any]
@@ -17,8 +17,8 @@ def head_row(exchange: Exchange) -> Row:
     """The columns with which the rows of an exchange begin."""
     first, kind = exchange.first, exchange.first.api
     return {
-        "capture": exchange.conversation.places.of(first.packet)[0] or exchange.conversation.capture,
-        "connection": exchange.conversation.name,
+        "capture": exchange.connection.places.of(first.packet)[0] or exchange.connection.capture,
+        "connection": exchange.connection.name,
         "time": exchange.time,
         "api_key": kind.key if kind else None,
         "api": exchange.api if kind or first.token else None,
@@ -38,17 +38,17 @@ def client_rows(clients: Clients) -> Iterator[Row]:
         yield row
 
 
-def connection_row(conversation: Conversation, counted: ConnectionRow) -> Row:
+def connection_row(connection: ConnectionInfo, counted: ConnectionRow) -> Row:
     """Of the table connections."""
-    identity = conversation.identity
+    identity = connection.identity
     return {
-        "capture": conversation.capture,
+        "capture": connection.capture,
         "connection": counted.name,
         "first_time": counted.first_time,
         "last_time": counted.last_time,
         "exchanges": counted.exchanges,
         "what": counted.what,
-        "client_id": conversation.client_id,
+        "client_id": connection.client_id,
         "software": identity.software,
         "software_version": identity.software_version,
         "sasl_mechanism": identity.mechanism,

@@ -17,7 +17,7 @@ BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
 
 def case_of(scene: Scene) -> Case:
     case = Case()
-    reader = Reader("made.pcap", tracking=True, ended=lambda conversation: case.close(conversation) and None)
+    reader = Reader("made.pcap", tracking=True, ended=lambda connection: case.close(connection) and None)
     packets = scene.packets
     for batch in [*reader.feed(block(packets, 1)), *reader.finish()]:
         case.add(batch)

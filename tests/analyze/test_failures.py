@@ -27,14 +27,14 @@ def exchange(api: str, version: int, body: dict[str, Any], key: int, capture: st
     """An answered request, of which only the answer is there."""
     places = SimpleNamespace(of=lambda number: (capture, number), several=False)
     topics = SimpleNamespace(name=lambda ident: NAMES.get(ident, str(ident)))
-    conversation = SimpleNamespace(places=places, topics=topics, capture=capture, name="c>b#1")
+    connection = SimpleNamespace(places=places, topics=topics, capture=capture, name="c>b#1")
     data = kwire.encode(f"{api}Response", version, body)
     response = Message(
-        conversation, "response", 0, 0, data, len(data), time, time, 9, 9, "ok", None, (),  # type: ignore[arg-type]
+        connection, "response", 0, 0, data, len(data), time, time, 9, 9, "ok", None, (),  # type: ignore[arg-type]
         KINDS.of(key, version), 1, "cart-1", 0, (1,),
     )  # fmt: skip
     about = About(topics={"asked": [0]})
-    return SimpleNamespace(response=response, conversation=conversation, about=about, api=api, client_id="cart-1",
+    return SimpleNamespace(response=response, connection=connection, about=about, api=api, client_id="cart-1",
                            silent=False, ending=None, first=response)  # fmt: skip
 
 

@@ -9,26 +9,26 @@ import pytest
 
 from kwire.analyze.tls import facts_of, findings_of, row_of, session_of
 from kwire.capture.tls.certificates import Certificate
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures/captures"
 DAY = 86_400_000_000_000
 
 
-def connections(name: str) -> list[Conversation]:
-    over: list[Conversation] = []
+def connections(name: str) -> list[ConnectionInfo]:
+    over: list[ConnectionInfo] = []
     for _ in Reading([CAPTURES / name], ended=over.append).exchanges():
         pass
-    return sorted(over, key=lambda one: one.connection.first_time)
+    return sorted(over, key=lambda one: one.tcp.first_time)
 
 
 @pytest.fixture(scope="module")
-def seen() -> list[Conversation]:
+def seen() -> list[ConnectionInfo]:
     return connections("tls-openssl/capture.pcap.gz")
 
 
-def test_facts_of_every_version(seen: list[Conversation]) -> None:
+def test_facts_of_every_version(seen: list[ConnectionInfo]) -> None:
     rows = [row for row in map(row_of, seen) if row and row["version"]]
     assert {row["version"] for row in rows} == {"TLS 1.1", "TLS 1.2", "TLS 1.3"}
     assert sum(row["certificate"] is not None for row in rows) > 20
@@ -42,7 +42,7 @@ def test_facts_of_every_version(seen: list[Conversation]) -> None:
     assert all(facts_of(one) for one in seen if (row_of(one) or {}).get("version"))
 
 
-def test_a_healthy_connection_has_no_findings(seen: list[Conversation]) -> None:
+def test_a_healthy_connection_has_no_findings(seen: list[ConnectionInfo]) -> None:
     assert not any(findings_of(one) for one in seen if one.verdict and not (row_of(one) or {"alerts": 1})["alerts"])
 
 
@@ -55,9 +55,9 @@ def test_a_healthy_connection_has_no_findings(seen: list[Conversation]) -> None:
         ({}, "other.example.org", "and not for other.example.org, which was asked"),
     ],
 )
-def test_certificates(seen: list[Conversation], change: dict[str, int], asked: str, said: str) -> None:
+def test_certificates(seen: list[ConnectionInfo], change: dict[str, int], asked: str, said: str) -> None:
     one = next(found for found in seen if (row_of(found) or {}).get("certificate"))
-    session, time = session_of(one), one.connection.first_time
+    session, time = session_of(one), one.tcp.first_time
     assert session is not None
     before = session.facts.certificate, session.facts.server_name
     assert isinstance(before[0], Certificate)
@@ -69,7 +69,7 @@ def test_certificates(seen: list[Conversation], change: dict[str, int], asked: s
     finally:
         session.facts.certificate, session.facts.server_name = before
     assert said in found.what
-    assert found.evidence[0].packet == one.connection.opening[0]
+    assert found.evidence[0].packet == one.tcp.opening[0]
 
 
 def test_plain_and_tls_spoken_to_the_wrong_listener() -> None:

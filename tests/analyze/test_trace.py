@@ -25,7 +25,7 @@ def traced(name: str, until: float | None = None, without: str = "") -> tuple[Tr
         if exchange.api == without or (end is not None and exchange.time > end):
             continue
         if end is not None and exchange.response is not None and exchange.response.time > end:
-            exchange = Exchange(exchange.conversation, exchange.request, None, "the capture ended")
+            exchange = Exchange(exchange.connection, exchange.request, None, "the capture ended")
         trace.add(exchange)
     if end is not None:
         trace.end = end

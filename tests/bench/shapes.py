@@ -43,7 +43,7 @@ def templates() -> list[list[tuple[int, bytes]]]:
         talks: dict[str, list[tuple[int, bytes]]] = {}
         for exchange in kwire.read(CAPTURES / name):
             if exchange.request is not None and exchange.response is not None:
-                frames = talks.setdefault(exchange.conversation.name, [])
+                frames = talks.setdefault(exchange.connection.name, [])
                 frames += [(0, exchange.request.data), (1, exchange.response.data)]
         whole = [frames[: 2 * EXCHANGES] for frames in talks.values() if len(frames) >= 2 * EXCHANGES]
         found += [frames for frames in whole if all(len(data) < 60_000 for _, data in frames)][:3]

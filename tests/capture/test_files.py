@@ -29,7 +29,7 @@ REQUESTS, RESPONSES = random.Random(1).randbytes(900), random.Random(2).randbyte
 PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
 
 
-def conversation(make: Any) -> list[bytes]:
+def connection(make: Any) -> list[bytes]:
     """The packets of one connection, from SYN to FIN."""
     out = [make.segment(0, 99, flags="S"), make.segment(1, 499, flags="SA")]
     for number in range(10):
@@ -40,14 +40,14 @@ def conversation(make: Any) -> list[bytes]:
 
 
 def pcap(make: Any) -> bytes:
-    raw: bytes = make.pcap([(number * 1000, packet) for number, packet in enumerate(conversation(make))])
+    raw: bytes = make.pcap([(number * 1000, packet) for number, packet in enumerate(connection(make))])
     return raw
 
 
 def pcapng(make: Any) -> bytes:
     file = io.BytesIO()
     writer = PcapngWriter(file)
-    for number, packet in enumerate(conversation(make)):
+    for number, packet in enumerate(connection(make)):
         writer.write(number * 1000, packet, len(packet), 1)
     return file.getvalue()
 
@@ -234,7 +234,7 @@ def test_mutated_captures_raise_nothing(scratch: Path, make: Any, data: st.DataO
 @PROPERTY
 @given(st.data())
 def test_packets_mutated_in_a_whole_capture_raise_nothing(scratch: Path, make: Any, data: st.DataObject) -> None:
-    packets = [bytearray(packet) for packet in conversation(make)]
+    packets = [bytearray(packet) for packet in connection(make)]
     for _ in range(data.draw(st.integers(1, 12))):
         packet = packets[data.draw(st.integers(0, 23))]
         packet[data.draw(st.integers(12, 60)) % len(packet)] = data.draw(st.integers(0, 255))

@@ -72,7 +72,7 @@ def test_a_frame_over_many_packets_is_found_by_each_of_them(kwire: Any) -> None:
 
 
 def test_frames_of_a_connection_by_number(kwire: Any) -> None:
-    name = FIRST.conversation.name
+    name = FIRST.connection.name
     client = name.partition(">")[0]
     for index in range(2):
         text = kwire("decode", SHARE, "--connection", client, "--index", str(index), "--format", "json").text
@@ -83,10 +83,10 @@ def test_frames_of_a_connection_by_number(kwire: Any) -> None:
 
 
 def test_all_frames_of_a_connection(kwire: Any) -> None:
-    name = FIRST.conversation.name
+    name = FIRST.connection.name
     text = kwire("decode", SHARE, "--connection", name, "--format", "tree").text
     assert len(re.findall(r"^\w+(?:Request|Response) v\d+", text, re.M)) >= sum(
-        message.conversation.name == name for message in MESSAGES
+        message.connection.name == name for message in MESSAGES
     )
 
 
@@ -108,7 +108,7 @@ def test_the_nearest_packets_are_named(kwire: Any) -> None:
         assert ran.err.endswith(f"no Kafka frame in packet {number}; the nearest begin in {nearest}\n")
 
 
-NAME = FIRST.conversation.name
+NAME = FIRST.connection.name
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_not_there(arguments: tuple[str, ...], complaint: str, kwire: An
 
 
 def test_two_connections_are_both_named(kwire: Any) -> None:
-    clients = sorted({message.conversation.name for message in MESSAGES})
+    clients = sorted({message.connection.name for message in MESSAGES})
     common = next(
         text for name in clients for text in (name[10:14],) if sum(text in other for other in clients) in (2, 3, 4)
     )

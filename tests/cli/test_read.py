@@ -83,7 +83,7 @@ def test_a_pipe_loses_nothing(path: Path) -> None:
     text = piped("read", str(path), "--not-kafka") + piped("read", str(path))
     assert "…" not in text
     for exchange in Reading([path], tracking=True).exchanges():
-        line = f"{exchange.client_id or ''} {exchange.conversation.ends[0]}".strip()
+        line = f"{exchange.client_id or ''} {exchange.connection.ends[0]}".strip()
         assert line in text
 
 

@@ -155,7 +155,7 @@ def test_traffic_is_shown_and_saved_and_can_be_read_again(tmp_path: Path) -> Non
     assert all(row["latency_ns"] >= 0 for row in answers)
     assert re.search(r"^kwire: [\d,]+ packets, .*[1-9]\d* exchanges\n$", ran.err)
     again = {
-        (each.conversation.name, each.correlation_id)
+        (each.connection.name, each.correlation_id)
         for each in Reading([target]).exchanges()
         if each.latency is not None
     }

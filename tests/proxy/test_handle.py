@@ -65,7 +65,7 @@ def test_the_capture_has_both_sides(tmp_path: Path) -> None:
         ask(sock)
         near, far = proxy.address, broker.address
     exchanges = list(kwire.read(target))
-    assert sorted(exchange.conversation.ends[1] for exchange in exchanges) == sorted([near, far])
+    assert sorted(exchange.connection.ends[1] for exchange in exchanges) == sorted([near, far])
     assert {exchange.api for exchange in exchanges} == {"Metadata"}
     assert all(exchange.response is not None for exchange in exchanges)
 
@@ -197,7 +197,7 @@ def test_faults_and_requests(tmp_path: Path) -> None:
         assert len(proxy.requests("Heartbeat")) == 4
         assert len(broker.requests("Heartbeat")) == 3
         assert proxy.events("fault")[0].text == "Heartbeat: Heartbeat:delay=50ms"
-    near = [each for each in kwire.read(target) if each.conversation.ends[1] == proxy.address]
+    near = [each for each in kwire.read(target) if each.connection.ends[1] == proxy.address]
     assert [each.response is None for each in near] == [False, False, False, True, False, False, True]
 
 

@@ -20,7 +20,7 @@ def conversations(client: tuple[str, int], broker: tuple[str, int]) -> list[tupl
     feed.close()
     reader = Reader("proxy")
     found = [batch for packets in feed.blocks() for batch in reader.feed(packets)] + list(reader.finish())
-    return [exchange.conversation.ends for batch in found for exchange in batch]
+    return [exchange.connection.ends for batch in found for exchange in batch]
 
 
 def test_what_is_shown_is_of_the_client_and_the_broker() -> None:

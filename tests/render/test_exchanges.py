@@ -127,8 +127,8 @@ def test_columns_stand_beneath_their_heads_where_nothing_is_longer() -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_bytes_of_which_no_frame_could_be_made(width: int) -> None:
     lines = ExchangeLines(width, 0)
-    conversation: Any = SimpleNamespace(ends=("10.0.0.7:1", "10.0.0.2:9092"))
-    texts = [plain(line) for line in lines.gap(conversation, "response", Skipped(1234, 5678, 1_000_000_000, "why so"))]
+    connection: Any = SimpleNamespace(ends=("10.0.0.7:1", "10.0.0.2:9092"))
+    texts = [plain(line) for line in lines.gap(connection, "response", Skipped(1234, 5678, 1_000_000_000, "why so"))]
     assert " ".join(text.strip() for text in texts) == (
         "1.000000  5,678 bytes from 10.0.0.2:9092 skipped at position 1,234: why so"
     )

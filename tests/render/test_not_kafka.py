@@ -8,25 +8,25 @@ import pytest
 
 from kwire.render.lines import plain
 from kwire.render.not_kafka import lines_of, row_of
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 
 
-def foreign(name: str) -> list[Conversation]:
-    over: list[Conversation] = []
+def foreign(name: str) -> list[ConnectionInfo]:
+    over: list[ConnectionInfo] = []
     for _ in Reading([CAPTURES / name], ended=over.append).exchanges():
         pass
-    return sorted((each for each in over if each.verdict), key=lambda each: each.connection.first_time)
+    return sorted((each for each in over if each.verdict), key=lambda each: each.tcp.first_time)
 
 
 FOUND = foreign("notkafka.pcap")
-START = FOUND[0].connection.first_time
+START = FOUND[0].tcp.first_time
 
 
 def test_what_each_of_them_is() -> None:
-    kinds = [row_of(conversation)["what"] for conversation in FOUND]
+    kinds = [row_of(connection)["what"] for connection in FOUND]
     assert kinds[:4] == ["HTTP request", "TLS ClientHello", "SSH", "ZooKeeper command"]
     assert {"PROXY protocol v1", "PROXY protocol v2", "AMQP", "MQTT CONNECT", "Redis command"} <= set(kinds)
 
@@ -43,10 +43,10 @@ def test_a_line_with_what_follows_from_it() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 @pytest.mark.parametrize("name", ["notkafka.pcap", "tls.pcap"])
 def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(name: str, width: int) -> None:
-    for conversation in foreign(name):
-        lines = [plain(line) for line in lines_of(conversation, width, START)]
+    for connection in foreign(name):
+        lines = [plain(line) for line in lines_of(connection, width, START)]
         assert max(map(len, lines)) <= width
-        wide = " ".join(plain(line).strip() for line in lines_of(conversation, 1000, START))
+        wide = " ".join(plain(line).strip() for line in lines_of(connection, 1000, START))
         assert "".join("".join(lines).split()) == "".join(wide.split())
 
 

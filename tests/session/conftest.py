@@ -16,7 +16,7 @@ from kwire.capture.save import PcapWriter
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.schema.registry import builtin
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Skipped
 from kwire.session.reader import Reader, Settings
@@ -120,8 +120,8 @@ class Outcome(NamedTuple):
     """What kwire read."""
 
     exchanges: list[Exchange]
-    over: list[Conversation]
-    skipped: list[tuple[Conversation, str, Skipped]]
+    over: list[ConnectionInfo]
+    skipped: list[tuple[ConnectionInfo, str, Skipped]]
 
     @property
     def messages(self) -> list[Message]:
@@ -164,7 +164,7 @@ class Traffic:
         **given: Any,
     ) -> Outcome:  # fmt: skip
         """What a Reader makes of them. feed: how many packets it gets at a time (None: all)."""
-        over: list[Conversation] = []
+        over: list[ConnectionInfo] = []
         reader = Reader("made.pcap", settings, ended=over.append, **given)
         packets = self.packets if packets is None else packets
         exchanges: list[Exchange] = []

@@ -26,7 +26,7 @@ def said(exchange: Exchange) -> list[Any]:
     def of(message: Message | None) -> list[Any]:
         return [] if message is None else [getattr(message, name) for name in SAME] + [message.body()]
 
-    name = exchange.conversation.name
+    name = exchange.connection.name
     return [name, of(exchange.request), of(exchange.response), exchange.ending, exchange.silent, exchange.latency]
 
 

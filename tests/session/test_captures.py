@@ -96,11 +96,11 @@ def test_every_frame_is_as_the_official_classes_read_it(name: str) -> None:
         (message, exchange, row)
         for exchange in exchanges(name)
         for message, row in records(exchange)
-        if message.conversation.name.partition("#")[0] in known
+        if message.connection.name.partition("#")[0] in known
     ]
-    renamed = epochs([message.conversation.name for message, _, _ in messages])
+    renamed = epochs([message.connection.name for message, _, _ in messages])
     for message, exchange, row in messages:
-        key = renamed[message.conversation.name], message.kind, message.index
+        key = renamed[message.connection.name], message.kind, message.index
         assert key not in ours
         ours[key] = message, exchange, row | {"body": json.loads(bodies.json(message))}
     official = epochs([row["connection"] for row in rows])
@@ -231,14 +231,14 @@ def test_lost_packets_invent_nothing_and_are_said(name: str, feed: int | None, s
     given = [traffic.packet(*each) for each in packets(name) if len(each[1]) < data or rng.random() > 0.02]
     outcome = traffic.read(given, feed=feed)
     check_partial(name, outcome)
-    said = {(conversation.name, way) for conversation, way, _ in outcome.skipped}
+    said = {(connection.name, way) for connection, way, _ in outcome.skipped}
     said |= {(row["connection"], row["kind"]) for row in outcome.rows if row["quality"] in ("gap", "truncated")}
     found = by_key(outcome.rows)
-    for conversation in outcome.over:
-        for side, stream in enumerate(conversation.connection.streams):
-            if stream.missing and conversation.is_kafka:
-                way = "request" if side == conversation.client else "response"
-                assert (conversation.name, way) in said
+    for connection in outcome.over:
+        for side, stream in enumerate(connection.tcp.streams):
+            if stream.missing and connection.is_kafka:
+                way = "request" if side == connection.client else "response"
+                assert (connection.name, way) in said
     assert found
 
 

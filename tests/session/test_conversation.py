@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwire.session.conversation import endpoint
+from kwire.session.connection_info import endpoint
 from kwire.session.pairing import OPEN_MOST
 
 SECOND = 1_000_000_000
@@ -234,7 +234,7 @@ def test_endpoints(address: str, text: str) -> None:
 
 
 def long_talk(traffic: Any, mss: Callable[[], int]) -> None:
-    """A conversation with all that is special in it."""
+    """A connection with all that is special in it."""
     ask, reply = traffic.request, traffic.response
     tcp = traffic.connection()
     tcp.send(ask(18, 5, b"\2x\2y\0", 1), mss()).answer(reply("ApiVersions", 0, {"ErrorCode": 35}, 1), mss())

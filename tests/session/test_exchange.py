@@ -108,7 +108,7 @@ def test_the_client_id_of_a_damaged_request_is_one_that_its_connection_knows(tra
     """Behind a wrong size a frame may begin in the middle of a password."""
     joins.send(traffic.request("LeaveGroup", 0, b"\0\1g" + b"\xff" * 20, 2, client="a password"))
     request = traffic.read().exchanges[1].request
-    assert (request.client_id, request.conversation.clients) == (None, {b"c": "c"})
+    assert (request.client_id, request.connection.clients) == (None, {b"c": "c"})
     assert [span.name for span in hidden(request)][:2] == ["request_api_key", "request_api_version"]
 
 

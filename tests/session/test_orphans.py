@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwire.session import api_versions, conversation, orphans
+from kwire.session import api_versions, connection_info, orphans
 
 LOST = "its request is not in the capture"
 GROUPS = {"Groups": [{"GroupId": "orders", "GroupState": "Stable", "ProtocolType": "consumer"}]}
@@ -62,7 +62,7 @@ def test_a_damaged_one_keeps_its_quality(traffic: Any) -> None:
 
 
 def test_large_ones_and_very_many_are_not_looked_at(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "OF_CONNECTION", (2000, 0, 2000))
+    monkeypatch.setattr(connection_info, "OF_CONNECTION", (2000, 0, 2000))
     monkeypatch.setattr(orphans, "LARGEST", 1000)
     tcp = traffic.connection().send(traffic.request("Heartbeat", 3)).answer(traffic.response("Heartbeat", 3))
     large = {"Groups": [{"GroupId": f"orders-{n}", "ProtocolType": "consumer"} for n in range(60)]}

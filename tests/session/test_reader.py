@@ -74,9 +74,9 @@ def test_lost_packets_are_said_with_connection_and_side(traffic: Any) -> None:
     tcp.answer(traffic.response("Heartbeat", 3, ident=2))
     beat(traffic, tcp, 3)
     outcome = traffic.read()
-    ((conversation, side, skipped),) = outcome.skipped
-    assert (conversation.name, side) == ("10.0.0.7:51522>10.0.0.2:9092#1", "request")
-    assert (skipped.length, conversation.lost) == (25, 25)
+    ((connection, side, skipped),) = outcome.skipped
+    assert (connection.name, side) == ("10.0.0.7:51522>10.0.0.2:9092#1", "request")
+    assert (skipped.length, connection.lost) == (25, 25)
     assert skipped.reason == "25 bytes are missing at position 26"
     assert [(i, a, b) for _, i, a, b in outcome.pairs] == [(1, True, True), (2, False, True), (3, True, True)]
 
@@ -141,7 +141,7 @@ def test_several_captures_are_read_side_by_side(traffic: Any, tmp_path: Path) ->
     reading = Reading(paths)
     found = list(reading.exchanges())
     assert [each.correlation_id for each in found] == list(range(20))
-    assert [each.conversation.capture for each in found[:2]] == ["b.pcap.gz", "a.pcap"]
+    assert [each.connection.capture for each in found[:2]] == ["b.pcap.gz", "a.pcap"]
     assert (reading.notes, reading.damaged) == ([], False)
 
 

@@ -22,7 +22,7 @@ def talk(traffic: Any, tcp: Any, *idents: int, api: str = "Heartbeat", version: 
 
 
 def names(outcome: Any) -> list[str]:
-    return [conversation.name for conversation in outcome.over]
+    return [connection.name for connection in outcome.over]
 
 
 @pytest.mark.parametrize("feed", [None, 1])
@@ -110,7 +110,7 @@ def test_a_first_request_that_the_snaplen_cut_is_believed(
     outcome = traffic.read(cut, feed=feed)
     if syn and captured >= 60:  # the correlation ids are there
         assert len(outcome.exchanges) == 4
-        assert not any(conversation.verdict for conversation in outcome.over)
+        assert not any(connection.verdict for connection in outcome.over)
     assert {message.quality for message in outcome.messages} <= {"ok", "truncated"}
 
 
@@ -162,21 +162,21 @@ def test_what_is_not_kafka(
 ) -> None:
     traffic.connection().send(client, mss).answer(server, mss).close()
     outcome = traffic.read(feed=feed)
-    (conversation,) = outcome.over
-    assert conversation.verdict is not None
-    found = conversation.verdict.verdict
+    (connection,) = outcome.over
+    assert connection.verdict is not None
+    found = connection.verdict.verdict
     assert (found.what, found.detail, found.size) == (what, detail, size)
-    assert conversation.verdict.answer == answer
-    assert conversation.verdict.sizes in ([len(client), len(server)], [len(server), len(client)])
-    assert (outcome.exchanges, outcome.skipped, conversation.is_kafka) == ([], [], False)
+    assert connection.verdict.answer == answer
+    assert connection.verdict.sizes in ([len(client), len(server)], [len(server), len(client)])
+    assert (outcome.exchanges, outcome.skipped, connection.is_kafka) == ([], [], False)
 
 
 @pytest.mark.parametrize("feed", [None, 3])
 def test_a_large_stream_of_something_else_in_midstream(traffic: Any, feed: int | None) -> None:
     traffic.connection(syn=False).send(bytes(range(256)) * 2000).answer(b"\xfe" * 2000)
-    (conversation,) = traffic.read(feed=feed).over
-    assert conversation.verdict is not None
-    assert conversation.verdict.verdict.what == "not recognized"
+    (connection,) = traffic.read(feed=feed).over
+    assert connection.verdict is not None
+    assert connection.verdict.verdict.what == "not recognized"
 
 
 def test_connections_without_bytes_are_neither(traffic: Any) -> None:
@@ -228,14 +228,14 @@ def test_half_a_request_is_no_other_protocol(
 @pytest.mark.parametrize("first", [b"\x16\x03\x01", b"GET", b"\0\0\0\x20\x7f\xff", b"\0\0\0\x20\0\3\0\x77"])
 def test_a_few_bytes_that_begin_no_request_are_another_protocols(traffic: Any, first: bytes) -> None:
     traffic.connection().send(first).close()
-    (conversation,) = traffic.read().over
-    assert conversation.verdict is not None
+    (connection,) = traffic.read().over
+    assert connection.verdict is not None
 
 
 def test_of_a_few_bytes_in_midstream_nothing_is_said(traffic: Any) -> None:
     traffic.connection(syn=False).send(b"\x9a\x9b\x9c").close()
-    (conversation,) = traffic.read().over
-    assert (conversation.verdict, conversation.is_kafka) == (None, False)
+    (connection,) = traffic.read().over
+    assert (connection.verdict, connection.is_kafka) == (None, False)
 
 
 @pytest.mark.parametrize("feed", [None, 50])
@@ -262,9 +262,9 @@ def test_in_midstream_something_else_is_waited_for_in_bounds(traffic: Any, monke
 
     decide_of = roles.decide
     monkeypatch.setattr(roles, "decide", decide)
-    (conversation,) = traffic.read(feed=3).over
+    (connection,) = traffic.read(feed=3).over
     assert max(waited) <= roles.UNDECIDED + (1 << 17)
-    assert sum(conversation.verdict.sizes) == 20_000_000
+    assert sum(connection.verdict.sizes) == 20_000_000
     assert len(waited) * (1 << 15) * 3 <= roles.LONG + (1 << 20)
 
 
@@ -282,8 +282,8 @@ def test_a_hello_without_an_answer_is_not_encrypted(
     for answer in answers:
         tcp.answer(answer)
     getattr(tcp, end)()
-    (conversation,) = traffic.read().over
-    found = conversation.verdict
+    (connection,) = traffic.read().over
+    found = connection.verdict
     assert (found.is_tls, found.is_refused) == (True, refused)
     assert found.advice.startswith("Not encrypted: " if refused else "Encrypted:")
 
@@ -291,5 +291,5 @@ def test_a_hello_without_an_answer_is_not_encrypted(
 def test_a_hello_of_which_only_one_direction_was_captured_is_not_judged(traffic: Any) -> None:
     traffic.connection().send(client_hello(b"kafka.example"))
     mine = [packet for at, packet in enumerate(traffic.packets) if at != 1]
-    (conversation,) = traffic.read(mine).over
-    assert (conversation.verdict.is_tls, conversation.verdict.is_refused) == (True, False)
+    (connection,) = traffic.read(mine).over
+    assert (connection.verdict.is_tls, connection.verdict.is_refused) == (True, False)

@@ -30,10 +30,10 @@ def told(path: Path | str, wanted: set[tuple[str, str, int]]) -> list[tuple[Any,
     """Of exchanges what their lines say: topics, software, principal."""
     out = []
     for exchange in Reading([path], tracking=True).exchanges():
-        first, identity, about = exchange.first, exchange.conversation.identity, exchange.about
-        if (exchange.conversation.name, first.kind, first.index) in wanted:
+        first, identity, about = exchange.first, exchange.connection.identity, exchange.about
+        if (exchange.connection.name, first.kind, first.index) in wanted:
             said = identity.software, identity.software_version, identity.mechanism, identity.principal
-            out.append((exchange.conversation.name, first.index, about.topics, about.groups, about.words, said))
+            out.append((exchange.connection.name, first.index, about.topics, about.groups, about.words, said))
     return sorted(out, key=lambda row: row[:2])
 
 

@@ -35,7 +35,7 @@ class Names:
             response = exchange.response
             if response is not None and response.api is not None and response.api.tells_names:
                 for name, ident in pairs(response.body()):
-                    self.expected[exchange.conversation.name, ident] = name
+                    self.expected[exchange.connection.name, ident] = name
 
 
 def collected(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> Names:

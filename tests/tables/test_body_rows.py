@@ -16,7 +16,7 @@ from vectors import jsonl
 
 from kwire.codec.example import BATCH
 from kwire.records import read_records
-from kwire.session.conversation import Conversation
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange
 from kwire.session.reading import Reading
 from kwire.tables.body_rows import GROUP_TYPES, PARTITIONED, Facts
@@ -285,6 +285,6 @@ def test_a_request_without_an_answer_has_its_rows(traffic: Any) -> None:
 
 
 def test_an_orphan_says_nothing() -> None:
-    conversation: Any = Conversation.__new__(Conversation)
+    connection: Any = ConnectionInfo.__new__(ConnectionInfo)
     message: Any = type("Message", (), {"api": None})()
-    assert list(Facts(frozenset({"partitions"})).rows(Exchange(conversation, None, message))) == []
+    assert list(Facts(frozenset({"partitions"})).rows(Exchange(connection, None, message))) == []

@@ -24,7 +24,7 @@ What a detector needs besides it gets while the capture is read, once, in the or
 - bodies=(PRODUCE, FETCH): columns(decoded, number) for each batch and kind of these keys: decoded.of(number) has the
   bodies of all exchanges as columns, and names those that are left to be read one by one (see session/decoded.py).
 - batches=True: batch(batch) for every batch: its columns without bodies (times, sizes, kinds, latency).
-- connections=True: connection(conversation, coverage) for each connection when it is over.
+- connections=True: connection(connection, coverage) for each connection when it is over.
 
 A Watch keeps what it needs within bounds: counts by client, topic or group, never a list of all that came. A Finding
 names its element in about, holds in evidence packets that show the fact, says in otherwise what would prove it wrong.
@@ -43,10 +43,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
     from kwire.analyze.findings import Finding
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
     from kwire.session.decoded import Decoded
     from kwire.session.exchange import Exchange
 
@@ -70,7 +69,7 @@ class Watch:
     def batch(self, batch: ExchangeBatch) -> None:
         """All exchanges of a batch."""
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         """A connection that is over, or was open when the capture ended."""
 
     def findings(self) -> Iterable[Finding]:

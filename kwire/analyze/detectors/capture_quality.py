@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwire.analyze.coverage import BROKER_ONLY, CLIENT_ONLY
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
 from kwire.counted import counted
+from kwire.session.connection_info import BROKER_ONLY, CLIENT_ONLY
 
 MILLISECOND = 1_000_000
 

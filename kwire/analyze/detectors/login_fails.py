@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from kwire.analyze.coverage import sides
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.dials import packet_of
 from kwire.analyze.findings import Finding, Reference, about
@@ -21,8 +20,7 @@ from kwire.session.record import error_name
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
     from kwire.session.exchange import Exchange
 
 MECHANISM, CLOSED = 33, 0
@@ -52,7 +50,7 @@ class Logins(Watch):
         kind = request.api if request is not None else None
         if request is None or response is None or kind is None:
             return
-        key = _key(exchange.conversation)
+        key = _key(exchange.connection)
         answer, error, proof = response.body() or {}, exchange.error, Reference.of(response)
         if kind.key == SASL_HANDSHAKE:
             if "Mechanisms" in answer and len(self.offered) < MOST:
@@ -72,20 +70,20 @@ class Logins(Watch):
             self.error[key] = error
             self.words[key] = self.words.get(key) or words
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         """After SaslHandshake v0: a broker that closes in the midst of the tokens has refused them."""
-        login, connection, key = conversation.login, conversation.connection, _key(conversation)
-        if not conversation.identity.mechanism:
+        login, tcp, key = connection.login, connection.tcp, _key(connection)
+        if not connection.identity.mechanism:
             return
         if not login.fresh and not login.active:
-            self.good[key] = max(connection.first_time, self.good.get(key, 0))
-        ended = connection.ended_by
-        closed = ended is not None and ended[1] == sides(conversation)[1]
-        if conversation.token_after is not None and coverage.whole and coverage.opened and closed and ended is not None:
-            number = next((packet for side, packet in connection.closing if side == ended[1]), 0)
+            self.good[key] = max(tcp.first_time, self.good.get(key, 0))
+        ended = tcp.ended_by
+        closed = ended is not None and ended[1] == connection.sides[1]
+        if login.token_after is not None and coverage.whole and coverage.opened and closed and ended is not None:
+            number = next((packet for side, packet in tcp.closing if side == ended[1]), 0)
             known = (*key[:4], "") in self.refused.known  # its mechanism was refused, and told so
             if not known:
-                self._refuse(key, packet_of(conversation, number, ended[0], "close"), CLOSED)
+                self._refuse(key, packet_of(connection, number, ended[0], "close"), CLOSED)
 
     def findings(self) -> Iterator[Finding]:
         for key, tally in self.refused.known.items():
@@ -118,11 +116,11 @@ class Logins(Watch):
                           about=about(client_id=client, address=host, broker=broker, principal=principal))  # fmt: skip
 
 
-def _key(conversation: Conversation) -> Key:
-    client, broker = conversation.ends
-    identity = conversation.identity
+def _key(connection: ConnectionInfo) -> Key:
+    client, broker = connection.ends
+    identity = connection.identity
     host = client.rpartition(":")[0].strip("[]")
-    return conversation.client_id or "", host, broker, identity.mechanism or "", identity.principal or ""
+    return connection.client_id or "", host, broker, identity.mechanism or "", identity.principal or ""
 
 
 DETECTOR = Detector(

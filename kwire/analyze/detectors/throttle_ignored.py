@@ -45,18 +45,18 @@ class Ignored(Watch):
         self.until = {known: one for known, one in self.until.items() if one[1] > latest}
 
     def _asked(self, batch: ExchangeBatch, row: int, ms: int) -> None:
-        conversation = batch.connections[batch.connection[row]]
+        connection = batch.connections[batch.connection[row]]
         time = int(batch.request.time[row])
-        since, until = self.until.get(id(conversation), (0, 0))
+        since, until = self.until.get(id(connection), (0, 0))
         if since + SLACK < time < until - max((until - since) // 10, SLACK):
             client = batch.client_id(row) or ""
-            host = conversation.ends[0].rpartition(":")[0].strip("[]")
+            host = connection.ends[0].rpartition(":")[0].strip("[]")
             request = batch[row].request
             assert request is not None
             self.tallies.add((client, host), Reference.of(request), time, (until - time) // MILLISECOND)
         if ms and len(self.until) < MOST:
             answered = int(batch.response.time[row])
-            self.until[id(conversation)] = answered, answered + ms * MILLISECOND
+            self.until[id(connection)] = answered, answered + ms * MILLISECOND
 
     def findings(self) -> Iterator[Finding]:
         for (client, host), tally in self.tallies.known.items():

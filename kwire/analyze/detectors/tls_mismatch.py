@@ -18,8 +18,7 @@ from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 Key = tuple[str, str]  # what is wrong, with which broker
 
@@ -31,11 +30,11 @@ class Mismatch(Watch):
         self.first: dict[Key, Finding] = {}
         self.hosts: dict[Key, set[str]] = {}
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         if any(coverage.missing):  # a handshake with holes in it proves nothing
             return
-        host, broker = conversation.ends[0].rpartition(":")[0].strip("[]"), conversation.ends[1]
-        for finding in findings_of(conversation):
+        host, broker = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
+        for finding in findings_of(connection):
             key = finding.what, broker
             tally = self.tallies.of(key)
             if tally is None:

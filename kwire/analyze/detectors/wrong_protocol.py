@@ -19,8 +19,7 @@ from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 KAFKA_PORTS = {9092, 9093, 9094, 9095, 9096, 9098, 19092, 29092}  # where Kafka is expected though nobody speaks it
 Key = tuple[bool, str, str, str, str, str]  # whether the server speaks it, what, detail, log, advice, address
@@ -33,23 +32,23 @@ class Foreign(Watch):
         self.tallies: Tallies[Key] = Tallies()
         self.hosts: dict[Key, dict[str, None]] = {}
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
-        verdict = conversation.verdict
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
+        verdict = connection.verdict
         if verdict is not None:
             found = verdict.verdict
             if found.known and coverage.opened and not verdict.is_tls:
-                self._note(conversation, (False, found.what, found.detail, verdict.logged or "", found.advice))
+                self._note(connection, (False, found.what, found.detail, verdict.logged or "", found.advice))
             return
-        foreign = judge(conversation.responses.foreign)
+        foreign = judge(connection.foreign)
         if foreign is not None and not foreign.what.startswith("TLS"):
-            self._note(conversation, (True, foreign.what, foreign.detail, "", BROKEN))
+            self._note(connection, (True, foreign.what, foreign.detail, "", BROKEN))
 
-    def _note(self, conversation: Conversation, what: tuple[bool, str, str, str, str]) -> None:
-        key: Key = (*what, conversation.ends[1])
-        self.tallies.add(key, first_bytes(conversation), conversation.connection.first_time)
+    def _note(self, connection: ConnectionInfo, what: tuple[bool, str, str, str, str]) -> None:
+        key: Key = (*what, connection.ends[1])
+        self.tallies.add(key, first_bytes(connection), connection.tcp.first_time)
         hosts = self.hosts.setdefault(key, {})
         if len(hosts) < 100:
-            hosts[conversation.ends[0].rpartition(":")[0].strip("[]")] = None
+            hosts[connection.ends[0].rpartition(":")[0].strip("[]")] = None
 
     def findings(self) -> Iterator[Finding]:
         for key, tally in self.tallies.known.items():
@@ -73,10 +72,10 @@ class Foreign(Watch):
             )  # fmt: skip
 
 
-def first_bytes(conversation: Conversation) -> Reference:
+def first_bytes(connection: ConnectionInfo) -> Reference:
     """The packet that opened the connection."""
-    opening = next(iter(conversation.connection.opening), 0)
-    return packet_of(conversation, opening, conversation.connection.first_time, "SYN")
+    opening = next(iter(connection.tcp.opening), 0)
+    return packet_of(connection, opening, connection.tcp.first_time, "SYN")
 
 
 DETECTOR = Detector(

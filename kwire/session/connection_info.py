@@ -1,0 +1,138 @@
+"""What is known of a connection, for whoever shows or judges its exchanges; conversation.py reads it and fills this in.
+
+Coverage says what the capture can have seen of it. What the capture lacks cannot be taken for what did not happen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.capture.packet_numbers import Places
+from kwire.capture.segmenter import ClockStep
+from kwire.capture.tls.session import Session
+from kwire.session.allowance import OF_CONNECTION, Allowance
+from kwire.session.sasl import Identity, Login
+
+if TYPE_CHECKING:
+    from kwire.capture.connections import Connection
+    from kwire.session.api_versions import Kinds
+    from kwire.session.roles import NotKafka
+    from kwire.session.topics import Topics
+
+
+BOTH, CLIENT_ONLY, BROKER_ONLY, NEITHER = "both", "client only", "broker only", "neither"
+DIRECTIONS = {(True, True): BOTH, (True, False): CLIENT_ONLY, (False, True): BROKER_ONLY, (False, False): NEITHER}
+
+
+class ConnectionCoverage(NamedTuple):
+    """What a capture has of a connection, as far as it was read.
+
+    opened: from its SYN, else from its midst; ended: both sides closed it, or one reset it. direction: whose packets
+    there are, of those that carry something or open or close it. The rest are bytes, of the client and of the broker:
+    said: up to the last one seen; missing: not captured, of which the snaplen cut off cut; left_out: of a slice;
+    skipped: captured, but no frames could be made of them; repeated: sent again. encrypted: TLS that was not decrypted.
+    tunnel: what the packets came through, as "VXLAN". clock_steps: how often the capture's clock went back meanwhile.
+    """
+
+    opened: bool
+    direction: str
+    missing: tuple[int, int]
+    skipped: int
+    repeated: int
+    encrypted: bool
+    tunnel: str
+    said: tuple[int, int]
+    ended: bool
+    cut: tuple[int, int] = (0, 0)
+    left_out: tuple[int, int] = (0, 0)
+    clock_steps: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that both sides said is there, as far as it can be known, and can be read."""
+        lacks = any(self.missing) or any(self.left_out) or self.skipped > 0
+        return self.direction == BOTH and not lacks and not self.encrypted
+
+
+@dataclass(slots=True, eq=False)
+class ConnectionInfo:
+    """capture, name: as in the message record. tcp: its packets' streams. client: the index of the client's side in
+    tcp, None as long as nobody knows. identity: what the client says of itself; login: where its login stands; clients:
+    its client ids. verdict: what the connection is when it is not Kafka; foreign: what of the broker's bytes stood where
+    the first impossible size was.
+
+    exchanges: how many there were so far; asked: whether there was a request, answered or not; lost: captured bytes of
+    which no frames could be made. inferred: what may go into guessing what its orphans are.
+    """
+
+    capture: str
+    tcp: Connection
+    kinds: Kinds
+    topics: Topics
+    places: Places = field(default_factory=Places)
+    clock: list[ClockStep] = field(default_factory=list)
+    name: str = ""
+    client: int | None = None
+    identity: Identity = field(default_factory=Identity)
+    login: Login = field(default_factory=Login)
+    clients: dict[bytes, str] = field(default_factory=dict)
+    verdict: NotKafka | None = None
+    foreign: bytes = b""
+    exchanges: int = 0
+    asked: bool = False
+    lost: int = 0
+    inferred: Allowance = field(default_factory=lambda: Allowance(*OF_CONNECTION))
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Client and broker as "10.0.0.7:51522"; before the sides are known, as they came."""
+        client = self.client or 0
+        return endpoint(*self.tcp.ends[client]), endpoint(*self.tcp.ends[1 - client])
+
+    @property
+    def full_name(self) -> str:
+        """The name, also of what is not Kafka."""
+        return self.name or f"{'>'.join(self.ends)}#{self.tcp.epoch}"
+
+    @property
+    def client_id(self) -> str | None:
+        """The first that a request named."""
+        return next(iter(self.clients.values()), None)
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether frames were found."""
+        return self.exchanges > 0 or self.asked
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """The client's and the broker's side in tcp; the one that opened it counts as the client as long as nobody
+        knows."""
+        client = self.client if self.client is not None else self.tcp.opener or 0
+        return client, 1 - client
+
+    @property
+    def coverage(self) -> ConnectionCoverage:
+        """What the capture has of it by now."""
+        tcp = self.tcp
+        client, broker = (tcp.streams[side] for side in self.sides)
+        closers = {side for side, _ in tcp.closing}
+        seen = [
+            stream.syn is not None or stream.position > stream.missing or side in closers
+            for stream, side in zip((client, broker), self.sides, strict=True)
+        ]
+        session = tcp.tls if isinstance(tcp.tls, Session) else None
+        encrypted = session is not None and session.encrypted and not session.decrypted
+        encrypted |= self.verdict is not None and self.verdict.is_tls and not self.verdict.is_refused
+        steps = sum(step.after <= tcp.last_time and tcp.first_time <= step.before for step in self.clock)
+        return ConnectionCoverage(
+            tcp.opener is not None, DIRECTIONS[seen[0], seen[1]], (client.missing, broker.missing), self.lost,
+            client.repeated + broker.repeated, encrypted, tcp.tunnel, (client.position, broker.position), tcp.closed,
+            (client.cut, broker.cut), (client.left_out, broker.left_out), steps,
+        )  # fmt: skip
+
+
+def endpoint(address: str, port: int) -> str:
+    """As 10.0.0.7:9092 or [::1]:9092."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
