@@ -59,8 +59,8 @@ class ConnectionCoverage(NamedTuple):
 class ConnectionInfo:
     """capture, name: as in the message record. tcp: its packets' streams. client: the index of the client's side in
     tcp, None as long as nobody knows. identity: what the client says of itself; login: where its login stands; clients:
-    its client ids. verdict: what the connection is when it is not Kafka; foreign: what of the broker's bytes stood where
-    the first impossible size was.
+    its client ids. verdict: what the connection is when it is not Kafka; foreign: what the broker sent where
+    the first impossible size stood.
 
     exchanges: how many there were so far; asked: whether there was a request, answered or not; lost: captured bytes of
     which no frames could be made. inferred: what may go into guessing what its orphans are.
