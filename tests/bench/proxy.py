@@ -3,11 +3,13 @@
     python tests/bench/proxy.py
 
 Broker, proxy and client are processes of their own; the ways take turns, and the median of each is printed. haproxy,
-where it is on the PATH, is a peer that passes bytes on and knows nothing of Kafka.
+where it is on the PATH, is a peer that passes bytes on and knows nothing of Kafka. Where others are at work too, the
+seconds of CPU that a GB takes in the process between tell more than throughput.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
@@ -18,12 +20,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from broker_client import Client, frame
 
 from kwire.records import build
 
-ROUNDS, ASKS, LARGE, BATCHES = 3, 1_000, 512 << 10, 100
+ROUNDS, ASKS, LARGE, BATCHES = 3, 1_000, 512 << 10, 400
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def started(*options: str) -> tuple[subprocess.Popen[str], str]:
@@ -39,8 +43,8 @@ def started(*options: str) -> tuple[subprocess.Popen[str], str]:
 
 
 @contextmanager
-def haproxy(broker: str) -> Iterator[str | None]:
-    """The address of one in front of a broker; None where there is none."""
+def haproxy(broker: str) -> Iterator[tuple[str, int] | None]:
+    """The address of one in front of a broker, and its process; None where there is none."""
     if shutil.which("haproxy") is None:
         yield None
         return
@@ -54,9 +58,18 @@ def haproxy(broker: str) -> Iterator[str | None]:
         file.flush()
         process = subprocess.Popen(["haproxy", "-f", file.name], stderr=subprocess.DEVNULL)
         time.sleep(2)
-        yield address
+        yield address, process.pid
         process.terminate()
         process.wait()
+
+
+def cpu(pid: int) -> float:
+    """Seconds of CPU that a process and its children took so far."""
+    found = 0.0
+    for each in (pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())):
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        found += (int(fields[11]) + int(fields[12])) / TICK
+    return found
 
 
 def latency(client: Client) -> float:
@@ -91,27 +104,34 @@ def main() -> None:
     proxy, through = started("proxy", direct, "--listen", "127.0.0.1:0", "-q")
     try:
         with haproxy(direct) as peer:
-            measure({"direct": direct, "kwire": through, **({"haproxy": peer} if peer else {})})
+            ways = {"direct": (direct, broker.pid), "kwire": (through, proxy.pid)}
+            measure({**ways, "haproxy": peer} if peer else ways)
     finally:
         for process in (proxy, broker):
             process.terminate()
             process.wait()
 
 
-def measure(addresses: dict[str, str]) -> None:
-    ways = {way: Client(address, "bench", 30) for way, address in addresses.items()}
+def measure(addresses: dict[str, tuple[str, int]]) -> None:
+    """Prints a line for each way; its process is the broker's for the direct one."""
+    ways = {way: Client(address, "bench", 30) for way, (address, _) in addresses.items()}
+    spent: dict[str, float] = dict.fromkeys(ways, 0.0)
     took: dict[str, list[float]] = {way: [] for way in ways}
     speed: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(ROUNDS):
         for way, client in ways.items():
             took[way].append(latency(client))
+            before = cpu(addresses[way][1])
             speed[way].append(throughput(client))
+            spent[way] += cpu(addresses[way][1]) - before
     direct, fastest = statistics.median(took["direct"]), statistics.median(speed["direct"])
-    print(f"{'':<8}{'µs a request':>14}{'added ms':>10}{'MB/s':>8}{'of direct':>11}")
+    print(f"{'':<8}{'µs a request':>14}{'added ms':>10}{'MB/s':>8}{'of direct':>11}{'CPU s a GB':>12}")
+    gigabytes = ROUNDS * BATCHES * LARGE / 1e9
     for way in ways:
         each, rate = statistics.median(took[way]), statistics.median(speed[way])
         added = (each - direct) * 1e3
-        print(f"{way:<8}{each * 1e6:>14.0f}{added:>10.2f}{rate / 1e6:>8.0f}{rate / fastest:>11.0%}")
+        cost = spent[way] / gigabytes
+        print(f"{way:<8}{each * 1e6:>14.0f}{added:>10.2f}{rate / 1e6:>8.0f}{rate / fastest:>11.0%}{cost:>12.2f}")
 
 
 if __name__ == "__main__":
