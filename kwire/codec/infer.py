@@ -21,7 +21,6 @@ from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, Message
 
 LARGE = 8192  # bytes from which it pays to walk over them before they are read
-MOST = 1 << 20  # bytes of readings that are looked at in full, beyond the first one: each span costs as much as a page
 FORMS = ("frame", "unsized frame", "body")
 USUAL = {0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 32, 36, 60, 68}  # what most captures hold
 

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from struct import pack
 
-from attacks.capture import HELLO, asked, pcap, request, sized
 from attacks.decoding import batch, zstd_zeros
+from packetsmade import HELLO, asked, pcap, request, sized
 
 import kwire
 

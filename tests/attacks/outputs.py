@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from attacks.capture import asked, pcap, request, talk, times
+from packetsmade import asked, pcap, request, talk, times
 
 HARM = (b"=HYPERLINK(1)", b"\t@SUM(1)", b"\r-1", b"<b>[x](http://e.example)", b"\x1b]52;c;AAAA\x07", b"`" * 200)
 

@@ -23,7 +23,7 @@ from struct import pack
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from attacks import capture as made
+import packetsmade as made
 
 import kwire
 from kwire.schema.registry import builtin
@@ -148,7 +148,7 @@ def cost(arguments: list[str]) -> float:
         try:
             main()
         except SystemExit as status:
-            if status.code not in (0, 1, 3, None):
+            if "a bug in kwire" in said.getvalue():  # a capture that cannot be read is one line and status 2
                 print(f"status {status.code}: {said.getvalue()[-300:]}", file=sys.__stderr__)
     return time.process_time() - begun
 

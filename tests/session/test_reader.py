@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from kwire.capture import connections
 from kwire.render.message_json import MessageLines
 from kwire.session import order
+from kwire.session import reader as reading
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import records
@@ -126,6 +128,30 @@ def test_frames_that_are_never_whole_are_given_up_to_bound_memory(traffic: Any) 
     assert {skipped.reason for _, _, skipped in outcome.skipped} == {"given up to bound memory"}
     assert sum(skipped.length for _, _, skipped in outcome.skipped) == 800
     assert {message.quality for message in outcome.messages} == {"truncated"}
+
+
+def test_connections_of_one_block_are_not_all_kept(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood of them comes in blocks of a hundred thousand."""
+    monkeypatch.setattr(connections, "MOST_UNKNOWN", 10)
+    monkeypatch.setattr(reading, "MOST_OVER", 3)
+    for n in range(200):
+        traffic.connection(f"10.0.1.{n}:5000", syn=False).send(b"nothing of Kafka")
+    made: list[int] = []
+    ended: list[int] = []
+    conversation, end = reading.Conversation, reading.Reader.end
+
+    def make(*given: Any) -> Any:
+        made.append(len(ended))
+        return conversation(*given)
+
+    def count(self: reading.Reader, *given: Any) -> None:
+        ended.append(len(made))
+        end(self, *given)
+
+    monkeypatch.setattr(reading, "Conversation", make)
+    monkeypatch.setattr(reading.Reader, "end", count)
+    assert len(traffic.read().over) == len(ended) == 200
+    assert max(number - before for number, before in enumerate(made)) < 20
 
 
 # ---------------------------------------------------------------- files
