@@ -13,6 +13,7 @@ from kwire.capture import connections
 from kwire.render.message_json import MessageLines
 from kwire.session import order
 from kwire.session import reader as reading
+from kwire.session.conversation import Conversation
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import records
@@ -138,7 +139,7 @@ def test_connections_of_one_block_are_not_all_kept(traffic: Any, monkeypatch: py
         traffic.connection(f"10.0.1.{n}:5000", syn=False).send(b"nothing of Kafka")
     made: list[int] = []
     ended: list[int] = []
-    conversation, end = reading.Conversation, reading.Reader.end
+    conversation, end = Conversation, reading.Reader.end
 
     def make(*given: Any) -> Any:
         made.append(len(ended))
