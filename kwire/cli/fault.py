@@ -9,14 +9,27 @@ from typing import Any
 import click
 
 VARIABLE = "KWIRE_CONTROL"
+
+
+def _found(context: click.Context, _: click.Parameter, value: str | None) -> str:
+    """The socket that a command names, or the group before it, or the environment."""
+    assert context.parent is not None
+    found = value or context.parent.params["control"]
+    if not found:
+        raise click.UsageError(f"--control PATH, or {VARIABLE}, names the socket of the broker or proxy")
+    return str(found)
+
+
 control_option = click.option(
-    "--control", type=click.Path(), required=True, envvar=VARIABLE, metavar="PATH",
+    "--control", type=click.Path(), callback=_found, metavar="PATH",
     help=f"The socket of its --control; {VARIABLE} names one too.",
 )  # fmt: skip
 
 
 @click.group(name="fault")
-def command() -> None:
+@click.option("--control", type=click.Path(), envvar=VARIABLE, metavar="PATH",
+              help="For the command behind it, which takes it too.")  # fmt: skip
+def command(control: str | None) -> None:
     """Faults of a kwire broker or kwire proxy that runs, changed while clients are connected.
 
     \b

@@ -186,6 +186,12 @@ class Feed:
         self.closed = False
         self.dropped = 0
 
+    def takes(self, packets: int) -> bool:
+        if self._bytes <= MOST:
+            return True
+        self.dropped += packets
+        return False
+
     def write(self, packet: bytes) -> None:
         with self._came:
             if self._bytes > MOST:

@@ -45,9 +45,11 @@ def test_add_list_clear(faults: Faults) -> None:
     assert fault("list") == ("", "kwire: no rules\n")
 
 
-def test_a_socket_that_is_not_there(tmp_path: Path) -> None:
-    ran = CliRunner().invoke(cli, ["fault", "list", "--control", str(tmp_path / "none")])
-    assert "no socket" in str(ran.exception)
+@pytest.mark.parametrize("arguments", [["fault", "list", "--control", "P"], ["fault", "--control", "P", "list"]])
+def test_a_socket_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
+    path = str(tmp_path / "none")
+    ran = CliRunner().invoke(cli, [path if word == "P" else word for word in arguments], env={"KWIRE_CONTROL": "q"})
+    assert f"no socket {path}" in str(ran.exception)
 
 
 def test_without_a_socket() -> None:

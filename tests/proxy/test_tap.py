@@ -60,3 +60,13 @@ def test_what_nobody_takes_is_counted_and_left_out() -> None:
     for _ in range(70):
         feed.write(bytes(1 << 20))
     assert feed.dropped == 70 - tap.MOST // (1 << 20) - 1
+
+
+def test_packets_are_not_made_where_there_is_no_place_for_them() -> None:
+    feed = Feed(lambda: 1)
+    near, _ = Tap(None, feed, True, 1 << 20).begin(("10.0.0.7", 5), None, None, ("10.0.0.2", 9092))
+    for _ in range(80):
+        near.came(bytes(1 << 20))
+    held = sum(len(packet) for packet, _, _ in feed._rows)
+    assert tap.MOST < held < tap.MOST + (2 << 20)
+    assert len(feed._rows) - 3 + feed.dropped == 80 * 17
