@@ -54,6 +54,7 @@ class Connection:
     rst: int | None = None  # the packet with the first RST
     finished: bool = False
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
+    opened_at: list[int] = field(default_factory=list)  # their times, ns
     closing: list[tuple[int, int]] = field(default_factory=list)  # side and packet of its FINs and RSTs
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
     ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
@@ -73,10 +74,11 @@ class Connection:
             return "the connection closed"
         return None if self.rst is None else "the connection was reset"
 
-    def open(self, side: int, seq: int, flags: int, number: int) -> None:
-        """A SYN of this side, or its answer to one, in the packet of that number."""
+    def open(self, side: int, seq: int, flags: int, number: int, time: int) -> None:
+        """A SYN of this side, or its answer to one, in the packet of that number, at that time, ns."""
         if len(self.opening) < 8:
             self.opening.append(number)
+            self.opened_at.append(time)
         self.streams[side].open(seq)
         self.opener = 1 - side if flags & ACK else side
 
@@ -215,7 +217,7 @@ class Connections:
         low, high = block.bounds[flow], block.bounds[flow + 1]
         _note(connection, block.first_times[flow], block.last_times[flow], high - low)
         for at in block.syns.get(flow, ())[:1]:
-            connection.open(side, int(block.seqs[at]), int(block.flags[at]), block.numbers[at])
+            connection.open(side, int(block.seqs[at]), int(block.flags[at]), block.numbers[at], block.times[at])
         data = low + block.bare[flow]
         plain = data < high and block.plain(data, high) and data not in block.cuts
         if stream.next is None and plain:
@@ -253,7 +255,7 @@ class Connections:
                     runs, controls = ([], []), []
                     ended.append(self._end(connection))
                     connection = self._register(Connection(connection.key, connection.ends, connection.epoch + 1))
-                connection.open(side, seq, flags, block.numbers[at])
+                connection.open(side, seq, flags, block.numbers[at], block.times[at])
                 seq = (seq + 1) % WRAP
             _note(connection, block.times[at], block.times[at], 1)
             if block.lengths[at]:

@@ -1,0 +1,106 @@
+"""Requests that wait for an answer to another one on the same connection.
+
+Sees, of each connection, a request that was sent while an earlier one was being held (a long poll of Fetch) or worked
+on, and whose answer came right after that one's: brokers answer a connection's requests in order, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kwire.analyze.callers import Caller, answer_of, callers, request_of
+from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.findings import Finding, Reference, lasted
+from kwire.analyze.work import HELD, REBALANCE, work_of
+from kwire.counted import counted
+
+if TYPE_CHECKING:
+    from kwire.analyze.case import Case
+    from kwire.session.batch import ExchangeBatch
+
+MOST = 10_000
+MS = 1_000_000
+
+
+@dataclass(slots=True)
+class Waits:
+    """Of one caller, API and the API that it waited for. ns."""
+
+    caller: Caller
+    api: str
+    blocker: str
+    count: int = 0
+    longest: int = 0
+    total: int = 0
+    first: int = 0
+    last: int = 0
+    proofs: list[Reference] = field(default_factory=list)
+    held: bool = False
+
+
+class HeadOfLine(Watch):
+    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
+        super().__init__(case, limits)
+        self.waits: dict[tuple[Caller, str, str], Waits] = {}
+        self.asked: Counter[tuple[str, str]] = Counter()
+
+    def batch(self, batch: ExchangeBatch) -> None:
+        times = work_of(batch)
+        late = np.flatnonzero((times.behind >= self.limit("ms") * MS) & ~times.held & (times.before >= 0))
+        if not len(late):
+            return
+        people, which = callers(batch)
+        for place in late.tolist():
+            row, before = int(times.rows[place]), int(times.before[place])
+            kind, blocking = batch.kinds[int(batch.kind[row])], batch.kinds[int(batch.kind[before])]
+            if kind is None or blocking is None or blocking.key in REBALANCE or kind.key == blocking.key:
+                continue
+            key = people[int(which[row])], kind.api, blocking.api
+            known = self.waits.get(key)
+            if known is None:
+                if len(self.waits) >= MOST:
+                    continue
+                known = self.waits[key] = Waits(*key)
+            wait, time = int(times.behind[place]), int(batch.request.time[row])
+            known.count += 1
+            known.total += wait
+            known.longest = max(known.longest, wait)
+            known.first, known.last = min(known.first or time, time), max(known.last, time)
+            known.held = blocking.key in HELD
+            if len(known.proofs) < 6:
+                known.proofs += [request_of(batch, row), answer_of(batch, before), answer_of(batch, row)]
+
+    def findings(self) -> Iterator[Finding]:
+        for waits in self.waits.values():
+            if waits.count < self.limit("least"):
+                continue
+            what = f"{counted(waits.count, 'time')} {waits.api} of {waits.caller.label} waited behind a "
+            what += f"{waits.blocker} on the same connection, up to {lasted(waits.longest)}: the broker itself was not "
+            what += "slow"
+            advice = (
+                f"Lower {'fetch.max.wait.ms (fetch.wait.max.ms)' if waits.held else 'the work in one request'}, or ask "
+            )
+            advice += "over a connection (a client) of its own."
+            yield Finding(
+                "warning", what, tuple(waits.proofs), advice, time=waits.first, last=waits.last, count=waits.count,
+                about=waits.caller.about | {"broker": waits.caller.broker, "api": waits.api},
+                otherwise="the answer was ready before the one in front of it",
+            )  # fmt: skip
+
+
+DETECTOR = Detector(
+    "requests that wait behind others on their connection",
+    watch=HeadOfLine,
+    fields="times of requests and answers on one connection, in order",
+    source="kafka.network.SocketServer: one request of a connection at a time, answers in order",
+    means="The request's latency is that of the one before it; it was worked on only when that was answered.",
+    proof="The request, the answer of the one before, and its own answer right behind that.",
+    advice="Shorter long polls, or a connection of its own.",
+    thresholds={"ms": 1000, "least": 2},
+    batches=True,
+)

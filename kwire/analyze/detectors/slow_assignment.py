@@ -1,0 +1,78 @@
+"""Members of a KIP-848 group that wait long for their first partitions, and whom they wait for.
+
+Sees ConsumerGroupHeartbeat: a member that joined (MemberEpoch 0) and got no partitions, until the answer that brings
+some; and who of the group had been told to give up partitions meanwhile and had not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.findings import Finding, lasted
+from kwire.analyze.revocations import Revocations, Span
+from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT
+
+if TYPE_CHECKING:
+    from kwire.analyze.case import Case
+    from kwire.session.exchange import Exchange
+
+SECOND = 1_000_000_000
+
+
+class SlowAssignment(Watch):
+    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
+        super().__init__(case, limits)
+        self.revocations = Revocations()
+
+    def exchange(self, exchange: Exchange) -> None:
+        self.revocations.exchange(exchange)
+
+    def findings(self) -> Iterator[Finding]:
+        for wait in self.revocations.waited:
+            if wait.length < self.limit("seconds") * SECOND:
+                continue
+            holders = [
+                span for span in self.revocations.revoked
+                if span.group == wait.group and span.member != wait.member and wait.meets(span) * 2 > wait.length
+            ]  # fmt: skip
+            if holders or wait.over is not None:  # without either there may be nothing for it to get
+                yield self._finding(wait, holders)
+
+    def _finding(self, wait: Span, holders: list[Span]) -> Finding:
+        clock = self.case.clock
+        what = f"{wait.label} joined group {wait.group} at {clock(wait.began)} and got its first partitions "
+        what += "not" if wait.over is None else f"{lasted(wait.length)} later"
+        what += f" within {lasted(wait.length)}" if wait.over is None else ""
+        proofs = [wait.proof, wait.over_proof or wait.seen_proof]
+        if holders:
+            holder = max(holders, key=wait.meets)
+            what += f"; {lasted(wait.meets(holder))} of that it waited for {holder.label}, which was told to give up "
+            what += f"partitions at {clock(holder.began)}"
+            proofs += [holder.proof, holder.over_proof]
+        advice = "See unrevoked for who is waited for." if holders else ""
+        advice = (
+            advice or "Nobody is seen to hold partitions: a member that is gone is waited for until its session ends."
+        )
+        about: dict[str, str | int] = {"group": wait.group, "member": wait.member, "address": wait.host}
+        if wait.client_id:
+            about["client_id"] = wait.client_id
+        return Finding(
+            "warning" if holders else "note", what, tuple(proof for proof in proofs if proof), advice,
+            time=wait.began, last=wait.seen if wait.over is None else wait.over, about=about,
+            otherwise="there were fewer partitions than members until then",
+        )  # fmt: skip
+
+
+DETECTOR = Detector(
+    "members that wait long for their first partitions",
+    watch=SlowAssignment,
+    fields="ConsumerGroupHeartbeat: MemberEpoch 0 of requests, Assignment of answers",
+    source="KIP-848; group.consumer.heartbeat.interval.ms=5000: each step takes a heartbeat",
+    means="The member runs and reads nothing: what it is to get is still with another member.",
+    proof="The answer to its join, and the one that brings partitions; the other member's revocation between.",
+    advice="Look at who is waited for.",
+    thresholds={"seconds": 5},
+    exchanges=(CONSUMER_GROUP_HEARTBEAT,),
+)

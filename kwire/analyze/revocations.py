@@ -1,0 +1,138 @@
+"""What members of a KIP-848 group are to give up, and what they wait for, out of ConsumerGroupHeartbeats.
+
+An answer's Assignment that lacks partitions which the member owns takes them away; its next TopicPartitions without
+them gives them back, and only then another member gets them (GroupMetadataManager, CurrentAssignmentBuilder)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kwire.analyze.callers import host_of
+from kwire.analyze.findings import Reference
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange
+
+MOST = 10_000  # members
+MOST_KEPT = 1000  # revocations and waits that are over
+Partitions = frozenset[tuple[str, int]]
+
+
+@dataclass(slots=True)
+class Span:
+    """Something that lasts. began, seen and over: ns; seen: the member's last heartbeat in it; over is None as long as
+    it lasts."""
+
+    group: str
+    member: str
+    client_id: str
+    host: str
+    partitions: Partitions
+    began: int
+    proof: Reference
+    rebalance_ms: int
+    seen: int = 0
+    seen_proof: Reference | None = None
+    over: int | None = None
+    over_proof: Reference | None = None
+    heartbeats: int = 0
+
+    @property
+    def length(self) -> int:
+        """ns, as far as it was seen."""
+        return (self.seen if self.over is None else self.over) - self.began
+
+    @property
+    def label(self) -> str:
+        return self.client_id or self.member
+
+    def meets(self, other: Span) -> int:
+        """For how long, ns, both last at the same time."""
+        end = min(self.over or self.seen, other.over or other.seen)
+        return max(end - max(self.began, other.began), 0)
+
+
+@dataclass(slots=True)
+class Member:
+    """owned: as it said last; rebalance_ms: as it said when it joined."""
+
+    owned: Partitions = frozenset()
+    rebalance_ms: int = -1
+    revoking: Span | None = None
+    waiting: Span | None = None
+
+
+@dataclass(slots=True)
+class Revocations:
+    """exchange(exchange) of ConsumerGroupHeartbeat, in the order of time. revoked and waited: those that are over and
+    those that last."""
+
+    members: dict[tuple[str, str], Member] = field(default_factory=dict)
+    revoked: list[Span] = field(default_factory=list)
+    waited: list[Span] = field(default_factory=list)
+
+    def exchange(self, exchange: Exchange) -> None:
+        request, response = exchange.request, exchange.response
+        asked = request.body() if request else None
+        answer = response.body() if response else None
+        if request is None or response is None or asked is None or answer is None:
+            return
+        ident = asked["MemberId"] or answer["MemberId"] or ""
+        key = asked["GroupId"], ident
+        if asked["MemberEpoch"] < 0 or answer["ErrorCode"]:
+            member = self.members.get(key)
+            if member is not None and (asked["MemberEpoch"] < 0 or asked["MemberEpoch"] > 0):
+                self._end(member.revoking, exchange)
+                self._end(member.waiting, exchange)
+                del self.members[key]
+            return
+        member = self.members.get(key)
+        if member is None:
+            if len(self.members) >= MOST:
+                return
+            member = self.members[key] = Member()
+        if asked["RebalanceTimeoutMs"] > 0:
+            member.rebalance_ms = asked["RebalanceTimeoutMs"]
+        if asked["TopicPartitions"] is not None:
+            member.owned = _partitions(exchange, asked["TopicPartitions"])
+            if member.revoking is not None and not member.revoking.partitions & member.owned:
+                self._end(member.revoking, exchange)
+                member.revoking = None
+        for span in (member.revoking, member.waiting):
+            if span is not None:
+                span.seen, span.seen_proof = request.time, Reference.of(request)
+                span.heartbeats += 1
+        self._assigned(exchange, key, member, asked, answer)
+
+    def _assigned(
+        self, exchange: Exchange, key: tuple[str, str], member: Member, asked: dict[str, Any], answer: dict[str, Any]
+    ) -> None:
+        response = exchange.response
+        if answer["Assignment"] is None or response is None:
+            return
+        given = _partitions(exchange, answer["Assignment"]["TopicPartitions"])
+        taken = member.owned - given
+        made = (*key, exchange.client_id or "", host_of(exchange.conversation))
+        proof = Reference.of(response)
+        if taken and member.revoking is None and len(self.revoked) < MOST_KEPT:
+            member.revoking = Span(*made, taken, response.time, proof, member.rebalance_ms, response.time)
+            self.revoked.append(member.revoking)
+        if given:
+            if member.waiting is not None:
+                member.waiting.partitions = given
+                self._end(member.waiting, exchange)
+                member.waiting = None
+        elif asked["MemberEpoch"] == 0 and member.waiting is None and len(self.waited) < MOST_KEPT:
+            member.waiting = Span(*made, given, response.time, proof, member.rebalance_ms, response.time)
+            self.waited.append(member.waiting)
+
+    def _end(self, span: Span | None, exchange: Exchange) -> None:
+        message = exchange.response or exchange.first
+        if span is not None and span.over is None:
+            span.over, span.over_proof = message.time, Reference.of(message)
+
+
+def _partitions(exchange: Exchange, topics: list[dict[str, Any]]) -> Partitions:
+    named = exchange.conversation.topics.name
+    return frozenset((named(topic["TopicId"]), part) for topic in topics for part in topic["Partitions"])

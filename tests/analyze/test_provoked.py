@@ -1,0 +1,20 @@
+"""All provoked captures: each gives what its truth says, and no other error or warning; the healthy ones give none."""
+
+from __future__ import annotations
+
+import pytest
+from provoked import GRAVE, LABELS, expected, found_in, matches, told
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if label.endswith("-healthy") or label == "libraries"])
+def test_the_healthy_are_silent(label: str) -> None:
+    assert told(label) == []
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if not label.endswith("-healthy")])
+def test_the_troubled_give_their_trouble_and_no_other(label: str) -> None:
+    truths = expected(label)
+    found = found_in(label)
+    assert [truth for truth in truths if not any(matches(one, truth) for one in found)] == []
+    named = {truth["detector"] for truth in truths}
+    assert [f"{one.detector}: {one.what}" for one in found if one.severity in GRAVE and one.detector not in named] == []
