@@ -92,8 +92,8 @@ def bundled(command: Command, name: str, kind: type[Any]) -> Command:
     return call
 
 
-def exchange_options(command: Command) -> Command:
-    """Which exchanges are wanted: the command gets them as wanted."""
+def exchange_options(command: Command, times: bool = True) -> Command:
+    """Which exchanges are wanted: the command gets them as wanted. times: with --from and --to."""
     options = [
         click.option("--api", "apis", type=Name(), multiple=True, metavar="NAME",
                      help="Only this API: a name (* and ?) or a key."),
@@ -107,16 +107,26 @@ def exchange_options(command: Command) -> Command:
         click.option("--error", "error_names", multiple=True, metavar="NAME",
                      help="Only answers with this error: a name (* and ?) or a number."),
         click.option("--slower", type=Duration(), metavar="TIME", help="Only answers that took so long: 100ms."),
-        click.option("--from", "start", type=Moment(), metavar="TIME",
-                     help="Only what began at or after 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
-                     "2026-11-21T14:03:22.5 (UTC)."),
-        click.option("--to", "end", type=Moment(), metavar="TIME",
-                     help="Only what began at or before; 14:03:22 is all of that second."),
         click.option("--id", "ids", type=int, multiple=True, metavar="N", help="Only this correlation id."),
         click.option("--connection", "connections", multiple=True, metavar="TEXT",
                      help="Only connections whose name holds this: 10.0.0.7:51522, or #2."),
     ]  # fmt: skip
-    return with_options(bundled(command, "wanted", Wanted), options)
+    made = bundled(command, "wanted", Wanted)
+    if times:
+        options[9:9] = [
+            click.option("--from", "start", type=Moment(), metavar="TIME",
+                         help="Only what began at or after 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
+                         "2026-11-21T14:03:22.5 (UTC)."),
+            click.option("--to", "end", type=Moment(), metavar="TIME",
+                         help="Only what began at or before; 14:03:22 is all of that second."),
+        ]  # fmt: skip
+        return with_options(made, options)
+
+    @wraps(made)
+    def timeless(**given: Any) -> Any:
+        return made(**given, start=None, end=None)
+
+    return with_options(timeless, options)
 
 
 class Wanted(NamedTuple):
@@ -149,10 +159,11 @@ class Wanted(NamedTuple):
         )  # fmt: skip
 
 
-def capture_options(command: Command) -> Command:
-    """Captures, and which of their exchanges are wanted: the command gets them as captures."""
+def capture_options(command: Command, times: bool = True) -> Command:
+    """Captures, and which of their exchanges are wanted: the command gets them as captures. times: with --from and
+    --to."""
     paths = click.argument("paths", metavar="CAPTURE...", nargs=-1, required=True)
-    return paths(exchange_options(connection_options(bundled(command, "captures", Captures))))
+    return paths(exchange_options(connection_options(bundled(command, "captures", Captures)), times))
 
 
 class Captures(NamedTuple):

@@ -27,6 +27,7 @@ COMMANDS = {  # name: (module, what it does)
     "sniff": ("sniff", "The same, live from an interface."),
     "stats": ("stats", "A capture in numbers: APIs, clients, brokers, topics, connections."),
     "groups": ("groups", "Consumer groups: who joined, left, was evicted and why; rebalances; verdicts."),
+    "audit": ("audit", "Which clients a planned upgrade breaks."),
     "doctor": ("doctor", "What is wrong in a capture, with proof; and what is not."),
     "trace": ("trace", "How far a consumer came: its seven steps, and what it waits for."),
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),

@@ -1,0 +1,339 @@
+"""What an upgrade breaks: per client, which APIs it asks for at which versions, and whether the other release takes
+them.
+
+Blocked is who asks for a version that the release refuses, and would ask for it there too: it is the newest the client
+has, or it does not negotiate. Ready is whose every version is taken. Unproven is who asks for what the release refuses,
+but as the newest that its present broker has, and who was seen to do nothing of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kwire.analyze.callers import callers, grouped, request_of
+from kwire.analyze.clients import BROKERS
+from kwire.analyze.findings import Reference
+from kwire.analyze.libraries import Library, cure_of, library_of
+from kwire.analyze.offers import Release, is_gone, known_releases, release_like, versions_at
+from kwire.analyze.produced import produced
+from kwire.schema.keys import API_VERSIONS, FIND_COORDINATOR, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwire.schema.model import Versions
+from kwire.schema.registry import builtin
+from kwire.session.decoded import Decoded
+
+if TYPE_CHECKING:
+    from kwire.session.batch import ExchangeBatch
+    from kwire.session.exchange import Exchange
+
+BLOCKED, READY, UNPROVEN = "blocked", "ready", "unproven"
+VERDICTS = (BLOCKED, UNPROVEN, READY)
+UNSUPPORTED = 35
+GREETINGS = {API_VERSIONS, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE, SASL_AUTHENTICATE}  # what every client says
+OLD_MAGIC = 2
+MOST = 20_000
+
+
+@dataclass(slots=True)
+class Use:
+    """One version of one API: how often it was asked for, and how often refused as unsupported."""
+
+    count: int = 0
+    refused: int = 0
+    proof: Reference | None = None
+
+
+@dataclass(slots=True)
+class Speaker:
+    """A client id with its software, and what it speaks. uses: by API key and version; magics: of batches it
+    produced."""
+
+    client_id: str
+    software: str = ""
+    software_version: str = ""
+    addresses: set[str] = field(default_factory=set)
+    brokers: set[str] = field(default_factory=set)
+    principals: set[str] = field(default_factory=set)
+    uses: dict[tuple[int, int], Use] = field(default_factory=dict)
+    magics: dict[int, Reference] = field(default_factory=dict)
+    negotiates: bool = False
+    first: int = 0
+    last: int = 0
+
+    def merge(self, other: Speaker) -> None:
+        """Adds what was seen of the same client elsewhere."""
+        self.addresses |= other.addresses
+        self.brokers |= other.brokers
+        self.principals |= other.principals
+        for key, use in other.uses.items():
+            known = self.uses.setdefault(key, Use())
+            known.count, known.refused, known.proof = (
+                known.count + use.count, known.refused + use.refused, known.proof or use.proof
+            )  # fmt: skip
+        self.magics = {**other.magics, **self.magics}
+        self.negotiates |= other.negotiates
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+
+    @property
+    def label(self) -> str:
+        """Client id and library, as people know it."""
+        library = self.library
+        told = " ".join(filter(None, (self.software, self.software_version)))
+        words = told or (f"{library.name} by its client id" if library else "")
+        return f"{self.client_id or 'no client id'}" + (f" ({words})" if words else "")
+
+    @property
+    def library(self) -> Library | None:
+        return library_of(self.software, self.client_id)
+
+    @property
+    def is_broker(self) -> bool:
+        return bool(self.client_id and BROKERS.search(self.client_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """An API that stands in the way: at these versions; taken: what the release takes, as "4-17" or "gone"; magic: of
+    batches that are too old for it."""
+
+    api: str
+    versions: tuple[int, ...]
+    taken: str
+    proofs: tuple[Reference, ...]
+    magic: tuple[int, ...] = ()
+
+    def words(self) -> str:
+        """As "Fetch v2 (takes 4-17)"."""
+        if self.magic:
+            return f"{self.api} of batches with magic {' and '.join(map(str, self.magic))}"
+        return f"{self.api} v{', v'.join(map(str, self.versions))} ({self.taken})"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Of one client. by: what blocks it, or is not proven; cure: what would help; empty where nothing has to."""
+
+    speaker: Speaker
+    verdict: str
+    by: tuple[Block, ...] = ()
+    why: str = ""
+    cure: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """As JSON has it."""
+        one = self.speaker
+        return {
+            "client_id": one.client_id or None, "addresses": sorted(one.addresses),
+            "principal": " ".join(sorted(one.principals)) or None,
+            "software": " ".join(filter(None, (one.software, one.software_version))) or None,
+            "library": one.library.name if one.library else None, "brokers": sorted(one.brokers),
+            "verdict": self.verdict,
+            "blocked_by": [
+                {"api": block.api, "versions": list(block.versions), "takes": block.taken}
+                | ({"magic": list(block.magic)} if block.magic else {})
+                | {"packets": [str(proof) for proof in block.proofs]}
+                for block in self.by
+            ],
+            "why": self.why, "cure": self.cure or None, "negotiates": one.negotiates, "first_time": one.first,
+            "last_time": one.last,
+        }  # fmt: skip
+
+
+class Audit:
+    """add(batch) of captures, then verdicts(release). offered: ranges by broker and API key, of ApiVersions answers;
+    start and end: ns, of what was seen."""
+
+    def __init__(self) -> None:
+        self.speakers: dict[tuple[str, str, str], Speaker] = {}
+        self.offered: dict[str, dict[int, tuple[int, int]]] = {}
+        self.start: int | None = None
+        self.end = 0
+
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        if not len(batch):
+            return
+        rows = np.flatnonzero(batch.request.there & ~batch.token & batch.identified)
+        people, which = callers(batch)
+        several = len(batch.connections)
+        groups = (which[rows] * several + batch.connection[rows]) * len(batch.kinds) + batch.kind[rows]
+        for group, places in grouped(groups):
+            rest, number = divmod(group, len(batch.kinds))
+            who, at = divmod(rest, several)
+            kind = batch.kinds[number]
+            if kind is None:
+                continue
+            conversation, caller = batch.connections[at], people[who]
+            said = conversation.identity
+            speaker = self._of(caller.client_id, said.software or "", said.software_version or "")
+            if speaker is None:
+                continue
+            mine = rows[places]
+            times = batch.request.time[mine]
+            speaker.first = min(speaker.first or int(times.min()), int(times.min()))
+            speaker.last = max(speaker.last, int(times.max()))
+            self.start = min(self.start or speaker.first, int(times.min()))
+            self.end = max(self.end, int(times.max()))
+            speaker.addresses.add(caller.host)
+            speaker.brokers.add(caller.broker)
+            if said.principal:
+                speaker.principals.add(said.principal)
+            use = speaker.uses.setdefault((kind.key, kind.version), Use())
+            use.count += len(mine)
+            use.refused += int((batch.first_error[mine] == UNSUPPORTED).sum())
+            use.proof = use.proof or request_of(batch, int(mine[0]))
+            if kind.key == API_VERSIONS:
+                speaker.negotiates = True
+                self._offers(batch[int(mine[-1])])
+        self._magics(batch)
+
+    def _of(self, client_id: str, software: str, version: str) -> Speaker | None:
+        key = client_id, software, version
+        if key not in self.speakers and len(self.speakers) >= MOST:
+            return None
+        return self.speakers.setdefault(key, Speaker(*key))
+
+    def _offers(self, exchange: Exchange) -> None:
+        answer = exchange.response.body() if exchange.response and not exchange.response.errors else None
+        if answer is not None and len(self.offered) < MOST:
+            ranges = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
+            self.offered[exchange.conversation.ends[1]] = ranges
+
+    def _magics(self, batch: ExchangeBatch) -> None:
+        old = [number for number, kind in enumerate(batch.kinds) if kind is not None and kind.key == PRODUCE]
+        decoded = Decoded(batch) if old else None
+        for number in old:
+            kind = batch.kinds[number]
+            if decoded is None or kind is None or not (batch.kind == number).any():
+                continue
+            made = produced(decoded, number)
+            for place in np.unique(made.row[(made.magic >= 0) & (made.magic < OLD_MAGIC)]).tolist():
+                conversation = batch.connections[int(batch.connection[place])]
+                said = conversation.identity
+                speaker = self._of(batch.client_id(place) or "", said.software or "", said.software_version or "")
+                if speaker is not None:
+                    for magic in np.unique(made.magic[made.row == place]).tolist():
+                        if magic not in speaker.magics:
+                            speaker.magics[magic] = request_of(batch, place)
+
+    def clients(self) -> list[Speaker]:
+        """All that are no brokers. Connections on which a client did not tell its software are those of the only one
+        with its client id and address that did."""
+        found: list[Speaker] = []
+        silent: list[Speaker] = []
+        for speaker in self.speakers.values():
+            if not speaker.is_broker:
+                (found if speaker.software else silent).append(speaker)
+        for speaker in silent:
+            alike = [one for one in found if one.client_id == speaker.client_id and one.addresses & speaker.addresses]
+            if len(alike) == 1 and alike[0].software:
+                alike[0].merge(speaker)
+            else:
+                found.append(speaker)
+        return sorted(found, key=lambda one: (one.client_id, one.software, one.software_version))
+
+    def release_of(self, broker: str) -> Release | None:
+        """Which release a broker's offers look like; None when it was not seen to offer any."""
+        ranges = self.offered.get(broker)
+        return None if ranges is None else release_like(frozenset((key, *range_) for key, range_ in ranges.items()))
+
+    def verdicts(self, to: Release) -> list[Verdict]:
+        """What brokers of a release do to each client, the blocked ones first."""
+        found = [self._judge(speaker, to) for speaker in self.clients()]
+        return sorted(found, key=lambda one: VERDICTS.index(one.verdict))
+
+    def _judge(self, speaker: Speaker, to: Release) -> Verdict:
+        blocks: list[Block] = []
+        doubts: list[Block] = []
+        names = builtin()
+        for key in sorted({key for key, _ in speaker.uses}):
+            versions = {version: use for (of, version), use in speaker.uses.items() if of == key}
+            taken = versions_at(key, to) if key in names.keys() else None  # noqa: SIM118
+            if taken is None or key == API_VERSIONS:
+                continue  # an ApiVersions that is refused is asked again in a version that is known
+            works = [version for version, use in versions.items() if use.refused < use.count]
+            wrong = {
+                version: use for version, use in versions.items()
+                if not taken.low <= version <= taken.high and (version in works or not works)
+            }  # fmt: skip
+            gone = is_gone(key, to)
+            low = {version: use for version, use in wrong.items() if gone or (taken and version < taken.low)}
+            high = {version: use for version, use in wrong.items() if version not in low}
+            sure, unsure = dict(low), {}
+            if speaker.negotiates:
+                tops = {self.offered[broker][key][1] for broker in speaker.brokers & self.offered.keys()
+                        if key in self.offered[broker]}  # fmt: skip
+                unsure = {version: use for version, use in low.items() if tops and version >= min(tops) and taken}
+                sure = {version: use for version, use in low.items() if version not in unsure}
+            else:
+                sure |= high
+            name = names.name_of(key) or str(key)
+            for kept, into in ((sure, blocks), (unsure, doubts)):
+                if kept:
+                    proofs = tuple(use.proof for use in kept.values() if use.proof)
+                    into.append(Block(name, tuple(sorted(kept)), _range(taken), proofs[:3]))
+        if speaker.magics and versions_at(PRODUCE, to).low > OLD_MAGIC:
+            magics = tuple(sorted(magic for magic in speaker.magics if magic < OLD_MAGIC))
+            blocks.append(Block("Produce", (), "magic 2", tuple(speaker.magics.values())[:2], magics))
+        if blocks:
+            cure = cure_of(speaker.library, speaker.software_version)
+            return Verdict(speaker, BLOCKED, tuple(blocks), "", cure)
+        if doubts:
+            return Verdict(speaker, UNPROVEN, tuple(doubts), "it asks for the newest that its present brokers have")
+        if {key for key, _ in speaker.uses} <= GREETINGS:
+            return Verdict(speaker, UNPROVEN, (), "it was seen to greet brokers, and to do nothing of its own")
+        return Verdict(speaker, READY)
+
+    def reverse(self, new: Release, brokers: Release | None) -> list[Verdict]:
+        """Whether clients of a new release that do what these do would be served: by brokers of another release, or
+        (None) by those in the capture."""
+        found = [self._served(speaker, new, brokers) for speaker in self.clients()]
+        return sorted(found, key=lambda one: VERDICTS.index(one.verdict))
+
+    def _served(self, speaker: Speaker, new: Release, brokers: Release | None) -> Verdict:
+        blocks = []
+        known = False
+        for key in sorted({key for key, _ in speaker.uses}):
+            if key not in builtin().keys() or key == API_VERSIONS:  # noqa: SIM118
+                continue
+            spoken = versions_at(key, new)
+            for taken in self._taken(speaker, key, brokers):
+                known = True
+                if spoken and (not taken or spoken.low > taken.high or taken.low > spoken.high):
+                    versions = tuple(version for of, version in speaker.uses if of == key)
+                    proofs = tuple(use.proof for (of, _), use in speaker.uses.items() if of == key and use.proof)
+                    name = builtin().name_of(key) or str(key)
+                    blocks.append(Block(name, tuple(sorted(versions)), _range(taken), proofs[:3]))
+                    break
+        if blocks:
+            needed = next(
+                (one for one in known_releases() if all(_meet(versions_at(key, new), versions_at(key, one))
+                                                        for key, _ in speaker.uses if key != API_VERSIONS)), None
+            )  # fmt: skip
+            cure = f"brokers of {needed[0]}.{needed[1]} or newer" if needed else "brokers of the client's release"
+            return Verdict(speaker, BLOCKED, tuple(blocks), "", cure)
+        if not known:
+            return Verdict(speaker, UNPROVEN, (), "its brokers were not seen to say which versions they take")
+        return Verdict(speaker, READY)
+
+    def _taken(self, speaker: Speaker, key: int, brokers: Release | None) -> Iterator[Versions]:
+        if brokers is not None:
+            yield versions_at(key, brokers)
+            return
+        for broker in speaker.brokers & self.offered.keys():
+            low, high = self.offered[broker].get(key, (0, -1))
+            yield Versions(low, high)
+
+
+def _meet(one: Versions, other: Versions) -> bool:
+    return not one or (bool(other) and one.low <= other.high and other.low <= one.high)
+
+
+def _range(versions: Versions) -> str:
+    """As "takes v4 to v17"."""
+    if not versions:
+        return "takes none"
+    return f"takes v{versions.low}" + (f" to v{versions.high}" if versions.high > versions.low else "")
