@@ -2,7 +2,7 @@
 
 Sees the handshake of connections (SYN to SYN/ACK, which is the round trip where the capture is near the client), how
 soon at least a client goes on after an answer (which is the round trip where the capture is near the broker), and,
-beside it, how long answers to short requests take. """
+beside it, how long answers to short requests take."""
 
 from __future__ import annotations
 

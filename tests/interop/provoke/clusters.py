@@ -177,11 +177,11 @@ def healthy_libraries(stage: Stage) -> None:
     seconds = "52"
     rest = [stage.cluster.address, stage.topic]
     commands = [
-        java("4.3.1", str(HERE / "Steady.java"), *rest, seconds, heap="128m"),
+        java("4.3.1", str(HERE / "Pair.java"), *rest, seconds, heap="128m"),
         [str(built), *rest, seconds],
     ]
     commands += [
-        [sys.executable, str(HERE / "steady.py"), library, *rest, seconds]
+        [sys.executable, str(HERE / "pair.py"), library, *rest, seconds]
         for library in ("librdkafka", "kafka-python", "aiokafka")
     ]
     running = [subprocess.Popen(command) for command in commands]

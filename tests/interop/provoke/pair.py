@@ -1,4 +1,4 @@
-"""A producer of two records a second and a member of a group, for so many seconds: steady.py LIBRARY ADDRESS TOPIC
+"""A producer of two records a second and a member of a group, for so many seconds: pair.py LIBRARY ADDRESS TOPIC
 SECONDS."""
 
 from __future__ import annotations

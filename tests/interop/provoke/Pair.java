@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
-public class Steady {
+public class Pair {
     public static void main(String[] args) throws Exception {
         long end = System.currentTimeMillis() + Integer.parseInt(args[2]) * 1000L;
         try (var producer = new KafkaProducer<>(Map.<String, Object>of("bootstrap.servers", args[0], "client.id",
