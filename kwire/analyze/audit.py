@@ -166,8 +166,8 @@ class Audit:
             kind = batch.kinds[number]
             if kind is None:
                 continue
-            conversation, caller = batch.connections[at], people[who]
-            said = conversation.identity
+            connection, caller = batch.connections[at], people[who]
+            said = connection.identity
             speaker = self._of(caller.client_id, said.software or "", said.software_version or "")
             if speaker is None:
                 continue
@@ -200,7 +200,7 @@ class Audit:
         answer = exchange.response.body() if exchange.response and not exchange.response.errors else None
         if answer is not None and len(self.offered) < MOST:
             ranges = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
-            self.offered[exchange.conversation.ends[1]] = ranges
+            self.offered[exchange.connection.ends[1]] = ranges
 
     def _magics(self, batch: ExchangeBatch) -> None:
         old = [number for number, kind in enumerate(batch.kinds) if kind is not None and kind.key == PRODUCE]
@@ -211,8 +211,8 @@ class Audit:
                 continue
             made = produced(decoded, number)
             for place in np.unique(made.row[(made.magic >= 0) & (made.magic < OLD_MAGIC)]).tolist():
-                conversation = batch.connections[int(batch.connection[place])]
-                said = conversation.identity
+                connection = batch.connections[int(batch.connection[place])]
+                said = connection.identity
                 speaker = self._of(batch.client_id(place) or "", said.software or "", said.software_version or "")
                 if speaker is not None:
                     for magic in np.unique(made.magic[made.row == place]).tolist():

@@ -13,7 +13,7 @@ from kwire.analyze.findings import Reference
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
     from kwire.wire.columns import Ints
 
@@ -40,9 +40,9 @@ class Caller(NamedTuple):
         return self.client_id or f"a client at {self.host}"
 
 
-def host_of(conversation: Conversation) -> str:
+def host_of(connection: ConnectionInfo) -> str:
     """The client's address, without its port."""
-    return conversation.ends[0].rpartition(":")[0].strip("[]")
+    return connection.ends[0].rpartition(":")[0].strip("[]")
 
 
 @lru_cache(2)
@@ -54,8 +54,8 @@ def callers(batch: ExchangeBatch) -> tuple[list[Caller], Ints]:
     of_pair = []
     for pair in pairs.tolist():
         at, name_at = divmod(pair, len(names))
-        conversation = batch.connections[at]
-        caller = Caller(names[name_at] or "", host_of(conversation), conversation.ends[1])
+        connection = batch.connections[at]
+        caller = Caller(names[name_at] or "", host_of(connection), connection.ends[1])
         of_pair.append(known.setdefault(caller, len(known)))
     return list(known), np.array(of_pair, np.int64)[which]
 
@@ -65,7 +65,7 @@ def topic_name(exchange: Exchange, topic: dict[str, Any]) -> str:
     for name in ("Name", "Topic"):
         if name in topic:
             return str(topic[name])
-    return exchange.conversation.topics.name(topic["TopicId"])
+    return exchange.connection.topics.name(topic["TopicId"])
 
 
 def request_of(batch: ExchangeBatch, row: int) -> Reference:

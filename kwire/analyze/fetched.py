@@ -97,7 +97,7 @@ def fetched(decoded: Decoded, number: int) -> Fetched:
         for name in TOP:
             left[name].append(int(body.get(name, -1)))
         left_racks.append(int(bool(body["RackId"])) if "RackId" in body else -1)
-        named = exchange.conversation.topics.name
+        named = exchange.connection.topics.name
         _body(row, body.get("Topics") or (), ASKED, asked, named)
         answer = exchange.response.body() if exchange.response else None
         _body(row, (answer or {}).get("Responses") or (), ANSWERED, answered, named)

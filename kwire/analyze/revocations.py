@@ -113,7 +113,7 @@ class Revocations:
             return
         given = _partitions(exchange, answer["Assignment"]["TopicPartitions"])
         taken = member.owned - given
-        made = (*key, exchange.client_id or "", host_of(exchange.conversation))
+        made = (*key, exchange.client_id or "", host_of(exchange.connection))
         proof = Reference.of(response)
         if taken and member.revoking is None and len(self.revoked) < MOST_KEPT:
             member.revoking = Span(*made, taken, response.time, proof, member.rebalance_ms, response.time)
@@ -134,5 +134,5 @@ class Revocations:
 
 
 def _partitions(exchange: Exchange, topics: list[dict[str, Any]]) -> Partitions:
-    named = exchange.conversation.topics.name
+    named = exchange.connection.topics.name
     return frozenset((named(topic["TopicId"]), part) for topic in topics for part in topic["Partitions"])

@@ -112,7 +112,7 @@ class Transactions:
         if known is None:
             if len(self.open) >= MOST:
                 return None
-            host = host_of(exchange.conversation)
+            host = host_of(exchange.connection)
             timeout = self.timeouts.get(ident)
             known = self.open[ident] = Transaction(ident, first.client_id or "", host, first.time, proof, timeout)
         elif first.time < known.began:

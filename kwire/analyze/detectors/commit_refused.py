@@ -49,7 +49,7 @@ class Refused(Watch):
         for row in ((batch.kind == number) & (batch.errors > 0)).nonzero()[0].tolist():
             exchange = batch[row]
             if exchange.response is not None and exchange.about.groups and len(self.groups) < MOST:
-                who = exchange.client_id or "", host_of(exchange.conversation), exchange.response.time
+                who = exchange.client_id or "", host_of(exchange.connection), exchange.response.time
                 self.groups[who] = exchange.about.groups[0]
 
     def findings(self) -> Iterator[Finding]:

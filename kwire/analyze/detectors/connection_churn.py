@@ -24,8 +24,7 @@ from kwire.schema.keys import (
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 MOST = 10_000
 MEMBERSHIP = {JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT}
@@ -48,22 +47,22 @@ class Churn(Watch):
         super().__init__(case, limits)
         self.clients: dict[tuple[str, str], Opened] = {}
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
-        connection = conversation.connection
-        if not coverage.opened or not coverage.ended or not conversation.exchanges:
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
+        tcp = connection.tcp
+        if not coverage.opened or not coverage.ended or not connection.exchanges:
             return
-        if connection.last_time - connection.first_time > self.limit("seconds") * SECOND:
+        if tcp.last_time - tcp.first_time > self.limit("seconds") * SECOND:
             return
-        who = conversation.client_id or "", host_of(conversation)
+        who = connection.client_id or "", host_of(connection)
         if who not in self.clients and len(self.clients) >= MOST:
             return
         known = self.clients.setdefault(who, Opened())
         known.count += 1
-        known.requests += conversation.exchanges
+        known.requests += connection.exchanges
         if len(known.times) < KEPT:
-            known.times.append(connection.first_time)
+            known.times.append(tcp.first_time)
         if len(known.proofs) < 64:
-            known.proofs.append((connection.first_time, opening_of(conversation)))
+            known.proofs.append((tcp.first_time, opening_of(connection)))
 
     def _rejoins(self, client: str, host: str) -> bool:
         """Whether it is a member of groups, whose coming and going rebalance-storm tells."""

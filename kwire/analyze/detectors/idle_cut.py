@@ -20,9 +20,8 @@ from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 MOST = 100_000
 SECOND = 1_000_000_000
@@ -53,8 +52,8 @@ class IdleCut(Watch):
         people, which = callers(batch)
         request, response = batch.request, batch.response
         for at, rows in grouped(batch.connection):
-            conversation = batch.connections[at]
-            key = conversation.capture, conversation.name
+            connection = batch.connections[at]
+            key = connection.capture, connection.name
             rows = rows[np.argsort(batch.time[rows], kind="stable")]
             ends = np.maximum(
                 np.where(request.there[rows], request.last_time[rows], 0),
@@ -71,10 +70,10 @@ class IdleCut(Watch):
             if key in self.last or len(self.last) < MOST:
                 self.last[key] = max(int(ends.max()), self.last.get(key, 0))
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
-        key = conversation.capture, conversation.name
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
+        key = connection.capture, connection.name
         if len(self.ends) < MOST and coverage.whole:
-            self.ends[key] = conversation.connection.reset, conversation.connection.last_time
+            self.ends[key] = connection.tcp.reset, connection.tcp.last_time
 
     def findings(self) -> Iterator[Finding]:
         cut = [(lost, *self.ends[key]) for key, lost in self.lost.items() if key in self.ends]

@@ -81,7 +81,7 @@ class Resets(Watch):
         request, response = exchange.request, exchange.response
         if request is None or response is None or request.api is None:
             return
-        who = request.client_id or "", host_of(exchange.conversation)
+        who = request.client_id or "", host_of(exchange.connection)
         if request.api.key == LIST_OFFSETS:
             self._listed(exchange, who, request, response)
             return
@@ -98,7 +98,7 @@ class Resets(Watch):
                     self._take(exchange, response, topic_name(exchange, topic), part["PartitionIndex"], None)
 
     def _take(self, exchange: Exchange, response: Message, topic: str, partition: int, asked: int | None) -> None:
-        client, host = exchange.client_id or "", host_of(exchange.conversation)
+        client, host = exchange.client_id or "", host_of(exchange.connection)
         key = client, host, topic, partition, asked is not None
         known = self.resets.get(key)
         if known is not None:

@@ -36,7 +36,7 @@ class RackUnset(Watch):
         self.readers: dict[tuple[str, str], tuple[Caller, list[int], Reference]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        broker = exchange.conversation.ends[1]
+        broker = exchange.connection.ends[1]
         if broker in self.racks or exchange.response is None:
             return
         body = exchange.response.body()

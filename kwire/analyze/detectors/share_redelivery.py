@@ -63,7 +63,7 @@ class Redelivery(Watch):
         if answer.get("AcquisitionLockTimeoutMs"):
             self.lock[group] = answer["AcquisitionLockTimeoutMs"]
         for topic in answer.get("Responses") or ():
-            name = exchange.conversation.topics.name(topic["TopicId"])
+            name = exchange.connection.topics.name(topic["TopicId"])
             for part in topic["Partitions"]:
                 if part.get("AcquiredRecords"):
                     known = self._of(group, name, part["PartitionIndex"])
@@ -84,7 +84,7 @@ class Redelivery(Watch):
                 if of == group:
                     one.released |= {offset for offset, (_, who, _) in one.held.items() if who == client}
         for topic in asked.get("Topics") or ():
-            name = exchange.conversation.topics.name(topic["TopicId"])
+            name = exchange.connection.topics.name(topic["TopicId"])
             for part in topic["Partitions"]:
                 known = self._of(group, name, part["PartitionIndex"])
                 for batch in part.get("AcknowledgementBatches") or () if known else ():

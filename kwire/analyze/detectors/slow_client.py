@@ -59,8 +59,8 @@ class SlowClient(Watch):
         for at, places in grouped(batch.connection[whole]):
             rows = whole[places]
             rows = rows[np.argsort(batch.request.time[rows], kind="stable")]
-            conversation = batch.connections[at]
-            key = conversation.capture, conversation.name
+            connection = batch.connections[at]
+            key = connection.capture, connection.name
             caller = people[int(which[rows[0]])]
             slow = self.clients.get(caller.client)
             if slow is None:

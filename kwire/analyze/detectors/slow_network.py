@@ -22,9 +22,8 @@ from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
-    from kwire.analyze.coverage import ConnectionCoverage
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
     from kwire.wire.columns import Ints
 
 MOST = 10_000
@@ -90,12 +89,12 @@ class SlowNetwork(Watch):
                 path.reaction = min(path.reaction, int(gaps[same[places]].min()))
                 path.reactions += len(places)
 
-    def connection(self, conversation: Conversation, coverage: ConnectionCoverage) -> None:
-        times = conversation.connection.opened_at
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
+        times = connection.tcp.opened_at
         if not coverage.opened or len(times) != 2 or len(self.shaken) >= MOST_CONNECTIONS:
             return
-        host, broker = conversation.ends[0].rpartition(":")[0].strip("[]"), conversation.ends[1]
-        self.shaken.append(((host, broker), times[0], times[1], opening_of(conversation)))
+        host, broker = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
+        self.shaken.append(((host, broker), times[0], times[1], opening_of(connection)))
 
     def findings(self) -> Iterator[Finding]:
         for ends, syn, answer, proof in self.shaken:

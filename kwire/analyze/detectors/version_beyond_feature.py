@@ -46,7 +46,7 @@ class Beyond(Watch):
         answer = exchange.response.body() if exchange.response else None
         if answer is None or answer["ErrorCode"]:
             return
-        broker = exchange.conversation.ends[1]
+        broker = exchange.connection.ends[1]
         if len(self.offered) < MOST:
             self.offered[broker] = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
             if (answer.get("FinalizedFeaturesEpoch") or -1) >= 0:
@@ -62,10 +62,10 @@ class Beyond(Watch):
         made = produced(decoded, number)
         for row in dict.fromkeys(made.row[made.transactional > 0].tolist()):
             exchange = decoded.batch[row]
-            who = exchange.client_id or "", host_of(exchange.conversation)
+            who = exchange.client_id or "", host_of(exchange.connection)
             kept = self.eager.setdefault(who, []) if len(self.eager) < MOST or who in self.eager else []
             if len(kept) < 100:
-                kept.append((exchange.conversation.ends[1], kind.version, Reference.of(exchange.first)))
+                kept.append((exchange.connection.ends[1], kind.version, Reference.of(exchange.first)))
 
     def findings(self) -> Iterator[Finding]:
         for trouble in self.case.troubles.of(UNSUPPORTED):
