@@ -126,7 +126,8 @@ class Cluster:
         return found.pop() if len(found) == 1 else None
 
     def _is_known(self, exchange: Exchange, request: Message, response: Message) -> bool:
-        """Counts a Metadata request. Whether the answer is that which the same client got to the same question."""
+        """Counts a Metadata request. Whether the answer is that which the same client got to the same question on the
+        same connection: a new one begins with it."""
         who = request.client_id or "", host_of(exchange)
         asking = self.asking.get(who)
         if asking is None:
@@ -134,7 +135,8 @@ class Cluster:
                 return False
             asking = self.asking[who] = Asking(*who)
         asking.count += 1
-        question = hashlib.blake2b(request.data[(request.body_at or 0) :], digest_size=12).digest()
+        where = exchange.connection.full_name.encode("utf-8", "replace")
+        question = hashlib.blake2b(where + request.data[(request.body_at or 0) :], digest_size=12).digest()
         at = (response.body_at or 0) + 4 * (request.api is not None and request.api.version >= 3)  # behind the throttle
         answer = hashlib.blake2b(response.data[at:], digest_size=12).digest()
         known = asking.said.get(question)
