@@ -34,6 +34,10 @@ class Places:
         at = bisect_right(self._befores, number - 1) - 1
         return (self._names[at], number - self._befores[at]) if at >= 0 else ("", number)
 
+    def counted(self, file: str, number: int) -> list[int]:
+        """The number counted through of a file's packet; several where files have one name."""
+        return [before + number for name, before in zip(self._names, self._befores, strict=True) if name == file]
+
     @property
     def names(self) -> list[str]:
         """Of the files, in their order."""

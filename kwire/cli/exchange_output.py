@@ -31,6 +31,9 @@ def shown_options(command: Command) -> Command:
                      help="What a frame may decompress to: 256m; half of it with --inner."),
         click.option("--show-secrets", is_flag=True,
                      help="Show passwords, tokens and other secrets, withheld otherwise."),
+        click.option("-v", "--verbose", is_flag=True,
+                     help="In each line the packets of request and response, first and last; lines of 120 columns name "
+                     "one anyway."),
     ]  # fmt: skip
     return with_options(bundled(command, "shown", Shown), options)
 
@@ -45,6 +48,12 @@ class Shown(NamedTuple):
     inner: bool
     inflate: int
     show_secrets: bool
+    verbose: bool
+
+    @property
+    def lines_alone(self) -> bool:
+        """Whether nothing stands beneath lines of what went well."""
+        return not self.diagrams and not self.body
 
     def bodies(self) -> Bodies | None:
         """What makes the bodies of rows; None when they are not wanted."""

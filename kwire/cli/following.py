@@ -55,7 +55,7 @@ class Following:
         from kwire.render.exchanges import ExchangeLines
 
         columns = width(PIPE_WIDE)
-        lines = ExchangeLines(columns, None, sys.stdout.isatty() or "COLUMNS" in os.environ)
+        lines = ExchangeLines(columns, None, sys.stdout.isatty() or "COLUMNS" in os.environ, shown.verbose)
         rows, beneath = shown.message_lines(), shown.beneath(columns, lines.bounded)
         if output == "text":
             show([lines.head()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +15,7 @@ from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
+from kwire.cli.references import Holders, Packet, PacketReference, settled
 from kwire.counted import counted
 from kwire.errors import Exit
 
@@ -35,6 +36,14 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 @shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @click.option("--fields", type=Columns(), metavar="NAMES", help="With tsv or csv, these columns: time,api,latency_ns.")
+@click.option(
+    "--frame",
+    "frames",
+    type=Packet(),
+    multiple=True,
+    metavar="N",
+    help="The exchange that holds packet N; FILE:N of several captures.",
+)
 @packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
 @click.option(
     "--bare",
@@ -48,7 +57,7 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 @capture_options
 def command(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, fields: tuple[str, ...] | None,
-    target: Output | None, bare: bool, secrets: bool, utc: bool, follow: bool,
+    frames: tuple[PacketReference, ...], target: Output | None, bare: bool, secrets: bool, utc: bool, follow: bool,
 ) -> int:  # fmt: skip
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
@@ -67,18 +76,19 @@ def command(
     if secrets and output != "pcapng":
         raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
     if target is None:
-        return _read(captures, not_kafka, shown, output, target, bare, utc, follow, fields)
+        return _read(captures, not_kafka, shown, output, target, bare, utc, follow, frames, fields)
     from kwire.cli.streams import readable_twice
 
     with readable_twice(captures.paths) as paths:
         whole = captures._replace(paths=paths)
-        return _read(whole, not_kafka, shown, output, target, bare, utc, follow, secrets=secrets)
+        return _read(whole, not_kafka, shown, output, target, bare, utc, follow, frames, secrets=secrets)
 
 
 def _read(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, bare: bool, utc: bool,
-    follow: bool, fields: tuple[str, ...] | None = None, secrets: bool = False,
+    follow: bool, frames: tuple[PacketReference, ...], fields: tuple[str, ...] | None = None, secrets: bool = False,
 ) -> int:  # fmt: skip
+    from kwire.capture.packet_numbers import reference
     from kwire.cli.saving import save
     from kwire.render.bodies import Bodies
     from kwire.session.slicing import Slice
@@ -88,7 +98,8 @@ def _read(
     over = Over()
     progress = Progress(output != "text" or not sys.stdout.isatty())
     reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow, target is not None)
-    tally, interrupted = Tally(), False
+    holders = Holders(settled(frames, reading.names)) if frames else None
+    tally, interrupted = Tally(holders), False
     try:
         batches = tally.count(reading.batches(), wanted, reading.tracking)
         if not_kafka:
@@ -112,7 +123,7 @@ def _read(
             some = tally.one_by_one(reading.batches(), wanted, reading.tracking, kept.beside)
             save(reading, some, kept, output, target, secrets)
         else:
-            _text(reading, chain.from_iterable(batches), utc, shown, follow)
+            _text(reading, batches, utc, shown, follow)
     except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all
         interrupted = not follow
     finally:
@@ -121,6 +132,9 @@ def _read(
         tally.say(over, interrupted)
     if not interrupted:
         wanted.say()
+        for one in sorted(holders.missing) if holders is not None else ():
+            packet = reference(one.file, one.number, len(reading.names) > 1)
+            print(f"kwire: no Kafka frame in packet {packet}", file=sys.stderr)
     if interrupted:
         if target is not None:
             print(f"kwire: interrupted: nothing is written to {target}", file=sys.stderr)
@@ -153,7 +167,8 @@ class Over:
 class Tally:
     """Counts what passes by."""
 
-    def __init__(self) -> None:
+    def __init__(self, holders: Holders | None = None) -> None:
+        self._holders = holders
         self.seen = self.shown = self.malformed = self.wrong = self.unanswered = 0
 
     def count(self, batches: Iterable[ExchangeBatch], wanted: Filter, tracking: bool) -> Iterator[ExchangeBatch]:
@@ -179,6 +194,8 @@ class Tally:
         self.seen += len(batch)
         self.malformed += batch.count_of("malformed")
         kept = wanted.wanted(batch, tracking)
+        if self._holders is not None:
+            kept = self._holders.of(kept)
         self.shown += len(kept)
         self.wrong += int((kept.errors > 0).sum())
         self.unanswered += int((~kept.response.there & ~kept.silent).sum())
@@ -210,22 +227,36 @@ class Tally:
         print(f"kwire: {'interrupted: ' if interrupted else ''}{', '.join(parts)}", file=sys.stderr)
 
 
-def _text(reading: Reading, exchanges: Iterator[Exchange], utc: bool, shown: Shown, at_once: bool) -> None:
-    from kwire.cli.output import PIPE_WIDE, show, width
+def _text(reading: Reading, batches: Iterable[ExchangeBatch], utc: bool, shown: Shown, at_once: bool) -> None:
+    from kwire.cli.output import PIPE_WIDE, colored, show, width
+    from kwire.render.exchange_texts import ExchangeTexts
     from kwire.render.exchanges import ExchangeLines
 
     bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
     columns = width(PIPE_WIDE)
     beneath = shown.beneath(columns, bounded)
     lines: ExchangeLines | None = None
-    for exchange in exchanges:
-        if lines is None:
-            lines = ExchangeLines(columns, None if utc else _first_time(reading), bounded)
+    texts: ExchangeTexts | None = None
+    for batch in batches:
+        if lines is None and len(batch):
+            lines = ExchangeLines(columns, None if utc else _first_time(reading), bounded, shown.verbose)
             show([lines.head()])
-        for connection, side, skipped in reading.take_skipped(exchange.time):
-            show(lines.gap(connection, side, skipped))
-        show(lines.lines(exchange))
-        show(beneath(exchange, lines.start))
+            if not bounded and not colored() and shown.lines_alone and lines.columns.size:
+                texts = ExchangeTexts(lines)
+        skips = reading.take_skipped(int(batch.time.max())) if len(batch) else []
+        made = texts.of(batch) if texts is not None else repeat(None)
+        times = batch.time.tolist() if skips else ()
+        for row, text in zip(range(len(batch)), made, strict=False):
+            while skips and skips[0][2].time <= times[row]:
+                connection, side, skipped = skips.pop(0)
+                show(lines.gap(connection, side, skipped) if lines else ())
+            if text is not None:
+                sys.stdout.write(text)
+                continue
+            assert lines is not None
+            exchange = batch[row]
+            show(lines.lines(exchange))
+            show(beneath(exchange, lines.start))
         if at_once:
             sys.stdout.flush()
     for connection, side, skipped in reading.take_skipped(None):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.capture.packet_numbers import reference
 from kwire.counted import counted
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, paragraph
 from kwire.session.pairing import LOST
@@ -41,6 +42,7 @@ class Columns(NamedTuple):
     """Widths; 0 leaves the column out."""
 
     time: int
+    packets: int
     client: int
     broker: int
     api: int
@@ -48,29 +50,40 @@ class Columns(NamedTuple):
     size: int
     took: int
 
+    @property
+    def behind(self) -> int:
+        """The columns that say who asks whom what."""
+        return sum(width + 2 for width in (self.client, self.broker, self.api) if width)
+
 
 class ExchangeLines:
     """line(exchange) gives its lines. start: what times count from, ns; None shows clock times, UTC.
 
-    bounded: what is about and does not fit is cut, as on a terminal; a pipe gets all of it.
+    bounded: what is about and does not fit is cut, as on a terminal; a pipe gets all of it. verbose: of each message
+    the packets with its first and its last byte, whatever the width.
     """
 
-    def __init__(self, width: int, start: int | None, bounded: bool = True) -> None:
-        self.start, self.width, self.bounded = start, width, bounded
+    def __init__(self, width: int, start: int | None, bounded: bool = True, verbose: bool = False) -> None:
+        self.start, self.width, self.bounded, self.verbose = start, width, bounded, verbose
         self._clients, self._brokers = Shortener(), Shortener()
         time = 15 if start is None else 11 if width >= MIDDLE else 10
         if width >= WIDE:
-            self.columns = Columns(time, 28 + min((width - WIDE) // 3, 16), 18, 24, 7, 7, 8)
+            self.columns = Columns(time, 13, 28 + min((width - WIDE) // 3, 16), 18, 24, 7, 7, 8)
         elif width >= BROKER:
-            self.columns = Columns(time, 15, 15, 21, 6, 0, 7)
+            self.columns = Columns(time, 7, 15, 15, 21, 6, 0, 7)
         elif width >= MIDDLE:
-            self.columns = Columns(time, 15, 0, 22, 6, 0, 8)
+            self.columns = Columns(time, 0, 15, 0, 22, 6, 0, 8)
         else:
-            self.columns = Columns(time, 11, 0, 20, 0, 0, 8)
+            self.columns = Columns(time, 0, 11, 0, 20, 0, 0, 8)
+        if verbose:
+            self.columns = self.columns._replace(packets=15)
 
     def head(self) -> Line:
         c = self.columns
-        parts = [f"{'time':>{c.time}}", f"{'client':<{c.client}}"]
+        parts = [f"{'time':>{c.time}}"]
+        if c.packets:
+            parts.append(f"{'packet':<{c.packets}}")
+        parts.append(f"{'client':<{c.client}}")
         if c.broker:
             parts.append(f"{'broker':<{c.broker}}")
         parts.append(f"{'exchange':<{c.api}}")
@@ -90,6 +103,8 @@ class ExchangeLines:
         name = clean(exchange.client_id or "")
         row = _Row(self.bounded)
         row.put(self.time(exchange.time), c.time, "offset", right=True, whole=True)
+        if c.packets:
+            row.put(self.packets(exchange), c.packets, "dim", whole=True)
         row.put(f"{name} {client}".strip() if c.size else name or client, c.client, "", shorten=self._clients.short)
         if c.broker:
             row.put(broker, c.broker, "dim", shorten=self._brokers.short)
@@ -122,6 +137,22 @@ class ExchangeLines:
                 return [row.pieces, [(f"{'':{indent}}╰ {cut(about, room)}  ", ""), (outcome, style)]]
             return [row.pieces, *self._beneath(f"╰ {about}", ""), *self._beneath(f"  {outcome}", style)]
         return [row.pieces, *self._beneath(f"╰ {outcome}", style)]
+
+    def packets(self, exchange: Exchange) -> str:
+        """The packets that hold it, as 17→19, of several files ring2.pcap:17→19; in narrow lines the first alone."""
+        places = exchange.conversation.places
+        parts: list[str] = []
+        file = ""
+        for message in (exchange.request, exchange.response):
+            if message is None:
+                continue
+            (name, first), (end_name, last) = places.of(message.packet), places.of(message.last_packet)
+            text = reference(name, first, places.several and name != file)
+            if self.verbose and message.last_packet != message.packet:
+                text += f"-{reference(end_name, last, places.several and end_name != name)}"
+            parts.append(text)
+            file = end_name
+        return "→".join(parts if self.verbose or self.columns.size else parts[:1])
 
     def _api(self, exchange: Exchange, room: int) -> str:
         """The API and its version; on a terminal the name is cut where the line has no room for it, and where it would

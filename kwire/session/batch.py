@@ -223,7 +223,8 @@ class ExchangeBatch:
     def part(self, wanted: Mask) -> ExchangeBatch:
         """These rows, which know where they were."""
         kept = self.take(wanted)
-        kept.rows = np.flatnonzero(wanted).tolist()
+        rows = np.flatnonzero(wanted).tolist()
+        kept.rows = rows if self.rows is None else [self.rows[row] for row in rows]
         return kept
 
     def first(self, count: int) -> ExchangeBatch:

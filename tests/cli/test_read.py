@@ -264,3 +264,33 @@ def test_a_packed_capture_reads_like_a_plain_one(kwire: Any, tmp_path: Path) -> 
     packed.write_bytes(gzip.compress((ROOT / SHARE).read_bytes()))
     assert kwire("read", str(packed)).out == kwire("read", SHARE).out
     assert kwire("read", str(packed), "--format", "json").out == kwire("read", SHARE, "--format", "json").out
+
+
+def test_the_exchange_that_holds_a_packet(kwire: Any) -> None:
+    found = kwire("read", "--format", "json", CLASSIC, "--frame", "24", "--frame", "20")
+    rows = [json.loads(line) for line in found.text.splitlines()]
+    assert [(row["packet"], row["api"]) for row in rows] == [
+        (20, "Metadata"), (22, "Metadata"), (21, "CreateTopics"), (24, "CreateTopics"),
+    ]  # fmt: skip
+    both = [CLASSIC, SHARE]
+    for path in both:
+        (first, *_) = (json.loads(line) for line in kwire("read", "--format", "json", path).text.splitlines())
+        name, number = first["capture"], first["packet"]
+        shown = kwire("read", "--format", "json", *both, "--frame", f"{name}:{number}").text.splitlines()
+        assert [json.loads(line)["capture"] for line in shown] == [name, name]
+        assert json.loads(shown[0]) == first
+
+
+def test_a_packet_without_a_frame_is_said() -> None:
+    done = CliRunner().invoke(cli, ["read", CLASSIC, "--frame", "5"])
+    assert "kwire: no Kafka frame in packet 5\n" in done.stderr
+    several = CliRunner().invoke(cli, ["read", CLASSIC, SHARE, "--frame", "5"])
+    assert (several.exit_code, "of several captures it is FILE:N" in several.stderr) == (2, True)
+
+
+def test_lines_name_packets() -> None:
+    assert piped("read", CLASSIC).splitlines()[1].split()[:2] == ["0.000238", "4→6"]
+    wide = CliRunner(env={"COLUMNS": "120"}).invoke(cli, ["read", CLASSIC]).stdout
+    assert wide.splitlines()[1].split()[:2] == ["0.000238", "4"]
+    narrow = CliRunner(env={"COLUMNS": "80"}).invoke(cli, ["read", "-v", CLASSIC]).stdout
+    assert narrow.splitlines()[1].split()[:2] == ["0.000238", "4→6"]
