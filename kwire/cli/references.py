@@ -95,7 +95,7 @@ class Holders:
     @staticmethod
     def _packets(exchange: Exchange) -> set[PacketReference]:
         """With and without the file: one capture's packets are named without it."""
-        places = exchange.conversation.places
+        places = exchange.connection.places
         out = set()
         for message in (exchange.request, exchange.response):
             numbers = [] if message is None else [number for _, number in message.marks] or [message.packet]

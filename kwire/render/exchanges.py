@@ -140,7 +140,7 @@ class ExchangeLines:
 
     def packets(self, exchange: Exchange) -> str:
         """The packets that hold it, as 17→19, of several files ring2.pcap:17→19; in narrow lines the first alone."""
-        places = exchange.conversation.places
+        places = exchange.connection.places
         parts: list[str] = []
         file = ""
         for message in (exchange.request, exchange.response):
