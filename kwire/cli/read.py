@@ -15,7 +15,7 @@ from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
-from kwire.cli.references import Holders, Packet, PacketReference, settled
+from kwire.cli.references import Packet, PacketReference, settled
 from kwire.counted import counted
 from kwire.errors import Exit
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
+    from kwire.session.packets import Holders
     from kwire.session.reading import Reading
 
 MOST_FOREIGN = 10_000  # connections that are not Kafka and are shown
@@ -91,6 +92,7 @@ def _read(
     from kwire.capture.packet_numbers import reference
     from kwire.cli.saving import save
     from kwire.render.bodies import Bodies
+    from kwire.session.packets import Holders
     from kwire.session.slicing import Slice
 
     wanted = captures.filter()
@@ -133,7 +135,7 @@ def _read(
     if not interrupted:
         wanted.say()
         for one in sorted(holders.missing) if holders is not None else ():
-            packet = reference(one.file, one.number, len(reading.names) > 1)
+            packet = reference(*one, len(reading.names) > 1)
             print(f"kwire: no Kafka frame in packet {packet}", file=sys.stderr)
     if interrupted:
         if target is not None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
-
-if TYPE_CHECKING:
-    from kwire.session.batch import ExchangeBatch
-    from kwire.session.exchange import Exchange
 
 
 class PacketReference(NamedTuple):
@@ -68,36 +64,3 @@ def _means(file: str, path: str, name: str) -> bool:
     """Whether a reference's file is the capture: by its name, its path, or the end of that."""
     parts = PurePath(file).parts
     return file in (name, path) or (bool(parts) and PurePath(path).parts[-len(parts) :] == parts)
-
-
-class Holders:
-    """of(batch) gives the exchanges of which a packet that is wanted holds bytes; missing: those not met so far."""
-
-    def __init__(self, wanted: Sequence[PacketReference]) -> None:
-        self.missing = set(wanted)
-        self._wanted = frozenset(wanted)
-
-    def of(self, batch: ExchangeBatch) -> ExchangeBatch:
-        import numpy as np
-
-        rows = np.zeros(len(batch), bool)
-        for places in {id(known.places): known.places for known in batch.connections}.values():
-            for one in self._wanted:
-                for number in places.counted(*one):
-                    for side in (batch.request, batch.response):
-                        rows |= (side.start >= 0) & (side.packet <= number) & (number <= side.last_packet)
-        for row in np.flatnonzero(rows).tolist():
-            held = self._wanted & self._packets(batch[row])
-            self.missing -= held
-            rows[row] = bool(held)
-        return batch if rows.all() else batch.part(rows)
-
-    @staticmethod
-    def _packets(exchange: Exchange) -> set[PacketReference]:
-        """With and without the file: one capture's packets are named without it."""
-        places = exchange.connection.places
-        out = set()
-        for message in (exchange.request, exchange.response):
-            numbers = [] if message is None else [number for _, number in message.marks] or [message.packet]
-            out |= {PacketReference(*places.of(number)) for number in numbers}
-        return out
