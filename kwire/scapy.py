@@ -107,7 +107,8 @@ class Kafka(Packet):
         kind, api, version, correlation_id = self.kind, self.api, self.version, self.correlation_id
         client_id, body = self.client_id, self.body
         if isinstance(body, bytes | bytearray):
-            return (len(body) + 4).to_bytes(4, "big") + int(correlation_id).to_bytes(4, "big", signed=True) + body
+            first = self.frame[4:8] if kind == "request" else int(correlation_id).to_bytes(4, "big", signed=True)
+            return (len(body) + 4).to_bytes(4, "big") + first + body
         library = builtin_library()
         definition = library.registry.find(str(api)).definition
         message = definition.messages[0 if kind == "request" else 1]
@@ -221,7 +222,7 @@ def _read(frame: bytes, asked: tuple[int, int] | None) -> Frame:
     if asked is not None and asked[0] >= 0:
         return decode_response(frame, *asked, builtin_library())
     found = decode_frame(frame, size=True)
-    if asked is None and found.quality != "unsupported" and found.body is not None:
+    if asked is None and found.quality in ("ok", "trailing", "truncated") and found.body is not None:
         return found
     return _unknown(found, frame)
 

@@ -34,6 +34,7 @@ COMMANDS = {  # name: (module, what it does)
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
     "sql": ("sql", "Captures, asked in SQL."),
     "pipeline": ("pipeline", "Captures to tables on Spark; reports on them."),
+    "redact": ("redact", "A capture to share: names, data and secrets replaced."),
     "call": ("call", "One request to a broker, and both frames."),
     "walk": ("walk", "A consumer's start against a broker, step by step."),
     "broker": ("broker", "A Kafka in this process, to test clients against; fails on purpose."),
