@@ -48,7 +48,7 @@ def redact(
             for row in range(len(batch)):
                 exchange = batch[row]
                 for message in (exchange.request, exchange.response):
-                    if message is not None and not isinstance(message.conversation.connection.tls, Session):
+                    if message is not None and not isinstance(message.connection.tcp.tls, Session):
                         frames += _keep(said, spool, message, redactor)
         for directions in said.values():
             for one in directions:
@@ -68,11 +68,10 @@ def redact(
 
 def _keep(said: dict[Key, list[Said]], spool: BinaryIO, message: Message, redactor: Redactor) -> bool:
     """Writes a frame's new bytes down; whether it is known where they belong."""
-    conversation = message.conversation
-    connection = conversation.connection
-    side = conversation.client if message.kind == "request" else 1 - (conversation.client or 0)
+    client, connection = message.connection.client, message.connection.tcp
+    side = client if message.kind == "request" else 1 - (client or 0)
     base = connection.streams[side or 0].first
-    if conversation.client is None or base is None:
+    if client is None or base is None:
         return False
     high, source, port, *other = connection.key
     key: Key = connection.key if side == 0 else (other[0], other[1], other[2], high, source, port)
