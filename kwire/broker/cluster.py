@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
 from kwire.broker.codes import Code, Refused
@@ -22,6 +22,9 @@ from kwire.broker.partition import OFFLINE, Partition
 from kwire.coordinator.types import Topic as GroupTopic
 from kwire.counted import counted
 from kwire.wire.uuids import ZERO, to_text
+
+if TYPE_CHECKING:
+    from kwire.broker.storage import Storage
 
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -60,7 +63,8 @@ class Cluster:
         self._new_log = self._make_log  # one bound method for all partitions
         self._new_id = new_id
         self._partitions = 0
-        self._next_producer = 0
+        self.producers_given = 0
+        self.storage: Storage | None = None  # where logs are kept too
         self._group_topics: dict[str, GroupTopic] | None = None  # None: to be made anew
 
     # ------------------------------------------------------------ nodes
@@ -99,8 +103,8 @@ class Cluster:
         return next((node.id for node in turn if node.alive), -1)
 
     def new_producer(self) -> int:
-        self._next_producer += 1
-        return 999 + self._next_producer
+        self.producers_given += 1
+        return 999 + self.producers_given
 
     # ------------------------------------------------------------ topics
 
@@ -132,7 +136,13 @@ class Cluster:
         return found
 
     def create(
-        self, name: str, count: int, replication: int = 1, assignments: Iterable[list[int]] = (), dry: bool = False
+        self,
+        name: str,
+        count: int,
+        replication: int = 1,
+        assignments: Iterable[list[int]] = (),
+        dry: bool = False,
+        topic_id: UUID | None = None,
     ) -> Topic:
         """Makes a topic, or with dry only looks whether it could. Raises Refused."""
         check_name(name)
@@ -149,8 +159,8 @@ class Cluster:
             replicas = [self._placed(name, index, replication) for index in range(count)]
         self.check_replicas(replicas)
         self._allow(len(replicas), 1)
-        partitions = [Partition(index, chosen, self._new_log) for index, chosen in enumerate(replicas)]
-        topic = Topic(name, self._new_id(), partitions)
+        partitions = [Partition(index, chosen, self._log_of(name, index)) for index, chosen in enumerate(replicas)]
+        topic = Topic(name, topic_id or self._new_id(), partitions)
         if not dry:
             self.topics[name] = self.by_id[topic.id] = topic
             self._partitions += len(partitions)
@@ -177,7 +187,9 @@ class Cluster:
             raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions")
         self.check_replicas(replicas)
         if not dry:
-            topic.partitions.extend(Partition(have + n, chosen, self._new_log) for n, chosen in enumerate(replicas))
+            topic.partitions.extend(
+                Partition(have + n, chosen, self._log_of(name, have + n)) for n, chosen in enumerate(replicas)
+            )
             self._partitions += len(replicas)
             self._tell()
 
@@ -211,6 +223,13 @@ class Cluster:
         self._group_topics = None
         for call in self.changed:
             call()
+
+    def _log_of(self, topic: str, index: int) -> Callable[[], Log]:
+        """What makes a partition's log."""
+        storage = self.storage
+        if storage is None:
+            return self._new_log
+        return lambda: storage.attach(topic, index, self._make_log())
 
     def _make_log(self) -> Log:
         return Log(self.room, self._limits.producers)

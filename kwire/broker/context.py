@@ -59,8 +59,8 @@ class Settings:
     partitions: of a topic that is created when it is first named. era: the release whose API versions are announced,
     as (4, 3); None announces the newest release's and all older versions too. users: (name, password), with whom
     logging in becomes necessary. super_users: names of those who may do everything, whereas others need ACLs; None: no
-    authorizer, everybody may. config: a broker's
-    configuration that static_configs.configured() has put in force.
+    authorizer, everybody may. config: a broker's configuration that static_configs.configured() has put in force. data:
+    a folder in which all is kept, see storage.py.
     """
 
     host: str = "127.0.0.1"
@@ -77,6 +77,7 @@ class Settings:
     super_users: tuple[str, ...] | None = None
     tls: bool = False
     config: tuple[tuple[str, str], ...] = ()
+    data: str | None = None
     groups: GroupSettings = field(
         default_factory=lambda: GroupSettings(group_initial_rebalance_delay_ms=0, group_max_size=10_000)
     )

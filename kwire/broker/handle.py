@@ -33,9 +33,9 @@ class Broker:
     SASL PLAIN and SCRAM. super_users: an authorizer, for whom all others need ACLs. tls: with a certificate of its own,
     see certificate. listeners: several on every node, as Listener or as kwire broker --listener takes them. advertise:
     the host, or host:port, that clients are told. config: a broker's configuration, by Kafka's names. capture: a file,
-    pcapng; one that exists is overwritten. control: the path of a socket, for kwire fault. settings: what else there
-    is, see kwire.broker.context.Settings. Raises KwireError for what does not parse or does not exist, OSError for a
-    port that is taken.
+    pcapng; one that exists is overwritten. control: the path of a socket, for kwire fault. data: a folder in Kafka's
+    own format, from which a later broker goes on. settings: what else there is, see kwire.broker.context.Settings.
+    Raises KwireError for what does not parse or does not exist, OSError for a port that is taken.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Broker:
         config: Mapping[str, object] | None = None,
         capture: str | Path | Output | None = None,
         control: str | Path | None = None,
+        data: str | Path | None = None,
         era: tuple[int, int] | None = None,
         port: int = 0,
         settings: Settings | None = None,
@@ -68,6 +69,7 @@ class Broker:
             users=tuple((users or {}).items()),
             super_users=None if super_users is None else tuple(super_users),
             tls=tls,
+            data=None if data is None else str(data),
             era=era,
         )
         self.settings = configured(self.settings, config or {})

@@ -12,13 +12,16 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from struct import pack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.producers import Aborted, Producers
 from kwire.errors import KwireError
 from kwire.records import Record, build, read_records
 from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
+
+if TYPE_CHECKING:
+    from kwire.broker.segments import SegmentFiles
 
 EARLIEST_LOCAL, MAX_TIMESTAMP, EARLIEST, LATEST = -4, -3, -2, -1
 LOG_APPEND_TIME = 8
@@ -81,13 +84,14 @@ class Log:
     """One partition. start is the first offset that is still there, end the next one to be given out."""
 
     __slots__ = (
-        "_bases", "_entries", "_epochs", "_first", "_room", "_times", "cleaned", "end", "producers", "size", "start",
-        "waiting",
+        "_bases", "_entries", "_epochs", "_first", "_room", "_times", "cleaned", "end", "files", "producers", "size",
+        "start", "waiting",
     )  # fmt: skip
 
     def __init__(self, room: Room, producers: int = 10_000) -> None:
         self.start = self.end = self.size = 0
         self.cleaned = 0  # compacted up to here
+        self.files: SegmentFiles | None = None  # where it is kept too
         self.producers = Producers(producers)
         self.waiting: dict[int, Callable[[int], None]] = {}  # fetches that wait, by a number of theirs; see wake()
         self._room = room
@@ -153,7 +157,16 @@ class Log:
         self.wake()  # what was undecided until now counts at once for those who read what is committed
         return base
 
+    def restore(self, entry: Entry) -> None:
+        """A batch that was written before, in its turn."""
+        if not self.end:
+            self.start = entry.base
+        self.producers.read(Header(*HEADER.unpack_from(entry.data)), entry.data)
+        self._add(entry)
+
     def _add(self, entry: Entry) -> None:
+        if self.files is not None:
+            self.files.append(entry)
         if len(self._entries) % BLOCK == 0:
             self._times.append(entry.time)
         elif entry.time > self._times[-1]:
@@ -216,6 +229,8 @@ class Log:
         self._times = [max(entry.time for entry in self._entries[at : at + BLOCK]) for at in blocks]
         for entry in kept:
             self._room.took(self, entry.base, len(entry.data))
+        if self.files is not None:
+            self.files.rewrite(self.entries)
 
     def truncate(self, offset: int) -> None:
         """Records from offset on are lost, with the whole of the batch that holds it (an unclean election). What is
@@ -237,10 +252,15 @@ class Log:
         self.producers = Producers(self.producers.limit)
         for entry in self._entries[self._first :]:
             self.producers.read(Header(*HEADER.unpack_from(entry.data)), entry.data)
+        if self.files is not None:
+            self.files.rewrite(self.entries)
         self.wake()
 
     def close(self) -> None:
         """The topic is gone: its bytes are free, and who waits for more is woken."""
+        if self.files is not None:
+            self.files.delete()
+            self.files = None
         while len(self):
             self._forget_first()
         self.wake()

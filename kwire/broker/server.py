@@ -67,6 +67,8 @@ class Server:
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.state.stop_node, self.state.start_node = self.stop_node, self._start_node_soon
         self.state.sharing = Sharing(self.state)
+        if self.state.storage is not None:
+            self.state.storage.started()
         self.service = Service(self.state)
         self.connections: set[Connection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
@@ -192,6 +194,8 @@ class Server:
             await self.control.stop()
         self.state.groups.stop()
         self.state.transactions.stop()
+        if self.state.storage is not None:
+            self.state.storage.stop()
         self.state.sharing.stop()
         for connection in list(self.connections):
             connection.close("the broker stops")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.broker.acls import Acls
@@ -18,6 +19,7 @@ from kwire.broker.memory import Memory
 from kwire.broker.quotas import Quotas
 from kwire.broker.security import Users
 from kwire.broker.static_configs import in_force
+from kwire.broker.storage import Storage
 from kwire.broker.topology import Topology
 from kwire.errors import KwireError
 
@@ -60,7 +62,12 @@ class State:
             ),
             clock.now,
         )  # fmt: skip
+        self.storage = Storage(Path(settings.data)) if settings.data else None
+        if self.storage is not None:
+            self.storage.begin(self)
         for name, partitions in settings.topics:
+            if self.storage is not None and name in self.cluster.topics:
+                continue
             try:
                 self.create(name, partitions)
             except Refused as refused:
@@ -120,6 +127,8 @@ class State:
                     log.keep_since(now - kept)
                 if size >= 0:
                     log.keep_bytes(size)
+                if log.files is not None:
+                    log.files.drop_before(log.start)
         if "compact" in policy:
             rules = self.compaction(topic)
             for log in logs:

@@ -81,6 +81,10 @@ if TYPE_CHECKING:
     help="What all records together may take; the oldest go first. 256.",
 )  # fmt: skip
 @click.option(
+    "--data", type=click.Path(file_okay=False), metavar="DIR",
+    help="Keep topics, records and offsets in DIR, in Kafka's own format, and go on from there.",
+)  # fmt: skip
+@click.option(
     "--control", type=click.Path(), metavar="PATH", help="A socket, made at PATH, by which kwire fault changes faults."
 )
 @click.option(
@@ -94,10 +98,11 @@ def command(
     advertise: tuple[str, int] | None, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
     users: tuple[tuple[tuple[str, str], ...], ...], supers: tuple[str, ...], config: tuple[tuple[str, str], ...],
     tls: bool, certificate: Output | None, keylog: Output | None, capture: Output | None, era: tuple[int, int] | None,
-    rebalance_delay: int, capture_limit: int, log_limit: int, control: str | None, ready: Path | None, events: str,
-    quiet: bool,
+    rebalance_delay: int, capture_limit: int, log_limit: int, data: str | None, control: str | None,
+    ready: Path | None, events: str, quiet: bool,
 ) -> int:  # fmt: skip
-    """Speaks Kafka to real clients, keeps everything in memory, and fails where it is told to. Ctrl-C ends it.
+    """Speaks Kafka to real clients, in memory unless --data says otherwise, and fails where it is told to. Ctrl-C ends
+    it.
 
     \b
     kwire broker --topic orders:3 --capture said.pcapng
@@ -139,7 +144,7 @@ def command(
         host=host, port=port, setups=setups_of(setups or nodes), listeners=listeners, advertise=advertise,
         topics=topics, partitions=partitions, era=era,
         users=tuple(user for found in users for user in found), tls=tls,
-        super_users=supers or None,
+        super_users=supers or None, data=data,
         groups=groups, limits=Limits(log=log_limit * MiB, capture=capture_limit * MiB),
     )  # fmt: skip
     settings = configured(settings, dict(config))

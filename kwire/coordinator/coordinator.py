@@ -237,6 +237,11 @@ class Coordinator:
     def may(self, may: Callable[[Caller, str], bool]) -> None:
         self._desk.may = may
 
+    def revive(self, group: str) -> None:
+        """An empty classic group, for offsets that are there again after a restart."""
+        if group not in self._desk.groups:
+            classic.new_group(self._desk, group)
+
     def forget(self, group: str) -> bool:
         """Drops a group as if another broker took it over: whoever waits gets NOT_COORDINATOR. Offsets stay."""
         found = self._desk.groups.get(group)

@@ -1,0 +1,242 @@
+"""What a broker keeps in a folder, so that it is there after a restart (--data).
+
+The folder is a Kafka log directory: a folder for each partition (segments.py), log-start-offset-checkpoint,
+meta.properties; committed offsets are records of __consumer_offsets, in the partition that Kafka's hash gives each
+group. What Kafka has in its metadata log, topics, configurations and leaders, is in kwire.json. Records are written at
+once, all else within a second. Members of groups join anew after a restart, and open transactions are aborted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kwire.broker.context import MS, Timer
+from kwire.broker.log import Log
+from kwire.broker.partition import Partition
+from kwire.broker.segments import SegmentFiles
+from kwire.codec.library import builtin_library
+from kwire.coordinator.hashorder import java_hash
+from kwire.coordinator.offsets import Committed
+from kwire.errors import KwireError
+from kwire.records import build, read_records
+from kwire.wire.uuids import from_text, to_text
+
+if TYPE_CHECKING:
+    from kwire.broker.state import State
+
+STATE, STARTS, META, LOCK = "kwire.json", "log-start-offset-checkpoint", "meta.properties", ".lock"
+OFFSETS = "__consumer_offsets"
+KEY_TYPE, VALUE_VERSION = 1, 3
+OFTEN = 1_000 * MS
+AHEAD = 1_000  # producer ids that may have been given out since the state was written
+Key = tuple[str, str, int]  # group, topic, partition
+
+
+class Storage:
+    """Raises KwireError for a folder that another broker uses, or whose state cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._state: State
+        self._written: dict[Key, tuple[int, int, str]] = {}
+        self._text = ""
+        self._timer: Timer | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / LOCK).open("a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise KwireError(f"{folder} is in use by another broker") from None
+
+    # ------------------------------------------------------------ logs
+
+    def attach(self, topic: str, index: int, log: Log) -> Log:
+        """The partition's files from now on, and what is in them."""
+        configs = self._state.cluster.configs
+        files = SegmentFiles(self.folder / f"{topic}-{index}", lambda: int(configs.topic(topic, "segment.bytes")))
+        for entry in files.read():
+            log.restore(entry)
+        log.files = files
+        return log
+
+    # ------------------------------------------------------------ beginning and end
+
+    def begin(self, state: State) -> None:
+        """The state as it was when the folder was last written."""
+        self._state = state
+        state.cluster.storage = self
+        path = self.folder / STATE
+        if path.exists():
+            try:
+                self._restore(json.loads(path.read_text("utf-8")))
+            except (ValueError, KeyError, TypeError) as error:
+                raise KwireError(f"{path}: cannot be read: {error}") from None
+        self._meta()
+
+    def started(self) -> None:
+        """The coordinators are there: offsets come back, and open transactions end."""
+        self._restore_offsets()
+        self._tick()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._lock.closed:
+            self._write()
+            self._lock.close()
+
+    def _tick(self) -> None:
+        self._write()
+        self._timer = self._state.clock.after(OFTEN, self._tick)
+
+    def _write(self) -> None:
+        self._write_offsets()
+        text = json.dumps(self._dump(), indent=1)
+        if text != self._text:
+            self._text = text
+            _replace(self.folder / STATE, text + "\n")
+            rows = [
+                f"{topic.name} {partition.index} {partition.used.start}\n"
+                for topic in self._state.cluster.topics.values()
+                for partition in topic.partitions
+                if partition.used is not None and partition.used.start
+            ]
+            _replace(self.folder / STARTS, f"0\n{len(rows)}\n{''.join(rows)}")
+
+    def _meta(self) -> None:
+        node = next(iter(self._state.cluster.nodes))
+        text = f"version=1\ncluster.id={self._state.cluster.id}\nnode.id={node}\n"
+        (self.folder / META).write_text(text, "utf-8")
+
+    # ------------------------------------------------------------ what Kafka has in its metadata
+
+    def _dump(self) -> dict[str, Any]:
+        cluster = self._state.cluster
+        return {
+            "cluster": cluster.id,
+            "producers": cluster.producers_given,
+            "features": cluster.levels,
+            "configs": [[kind, name, values] for (kind, name), values in cluster.configs.given.items()],
+            "topics": [
+                {
+                    "name": topic.name,
+                    "id": to_text(topic.id),
+                    "partitions": [
+                        [p.replicas, p.leader, p.epoch, p.used.start if p.used is not None else 0]
+                        for p in topic.partitions
+                    ],
+                }
+                for topic in cluster.topics.values()
+            ],
+        }
+
+    def _restore(self, found: dict[str, Any]) -> None:
+        cluster = self._state.cluster
+        cluster.id = found["cluster"]
+        cluster.producers_given = found["producers"] + AHEAD
+        cluster.levels |= found["features"]
+        for topic in found["topics"]:
+            assignments = [self._there(row[0]) for row in topic["partitions"]]
+            made = cluster.create(topic["name"], -1, -1, assignments, topic_id=from_text(topic["id"]))
+            for partition, (_, leader, epoch, start) in zip(made.partitions, topic["partitions"], strict=True):
+                partition.epoch = epoch + 1  # as after an election
+                if leader in partition.replicas:
+                    partition.leader = leader
+                if (self.folder / f"{made.name}-{partition.index}").exists():
+                    self._reopen(partition, start)
+        for kind, name, values in found["configs"]:
+            cluster.configs.given[kind, name] = values
+        cluster.configs.settle(cluster.configs.static)
+
+    def _reopen(self, partition: Partition, start: int) -> None:
+        log = partition.log
+        log.delete_before(start)
+        now = self._state.clock.now() // MS
+        for producer in list(log.producers.open):
+            log.mark(producer, log.producers.known[producer].epoch, False, 0, 0, partition.epoch, now)
+
+    def _there(self, replicas: list[int]) -> list[int]:
+        """The nodes that there are, in place of those that there were."""
+        nodes = self._state.cluster.nodes
+        return [node for node in replicas if node in nodes] or [next(iter(nodes))]
+
+    # ------------------------------------------------------------ committed offsets
+
+    def _write_offsets(self) -> None:
+        """A record for each offset that is new, and a tombstone for each that is gone."""
+        held = self._state.groups.coordinator.offsets.committed
+        now = {
+            (group, topic, part): (each.offset, each.leader_epoch, each.metadata)
+            for group, places in held.items()
+            for (topic, part), each in places.items()
+        }
+        changed = [key for key, value in now.items() if self._written.get(key) != value]
+        changed += [key for key in self._written if key not in now]
+        if not changed:
+            return
+        self._state.internal(OFFSETS)
+        topic = self._state.cluster.topics.get(OFFSETS)
+        if topic is None:
+            return
+        moment = self._state.clock.now() // MS
+        for key in changed:
+            partition = topic.partitions[(java_hash(key[0]) & 0x7FFFFFFF) % len(topic.partitions)]
+            value = now.get(key)
+            record = (_key(key), None if value is None else _value(value, moment))
+            partition.log.append(build([record], timestamp=moment), partition.epoch, moment)
+        self._written = now
+
+    def _restore_offsets(self) -> None:
+        topic = self._state.cluster.topics.get(OFFSETS)
+        held = self._state.groups.coordinator.offsets.committed
+        for partition in topic.partitions if topic is not None else ():
+            for entry in partition.log.entries:
+                for record in read_records(entry.data)[0].records:
+                    key = _read_key(record.key or b"")
+                    if key is None:
+                        continue
+                    group, name, part = key
+                    if record.value is None:
+                        held.get(group, {}).pop((name, part), None)
+                        self._written.pop(key, None)
+                        continue
+                    value = _read_value(record.value)
+                    made = Committed(*value, (record.timestamp or 0) * MS, "", UUID(int=0))
+                    held.setdefault(group, {})[name, part] = made
+                    self._written[key] = value
+        for group in held:
+            self._state.groups.coordinator.revive(group)
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, "utf-8")
+    part.replace(path)
+
+
+def _key(key: Key) -> bytes:
+    body = {"Group": key[0], "Topic": key[1], "Partition": key[2]}
+    return KEY_TYPE.to_bytes(2) + builtin_library().codec("OffsetCommitKey", 0).encode(body)
+
+
+def _read_key(data: bytes) -> Key | None:
+    """None for the key of another kind of record."""
+    if int.from_bytes(data[:2]) != KEY_TYPE:
+        return None
+    body, _ = builtin_library().codec("OffsetCommitKey", 0).decode_at(data, 2)
+    return body["Group"], body["Topic"], body["Partition"]
+
+
+def _value(value: tuple[int, int, str], moment: int) -> bytes:
+    body = {"Offset": value[0], "LeaderEpoch": value[1], "Metadata": value[2], "CommitTimestamp": moment}
+    return VALUE_VERSION.to_bytes(2) + builtin_library().codec("OffsetCommitValue", VALUE_VERSION).encode(body)
+
+
+def _read_value(data: bytes) -> tuple[int, int, str]:
+    body, _ = builtin_library().codec("OffsetCommitValue", int.from_bytes(data[:2])).decode_at(data, 2)
+    return body["Offset"], body.get("LeaderEpoch", -1), body["Metadata"]
