@@ -49,7 +49,7 @@ class Replay:
             self.desk.state.cluster.configs.given[GROUP, self.head["script"]] = self.head["configs"]
         for step in self.steps:
             if step.get("api") == "InitProducerId":
-                self.desk.state.cluster._next_producer = step["response"]["ProducerId"] - 1_000
+                self.desk.state.cluster.producers_given = step["response"]["ProducerId"] - 1_000
         self.desk.clock.time = self.begun()
         self.start = self.desk.clock.now()
         for number, step in enumerate(self.steps):
