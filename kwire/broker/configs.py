@@ -179,6 +179,6 @@ def checked(kind: int, name: str, value: str | None) -> str:
             raise ValueError
     except ValueError:
         raise Refused(Code.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
-    if kind == GROUP:
+    if kind != TOPIC:
         group_configs.check(name, text)
     return text

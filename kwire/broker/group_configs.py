@@ -1,4 +1,4 @@
-"""What a group's own configuration may be: bounds, which a real broker has as group.share.min.… and group.share.max.…
+"""What the configuration of groups may be: bounds, which a real broker has as group.share.min.… and group.share.max.…
 among its own settings, and words. After GroupConfig.validate; the bounds are the defaults there."""
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ BOUNDS = {
     "streams.num.standby.replicas": (0, 2),
     "streams.initial.rebalance.delay.ms": (0, (1 << 31) - 1),
 }
-WORDS = {"share.isolation.level": ("read_uncommitted", "read_committed")}
+WORDS = {
+    "share.isolation.level": ("read_uncommitted", "read_committed"),
+    "group.consumer.migration.policy": ("disabled", "downgrade", "upgrade", "bidirectional"),  # the broker's
+}
 
 
 def check(name: str, value: str) -> None:

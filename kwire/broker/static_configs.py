@@ -73,7 +73,7 @@ def _with(settings: Settings, name: str, text: str) -> Settings:
     value: Any = text == "true" if text in ("true", "false") else text
     part = _part(settings, name)
     if part is not None or name in SETTINGS or name in LIMITS:
-        value = value if isinstance(value, bool) else int(text)
+        value = int(text) if text.lstrip("-").isdecimal() else value
     if part is not None:
         changed = replace(getattr(settings, part), **{name.replace(".", "_"): value})
         return replace(settings, **{part: changed})

@@ -17,6 +17,8 @@ from uuid import UUID, uuid4
 from kwire.coordinator import classic, describe, heartbeat, joins, modern, offsets, preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.consumer import context as consumer_groups
+from kwire.coordinator.consumer import migration
+from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request, Topics
 from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share import context as share_groups
@@ -71,6 +73,14 @@ APIS: dict[str, Api] = {
 }
 
 
+def settled(context: Context, group: modern.Modern) -> None:
+    """What follows when something has happened to a group of any kind but the classic."""
+    if isinstance(group, ConsumerGroup):
+        migration.settle(context, group)
+    else:
+        modern.settle(context, group)
+
+
 def random_id(prefix: str) -> str:
     """A member id as Kafka makes them: the client id, or the instance id, and a random UUID."""
     return f"{prefix}-{uuid4()}"
@@ -88,7 +98,7 @@ class Coordinator:
         chosen = settings or Settings()
         rules = heartbeat.of_era(chosen.era)
         self._desk = Context(chosen, new_id, topics, offsets.Offsets(), preconditions.of_era(chosen.era), rules)
-        self._desk.purgatory.kinds |= classic.kinds(self._desk) | modern.kinds(self._desk)
+        self._desk.purgatory.kinds |= classic.kinds(self._desk) | modern.kinds(self._desk, settled)
         self._tickets = 0
 
     # requests and answers
@@ -258,7 +268,7 @@ class Coordinator:
         expired = kind_of(found).expire(self._desk, found, member)
         served = modern.modern(found)
         if served is not None:
-            modern.settle(self._desk, served)
+            settled(self._desk, served)
         return expired
 
     def end_transaction(self, producer: int, commit: bool) -> None:
@@ -268,7 +278,7 @@ class Coordinator:
     def topics_changed(self, now: int) -> None:
         """Topics came, went or grew."""
         self.tick(now)
-        for group in map(modern.modern, self._desk.groups.values()):
+        for group in [modern.modern(each) for each in self._desk.groups.values()]:
             if group is not None:
                 group.topics_changed()
-                modern.settle(self._desk, group)
+                settled(self._desk, group)

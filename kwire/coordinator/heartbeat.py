@@ -26,6 +26,8 @@ from kwire.coordinator.codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
+from kwire.coordinator.consumer import migration
+from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request, elapsed, shown_ms
 from kwire.coordinator.group import Group, State
 from kwire.coordinator.types import Check
@@ -131,6 +133,8 @@ def heartbeat(context: Context, request: Request) -> Reply:
     """Heartbeat. gates.py has made checks 1 to 4."""
     body = request.body
     group = context.groups.get(body["GroupId"])
+    if isinstance(group, ConsumerGroup):
+        return migration.heartbeat(context, request, group)
     if not isinstance(group, Group):
         why = f"this coordinator knows no group {body['GroupId']}"
         return _reply(Check(5, "group", UNKNOWN_MEMBER_ID, why))

@@ -8,7 +8,7 @@ preconditions.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from kwire.coordinator import classic
 from kwire.coordinator.codes import (
@@ -22,47 +22,19 @@ from kwire.coordinator.codes import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
+from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
+from kwire.coordinator.consumer.migration import NEEDS_MEMBER_ID
 from kwire.coordinator.context import Context, Reply, Request, shown_ms
 from kwire.coordinator.group import Group, Member, State
 from kwire.coordinator.group_kinds import kind_of
-from kwire.coordinator.modern import Modern, modern
+from kwire.coordinator.join_request import Join, read
+from kwire.coordinator.modern import modern
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
 
 SKIPS_ASSIGNMENT = 9  # JoinGroup version from which a static leader that comes back is told to keep the assignment
-NEEDS_MEMBER_ID = 4  # JoinGroup version from which a dynamic member must come back with the id handed out
 NAMES_PROTOCOL = 5  # SyncGroup version from which type and name must be given
-
-
-class Join(NamedTuple):
-    """A JoinGroup request's values."""
-
-    member: str
-    instance: str | None
-    session_ms: int
-    rebalance_ms: int
-    protocol_type: str
-    protocols: tuple[tuple[str, bytes], ...]
-    reason: str
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name, _ in self.protocols]
-
-
-def _read(request: Request) -> Join:
-    body = request.body
-    session = body["SessionTimeoutMs"]
-    return Join(
-        body["MemberId"],
-        body.get("GroupInstanceId"),
-        session,
-        session if request.version == 0 else body["RebalanceTimeoutMs"],
-        body["ProtocolType"],
-        tuple((each["Name"], each["Metadata"]) for each in body["Protocols"]),
-        body.get("Reason") or "not provided",
-    )
 
 
 def _refused(error: int, name: str, why: str, member: str = "") -> Reply:
@@ -71,7 +43,7 @@ def _refused(error: int, name: str, why: str, member: str = "") -> Reply:
 
 def join(context: Context, request: Request) -> Reply | None:
     """JoinGroup: answered at once with an error or the present generation, or when the rebalance ends."""
-    asked = _read(request)
+    asked = read(request)
     low, high = context.settings.group_min_session_timeout_ms, context.settings.group_max_session_timeout_ms
     if not low <= asked.session_ms <= high:
         why = f"session timeout {shown_ms(asked.session_ms)} is not within {low:,} to {high:,} ms"
@@ -95,12 +67,10 @@ def join(context: Context, request: Request) -> Reply | None:
     return _join_known(context, request, group, asked) if asked.member else _join_new(context, request, group, asked)
 
 
-def _join_other(context: Context, request: Request, asked: Join, group: Modern) -> Reply:
-    """classicGroupJoinToConsumerGroup, as far as it goes without the online upgrade."""
-    upgrades = isinstance(group, ConsumerGroup)
-    if upgrades and not asked.member and asked.instance is None and request.version >= NEEDS_MEMBER_ID:
-        why = f"JoinGroup v{request.version} without a member id; it must come back with the id that it was given"
-        return _refused(MEMBER_ID_REQUIRED, "member id", why, context.new_id(request.caller.client_id))
+def _join_other(context: Context, request: Request, asked: Join, group: object) -> Reply:
+    """A group of another kind with members, or one that makes no way."""
+    if isinstance(group, ConsumerGroup):
+        return migration.join(context, request, group, asked)
     why = f"group {request.body['GroupId']} is of another kind and has members"
     return _refused(INCONSISTENT_GROUP_PROTOCOL, "group kind", why)
 
@@ -281,6 +251,8 @@ def sync(context: Context, request: Request) -> Reply | None:
             INCONSISTENT_GROUP_PROTOCOL, "protocol", "SyncGroup must name protocol type and name from v5 on"
         )
     group = context.groups.get(body["GroupId"])
+    if isinstance(group, ConsumerGroup) and group.members:
+        return migration.sync(context, request, group)
     if not isinstance(group, Group) or group.state is State.EMPTY:
         return _unsynced(UNKNOWN_MEMBER_ID, "group", f"group {body['GroupId']} has no members")
     refusal = _refuse_sync(group, request)
@@ -348,13 +320,20 @@ def leave(context: Context, request: Request) -> Reply:
     left: list[str] = []
     results, errors = [], []
     for member, instance, reason in _leavers(request):
-        error = _leave_one(context, group, member, instance, reason) if isinstance(group, Group) else UNKNOWN_MEMBER_ID
+        error = UNKNOWN_MEMBER_ID
+        if isinstance(group, Group):
+            error = _leave_one(context, group, member, instance, reason)
+        elif isinstance(group, ConsumerGroup):
+            error = migration.leave(context, group, member, instance, reason)
         errors.append(error)
         results.append({"MemberId": member, "GroupInstanceId": instance, "ErrorCode": error})
         if error == NONE:
             left.append(member or instance or "")
+    why = f"{', '.join(left)} left"
     if left and isinstance(group, Group):
-        classic.after_leaving(context, group, f"{', '.join(left)} left", left[0], len(group.members) == before)
+        classic.after_leaving(context, group, why, left[0], len(group.members) == before)
+    elif left and isinstance(group, ConsumerGroup):
+        migration.settle(context, group, why)
     first = next((error for error in errors if error), NONE)
     top = first if request.version < 3 else NONE
     why = f"{len(left)} of {len(results)} left group {request.body['GroupId']}"

@@ -4,7 +4,7 @@ for their own next deadline. Kafka calls them modern groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from kwire.coordinator.classic import CLEANUP_MS
@@ -49,15 +49,15 @@ def modern(group: object) -> Modern | None:
     return None if group is None or isinstance(group, Group) else group  # type: ignore[return-value]
 
 
-def kinds(context: Context) -> dict[str, Kind]:
-    """The purgatory's table."""
+def kinds(context: Context, settled: Callable[[Context, Modern], None]) -> dict[str, Kind]:
+    """The purgatory's table. settled: what follows after a group's time has passed."""
 
     def expire(key: Key, now: int) -> None:
         context.now = max(context.now, now)
         group = modern(context.groups.get(key.group))
         if group is not None:
             group.tick(now)
-            settle(context, group)
+            settled(context, group)
 
     def clean_up(key: Key, now: int) -> None:
         context.now = max(context.now, now)
@@ -87,9 +87,14 @@ def settle(context: Context, group: Modern) -> None:
         context.purgatory.wait(unused, context.now + CLEANUP_MS * MS)
 
 
-def bury(context: Context, group: Modern, why: str) -> None:
-    """Takes the group away."""
+def forget(context: Context, group: Modern) -> None:
+    """Another group takes its place: nothing of it waits any more."""
     for kind in (DUE, CLEANUP):
         context.purgatory.end(Key(kind, group.name))
+
+
+def bury(context: Context, group: Modern, why: str) -> None:
+    """Takes the group away."""
+    forget(context, group)
     del context.groups[group.name]
     context.tell_of(group.name, "dead", why)

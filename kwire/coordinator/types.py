@@ -80,6 +80,7 @@ class Settings:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignment_interval_ms: int | None = None  # None: 1,000 from 4.3 on, 0 before
+    group_consumer_migration_policy: str = "bidirectional"
     group_share_session_timeout_ms: int = 45_000
     group_share_heartbeat_interval_ms: int = 5_000
     group_share_max_size: int = 200
@@ -96,7 +97,8 @@ class Settings:
         return replace(self, **own) if own else self  # type: ignore[arg-type]
 
 
-OWN = frozenset(each.name for each in fields(Settings) if each.name.startswith(("group_consumer_", "group_share_")))
+OF_GROUPS = ("group_consumer_", "group_share_")
+OWN = {each.name for each in fields(Settings) if each.name.startswith(OF_GROUPS)} - {"group_consumer_migration_policy"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.broker.codes import Refused
-from kwire.broker.configs import GROUP, SET, Configs, known
+from kwire.broker.configs import BROKER, GROUP, SET, Configs, checked, known
 from kwire.broker.group_configs import BOUNDS, WORDS
 
 
@@ -35,5 +35,12 @@ def test_where_a_group_may_begin(value: str) -> None:
 
 def test_every_bound_and_word_is_of_a_configuration_that_exists() -> None:
     for name in (*BOUNDS, *WORDS):
-        default = known("group")[name].default
-        Configs().change(GROUP, "g", [(name, SET, default)])
+        if name in known("group"):
+            Configs().change(GROUP, "g", [(name, SET, known("group")[name].default)])
+        else:
+            checked(BROKER, name, known("broker")[name].default)
+
+
+def test_the_migration_policy_is_a_word() -> None:
+    with pytest.raises(Refused, match="must be one of: disabled, downgrade, upgrade, bidirectional"):
+        checked(BROKER, "group.consumer.migration.policy", "sideways")

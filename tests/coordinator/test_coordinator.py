@@ -93,7 +93,10 @@ def test_an_empty_group_changes_its_kind(lab: Make) -> None:
     made = lab()
     made.commit(*made.stable("a"), 1)
     refused = made.get("ConsumerGroupHeartbeat", 1, JOIN_848)
-    assert (refused["ErrorCode"], refused["ErrorMessage"]) == (69, "group g is no consumer group, and is in use")
+    assert (refused["ErrorCode"], refused["ErrorMessage"]) == (
+        69,
+        "group g is classic; what member a-1 said, or was given, is not of the consumer protocol",
+    )
     made.leave(("a-1", None))
     assert made.get("ConsumerGroupHeartbeat", 1, JOIN_848)["ErrorCode"] == 0
     assert made.beat("m", 2).body["ErrorCode"] == 25

@@ -256,7 +256,7 @@ def main() -> None:
     parser.add_argument("--version", required=True, help="the broker's release, as 4.3.1")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting for the header")
     parser.add_argument("names", metavar="NAME", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     known = scripts(given.suite)
     for name in given.names:
         if name not in known:

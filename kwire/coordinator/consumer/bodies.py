@@ -104,7 +104,7 @@ def described(
         "Assignment": _named(held, names),
         "TargetAssignment": _named(flat(target), names),
     }
-    return body | ({"MemberType": 1} if version >= 1 else {})
+    return body | ({"MemberType": 0 if member.classic else 1} if version >= 1 else {})
 
 
 def _named(held: Iterable[Partition], names: Mapping[UUID, str]) -> dict[str, Any]:

@@ -128,8 +128,9 @@ def check_instance(holder: Member | None, member: str, instance: str) -> Check |
 
 
 def check_released(holder: Member | None, member: str, instance: str) -> Check | None:
-    """Whether a join may take the instance id: the one who had it must have left with epoch -2."""
-    if holder is None or holder.hold.epoch == LEAVE_STATIC:
+    """Whether a join may take the instance id: the one who had it must have left with epoch -2, or use
+    the classic protocol."""
+    if holder is None or holder.classic is not None or holder.hold.epoch == LEAVE_STATIC:
         return None
     why = f"instance id {instance} is held by member {holder.id} at epoch {holder.hold.epoch}, {member} must wait"
     return Check(6, "instance", UNRELEASED_INSTANCE_ID, why)
@@ -189,6 +190,11 @@ def check_offsets(
     member = members.get(asked.member)
     if member is None:
         return unknown_member(group, repr(asked.member))
+    if member.classic is not None:
+        if asked.epoch == member.hold.epoch:
+            return Check(8, "generation", codes.NONE, f"generation {asked.epoch} stands")
+        why = f"generation {asked.epoch}, the member's epoch is {member.hold.epoch}"
+        return Check(8, "generation", codes.ILLEGAL_GENERATION, why)
     if asked.commit and not asked.transactional and asked.version < 9:
         why = f"OffsetCommit v{asked.version} from a member of a consumer group, which needs v9"
         return Check(0, "version", codes.UNSUPPORTED_VERSION, why)

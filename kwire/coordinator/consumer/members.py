@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kwire.coordinator.consumer.reconciliation import Hold, Partition
 from kwire.coordinator.hashorder import java_hash
 
 NOTHING: Final = Hold()
 LEAVE_STATIC: Final = -2  # the member epoch of a static member that left and means to come back
+
+
+class ClassicTerms(NamedTuple):
+    """How a member of the classic protocol lives in a consumer group: what its JoinGroup said."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
 
 
 @dataclass(slots=True)
@@ -31,6 +38,8 @@ class Member:
     names: frozenset[str] = frozenset()
     regex: str = ""
     assignor: str | None = None
+    classic: ClassicTerms | None = None
+    """None for a member of the consumer protocol."""
     hold: Hold = NOTHING
     heard: int = 0
     """When its last accepted heartbeat came, ns."""
