@@ -41,7 +41,7 @@ def test_a_classic_group_is_upgraded_where_the_policy_says_so(lab: Make, policy:
 
 
 @pytest.mark.parametrize(("policy", "kind"), [("upgrade", ConsumerGroup), ("bidirectional", Group)])
-def test_and_downgraded(lab: Make, policy: str, kind: type) -> None:
+def test_and_downgraded(lab: Make, policy: str, kind: Any) -> None:
     made = lab(group_consumer_migration_policy=policy, group_initial_rebalance_delay_ms=0)
     member = classic(made)
     made.get("ConsumerGroupHeartbeat", 1, JOIN_848)
