@@ -48,6 +48,16 @@ class Segmenter:
         """What could not be read, and what came through tunnels."""
         return packet_notes(self._network.counts)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many packets there is something to say of, by what that is."""
+        return self._network.counts
+
+    @property
+    def pending(self) -> int:
+        """Datagrams of which some fragments are there."""
+        return self._network.pending
+
     def read(self, packets: Packets) -> Block:
         """The segments of the chosen connections."""
         first, last = (int(packets.time.min()), int(packets.time.max())) if len(packets) else (0, 0)

@@ -25,6 +25,9 @@ class Library:
         self._scans: dict[tuple[str, int], Scan] = {}
         self._starts: dict[str, list[int]] = {}
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (builtin_library, ()) if self.registry is builtin() else (Library, (self.registry,))
+
     def message(self, name: str) -> Message:
         """Raises UnknownName."""
         return self.registry.message(name)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kwire.capture.ip import Network
-from kwire.capture.packets import Columns, Ints
-from kwire.capture.tcp import Chosen, Key, Segments, read_segments
+from kwire.capture.packets import Ints
+from kwire.capture.segmenter import Segmenter
+from kwire.capture.tcp import Chosen, Key, Segments
 from kwire.pipeline.splits import Cut, Split
 from kwire.session.reader import Settings
 
@@ -47,18 +47,13 @@ def weigh(segments: Segments) -> Segments:
 
 def residue(split: Split, settings: Settings, keys: set[Key], window: int | None = None) -> Iterator[Residue]:
     """The segments of these connections in the split, block by block."""
-    cut, network = Cut(split) if window is None else Cut(split, window), Network()
+    cut = Cut(split) if window is None else Cut(split, window)
+    segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
     for at, (_, packets) in enumerate(cut.blocks()):
-        for joined, block in ((False, packets), (True, None)):
-            there = network.take_whole() if block is None else block
-            if there is None:
-                continue
-            data = Columns(there.buffer)
-            left = chosen(
-                read_segments(there, network.read(there, data), data, Chosen(settings.ports, settings.hosts)), keys
-            )
+        for joined, segments in enumerate(segmenter.read(packets).segments):
+            left = chosen(segments, keys)
             if len(left):
-                yield Residue(at, joined, left)
+                yield Residue(at, joined > 0, left)
 
 
 def together(parts: Sequence[tuple[Segments, int]]) -> Segments:

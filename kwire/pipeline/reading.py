@@ -18,10 +18,9 @@ import numpy as np
 from kwire.analyze.client_columns import clients_of
 from kwire.analyze.clients import Clients
 from kwire.capture.connections import Connection, Connections
-from kwire.capture.ip import Network
-from kwire.capture.packets import Columns, Packets
+from kwire.capture.segmenter import Segmenter
 from kwire.capture.streams import WRAP, Stream
-from kwire.capture.tcp import Chosen, Key, Segments, read_segments
+from kwire.capture.tcp import Chosen, Key, Segments
 from kwire.errors import KwireError
 from kwire.pipeline.connection_parts import IDENTIFYING, Part, exit_of, nothing
 from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
@@ -106,8 +105,8 @@ class _Reading:
         self._cut = Cut(split) if window is None else Cut(split, window)
         self._settings, self._wanted, self._fixes, self._builder = settings, wanted, fixes, builder
         self._kinds, self._brokers = Kinds(settings.library), Brokers(settings.ports)
-        self._network, self._connections = Network(), Connections(settings.held, settings.memory // 4)
-        self._chosen = Chosen(settings.ports, settings.hosts)
+        self._segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
+        self._connections = Connections(settings.held, settings.memory // 4)
         self._topics = topics or Topics()
         if fixes is None:
             self._topics.names = Later()
@@ -129,8 +128,8 @@ class _Reading:
         self.run()
         cut = self._cut
         out.begin, out.reached, out.odd, out.packets = cut.begin, cut.reached, cut.odd, cut.packets
-        out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._network.counts
-        if self._network.pending and not cut.split.whole:
+        out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._segmenter.counts
+        if self._segmenter.pending and not cut.split.whole:
             out.odd = out.odd or "a datagram is cut by its splits"
         for key, tracks in self._pairs.items():
             parts = [] if key in self._spoiled else [self._part(track) for track in tracks]
@@ -153,18 +152,15 @@ class _Reading:
         for window, packets in self._cut.blocks():
             at = len(out.blocks)
             out.blocks.append(Block(window))
-            out.secrets += packets.secrets
-            if len(packets):
-                first = int(packets.time.min())
-                out.first_time = first if not out.last_time else min(first, out.first_time)
-                out.last_time = max(out.last_time, int(packets.time.max()))
-            self._block(at, packets, False)
-            if (joined := self._network.take_whole()) is not None:
-                self._block(at, joined, True)
+            found = self._segmenter.read(packets)
+            out.secrets += found.secrets
+            if found.packets:
+                out.first_time = found.first_time if not out.last_time else min(found.first_time, out.first_time)
+                out.last_time = max(out.last_time, found.last_time)
+            for joined, segments in enumerate(found.segments):
+                self._block(at, segments, joined > 0)
 
-    def _block(self, at: int, packets: Packets, joined: bool) -> None:
-        data = Columns(packets.buffer)
-        segments = read_segments(packets, self._network.read(packets, data), data, self._chosen)
+    def _block(self, at: int, segments: Segments, joined: bool) -> None:
         if not len(segments):
             return
         block = self._survey.blocks[at]

@@ -86,15 +86,13 @@ class Stitch:
         self, settings: Settings, builder: Builder, again: Again, names: dict[UUID, str] | None = None,
         tracking: bool = False, origins: bool = False,
     ) -> None:  # fmt: skip
-        self.topics = Topics(self._unknown)
-        self.topics.names.update(names or {})
+        topics = Topics(self._unknown)
+        topics.names.update(names or {})
         self.unknown = False
-        self.reader = Reader(
-            "", settings, tracking=tracking, ordered=tracking, topics=self.topics, ended=self._ended,
-        )  # fmt: skip
+        self.reader = Reader("", settings, tracking=tracking, ordered=tracking, topics=topics, ended=self._ended)
         self.out = Stitched()
         self._builder, self._again, self._probe = builder, again, Kinds(settings.library)
-        self._settings, self._tells = settings, origins
+        self._tells = origins
         self._before = 0  # packets in the splits before
         self.origins: list[Origin] = []
 
@@ -106,7 +104,7 @@ class Stitch:
             file.starts.append(self._before)
             self._before += survey.packets
             for secrets in survey.secrets:
-                self._settings.keys.add(secrets)
+                self.reader.settings.keys.add(secrets)
             for residue in survey.residue:
                 file.left[len(file.starts) - 1, residue.block].append((residue.joined, residue.segments))
         file.fixes = [{} for _ in surveys]
@@ -124,7 +122,18 @@ class Stitch:
         self._builder, self._again, self.out = builder, again, Stitched()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_builder", "_again")}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_builder", "_again", "_probe")}
+        return kept | {"reader": self.reader.snapshot()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.reader = Reader.resume(state["reader"], ended=self._ended, elsewhere=self._unknown)
+        self._probe = Kinds(self.reader.settings.library)
+
+    @property
+    def topics(self) -> Topics:
+        """The names that are known."""
+        return self.reader.topics
 
     def _ended(self, connection: ConnectionInfo) -> None:
         self._builder.close(connection)
@@ -244,7 +253,7 @@ class Stitch:
                 if syns is not None and (syns[0] is None or syns[0] == mine[0]):
                     return False  # as connections.py decides whether a SYN begins anew
                 syns = mine
-            elif edge is None or not follows(edge, part, self._probe, self._settings.max_size):
+            elif edge is None or not follows(edge, part, self._probe, self.reader.settings.max_size):
                 return False
             edge = edge_behind(edge, part)
         return True

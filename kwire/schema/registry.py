@@ -49,10 +49,15 @@ class Registry:
                 self._by_key[int(number)] = path
                 self._by_name[fold(name)] = path
         self._data = {fold(stem): path for stem, path in listed(self.folder / "data", ".txt").items()}
+        overlay = tuple(overlay)
+        self._given = folder, overlay
         self._overlay = {fold(definition.name): definition for definition in overlay}
         self._overlay_keys = {definition.key: definition for definition in overlay if definition.is_api}
         self._read: dict[Traversable, Definition] = {}
         self._responses: dict[int, Message] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (builtin, ()) if self._given == (None, ()) else (Registry, self._given)
 
     def _load(self, path: Traversable) -> Definition:
         known = self._read.get(path)

@@ -39,7 +39,7 @@ class Kind:
         self.response_header = response_header_version(self.key, self.version, self.response)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _kind, (self.key, self.version, self.asked)
+        return _kind, (self.library, self.key, self.version, self.asked)
 
     @cached_property
     def codecs(self) -> tuple[Codec, Codec]:
@@ -83,9 +83,9 @@ class Kind:
         return self.request if kind == "request" else self.response
 
 
-def _kind(key: int, version: int, asked: bool) -> Kind:
-    """A Kind of Kafka's own definitions, as pickle brings it back."""
-    made = Kinds().of(key, version)
+def _kind(library: Library, key: int, version: int, asked: bool) -> Kind:
+    """A Kind as pickle brings it back."""
+    made = Kinds(library).of(key, version)
     made.asked = asked
     return made
 
@@ -112,13 +112,6 @@ class Kinds:
         self._known: dict[tuple[int, int], Kind] = {}
         self._highest: dict[int, int | None] = {}
         self.inferred = Allowance(*OF_CAPTURE)
-
-    def __getstate__(self) -> dict[tuple[int, int], Kind]:
-        return self._known
-
-    def __setstate__(self, known: dict[tuple[int, int], Kind]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._known.update(known)
 
     def of(self, key: int, version: int) -> Kind:
         known = self._known.get((key, version))

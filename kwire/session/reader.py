@@ -7,6 +7,7 @@ wait for the ones that are still open (order.py).
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,7 @@ from kwire.session.order import Order
 from kwire.session.orphans import name_orphan
 from kwire.session.roles import Brokers
 from kwire.session.topic_columns import learn
-from kwire.session.topics import Topics
+from kwire.session.topics import Elsewhere, Topics
 from kwire.session.vectorized import Vectorized
 
 Join = Callable[[], Conversation]
@@ -94,6 +95,25 @@ class Reader:
         self._given_up = 0
         self.skipped: list[tuple[ConnectionInfo, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
         self.unsaid = 0  # skips beyond those
+
+    def snapshot(self) -> bytes:
+        """All that it holds, definitions and keys included, as resume takes it: only for what kwire wrote itself, since
+        it is read by pickle."""
+        return pickle.dumps(self)
+
+    @classmethod
+    def resume(
+        cls, snapshot: bytes, *, ended: Callable[[ConnectionInfo], None] | None = None, elsewhere: Elsewhere = None
+    ) -> Reader:
+        """A reader that goes on where another one was when its snapshot was taken. elsewhere: as Topics has it."""
+        made = pickle.loads(snapshot)
+        assert isinstance(made, cls)
+        made._ended = ended
+        made.topics.elsewhere = elsewhere
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_ended": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

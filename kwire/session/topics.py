@@ -35,19 +35,25 @@ class _Session:
         return self.shown
 
 
+Elsewhere = Callable[["Topics"], None] | None
+
+
 class Topics:
     """name(id) gives a topic's name. elsewhere: asked once, when an id is not known, to learn what lies ahead."""
 
-    def __init__(self, elsewhere: Callable[[Topics], None] | None = None) -> None:
+    def __init__(self, elsewhere: Elsewhere = None) -> None:
         self.names: dict[UUID, str] = {}
-        self._elsewhere = elsewhere
+        self.elsewhere = elsewhere
         self._sessions: dict[tuple[object, int], _Session] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"elsewhere": None}
 
     def name(self, ident: UUID) -> str:
         """The topic's name, or the id as Kafka prints it."""
         known = self.names.get(ident)
-        if known is None and self._elsewhere is not None and ident.int > 1:
-            elsewhere, self._elsewhere = self._elsewhere, None
+        if known is None and self.elsewhere is not None and ident.int > 1:
+            elsewhere, self.elsewhere = self.elsewhere, None
             elsewhere(self)
             known = self.names.get(ident)
         if known is None:

@@ -175,6 +175,11 @@ class Traffic:
             exchanges += batch
         return Outcome(exchanges, over, reader.skipped)
 
+    @staticmethod
+    def block(packets: Sequence[Packet], first: int) -> Packets:
+        """Packets as a block of a capture; first is the number of the first one."""
+        return block(packets, first)
+
     def save(self, path: Path, packets: Iterable[Packet] | None = None) -> Path:
         """Writes them as a pcap file, gzip when its name says so."""
         with gzip.open(path, "wb", 1) if path.suffix == ".gz" else open(path, "wb") as file:

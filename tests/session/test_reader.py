@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
 
 from kwire.capture import connections
+from kwire.codec.library import Library
 from kwire.render.message_json import MessageLines
+from kwire.schema import registry, text
+from kwire.schema.registry import Registry
 from kwire.session import order
 from kwire.session import reader as reading
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
-from kwire.session.reader import Settings
+from kwire.session.exchange import Exchange
+from kwire.session.reader import Reader, Settings
 from kwire.session.reading import Reading
 from kwire.session.record import records
 
@@ -225,3 +231,34 @@ def test_lines_are_those_of_the_rows(traffic: Any, tmp_path: Path, seed: int) ->
     assert sorted(found) == sorted(expected)
     times = [json.loads(line)["time"] for line in found if json.loads(line)["kind"] == "request"]
     assert times == sorted(times)
+
+
+def newer_heartbeat() -> Library:
+    """Definitions in which Heartbeat has a version 5, as --schema brings them."""
+    own = Path(registry.__file__).parent / "apis" / "12_heartbeat.txt"
+    definition = text.parse(own.read_text().replace("0-4", "0-5"), own.name)
+    return Library(Registry(overlay=[definition]))
+
+
+@pytest.mark.parametrize("library", [None, newer_heartbeat()], ids=["own", "given"])
+def test_a_session_is_stopped_and_taken_up(traffic: Any, library: Library | None) -> None:
+    """Between any two packets, in the midst of a frame too; what is not Kafka's own definition comes along."""
+    version = 4 if library is None else 5
+    tcp = traffic.connection()
+    for ident in range(3):
+        data = pack(">hhihc", 12, version, ident, 1, b"c") + b"\0" + bytes([2, 103, 0, 0, 0, 1, 2, 109, 0, 0])
+        tcp.send(traffic.size_prefixed(data), 7).answer(traffic.response("Heartbeat", 4, {"ErrorCode": 27}, ident), 5)
+    settings = Settings(library=library)
+    whole = traffic.read(settings=settings, tracking=True).rows
+    assert [row["quality"] for row in whole] == ["ok"] * 6
+    reader = Reader("made.pcap", settings, tracking=True)
+    over: list[ConnectionInfo] = []
+    found: list[Exchange] = []
+    for number, packet in enumerate(traffic.packets, 1):
+        reader = Reader.resume(reader.snapshot(), ended=over.append)
+        for batch in reader.feed(traffic.block([packet], number)):
+            found += list(batch)
+    for batch in Reader.resume(reader.snapshot(), ended=over.append).finish():
+        found += list(batch)
+    assert [row for exchange in found for _, row in records(exchange)] == whole
+    assert [one.exchanges for one in over] == [3]
