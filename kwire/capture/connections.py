@@ -82,6 +82,11 @@ class Connection:
         self.streams[side].open(seq)
         self.opener = 1 - side if flags & ACK else side
 
+    def let_go(self) -> None:
+        """What came and was not read is of no use."""
+        for stream in self.streams:
+            stream.pieces = []
+
     def finish(self) -> None:
         """Nothing more will come: what waits behind holes is delivered."""
         self.finished = True

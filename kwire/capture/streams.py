@@ -88,6 +88,12 @@ class Stream:
         if self.next is None:
             self.next = self.first = (seq + 1) % WRAP
 
+    def shift(self, base: int) -> None:
+        """Counts positions from so many bytes earlier."""
+        self.position += base
+        self.held = [(at + base, run) for at, run in self.held]
+        self.end = None if self.end is None else self.end + base
+
     def close(self, seq: int) -> None:
         """A FIN that stands at this sequence number; not when it is far from all that was sent."""
         if self.next is not None and self.near(seq):

@@ -25,7 +25,7 @@ from kwire.session.pieces import joined
 from kwire.session.sasl import Login
 
 if TYPE_CHECKING:
-    from kwire.capture.connections import Connection
+    pass
 
 IDENTIFYING = (17, 18, 36)
 header_at, id_at = Struct(">HH").unpack_from, Struct(">i").unpack_from
@@ -191,7 +191,6 @@ def exit_of(conversation: Conversation) -> Exit | None:
         flows.append(Flow(
             stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, partial, index
         ))  # fmt: skip
-    identity = conversation.info.identity
     fins = bool(connection.fins >> client & 1), bool(connection.fins >> (1 - client) & 1)
     return Exit(
         (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
@@ -199,7 +198,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
         list(connection.opening),
         [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
         conversation.info.exchanges,
-        (identity.software, identity.software_version, identity.mechanism, identity.principal),
+        conversation.info.identity.said,
         dict(conversation.info.clients), conversation.info.login,
     )  # fmt: skip
 
@@ -261,8 +260,7 @@ def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], pa
     conversation.info.exchanges += exit.exchanges
     if part.opened:
         connection.opening = [number + packets for number in exit.opening]
-        identity = conversation.info.identity
-        identity.software, identity.software_version, identity.mechanism, identity.principal = exit.identity
+        conversation.info.identity.take(exit.identity)
         conversation.info.login = exit.login
     elif not exit.login.fresh:
         conversation.info.login.passed()
@@ -290,9 +288,3 @@ def head_of(pieces: list[Piece], position: int) -> Piece | None:
         piece.position, piece.data[: position - piece.position], [piece.starts[at] for at in kept],
         [piece.times[at] for at in kept], [piece.numbers[at] for at in kept],
     )  # fmt: skip
-
-
-def nothing(connection: Connection) -> None:
-    """Lets go of what a connection got."""
-    for stream in connection.streams:
-        stream.pieces = []

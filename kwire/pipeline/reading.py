@@ -19,10 +19,10 @@ from kwire.analyze.client_columns import clients_of
 from kwire.analyze.clients import Clients
 from kwire.capture.connections import Connection, Connections
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.streams import WRAP, Stream
+from kwire.capture.streams import WRAP
 from kwire.capture.tcp import Chosen, Key, Segments
 from kwire.errors import KwireError
-from kwire.pipeline.connection_parts import IDENTIFYING, Part, exit_of, nothing
+from kwire.pipeline.connection_parts import IDENTIFYING, Part, exit_of
 from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import Later, provisional_name
@@ -92,7 +92,7 @@ class _Track:
     def spoil(self) -> None:
         """It is left to the stitch."""
         self.spoiled, self.conversation, self.half = True, None, None
-        nothing(self.connection)
+        self.connection.let_go()
 
 
 class _Reading:
@@ -270,15 +270,14 @@ class _Reading:
         if fix is not None:
             conversation.info.capture = fix.capture
             conversation.indexes[:] = fix.indexes
-            identity = conversation.info.identity
-            identity.software, identity.software_version, identity.mechanism, identity.principal = fix.identity
+            conversation.info.identity.take(fix.identity)
             for turn, base in enumerate(fix.bases):
-                _shift(connection.streams[client ^ turn], base)
+                connection.streams[client ^ turn].shift(base)
                 left[turn] = left[turn]._replace(
                     position=left[turn].position + base, starts=[start + base for start in left[turn].starts]
                 )
         for framer, piece in zip((conversation.requests, conversation.responses), left, strict=True):
-            framer.lost, framer.position = False, piece.position
+            framer.begin(piece.position)
         for turn in (0, 1):
             connection.streams[client ^ turn].pieces = [left[turn]]
         self._of[id(conversation.info)] = track
@@ -384,13 +383,6 @@ class _Reading:
             if len(left):
                 out.residue.append(Residue(at, joined, left))
         self._kept = []
-
-
-def _shift(stream: Stream, base: int) -> None:
-    stream.position += base
-    stream.held = [(at + base, run) for at, run in stream.held]
-    if stream.end is not None:
-        stream.end += base
 
 
 _NOWHERE: Any = None  # until the split is read

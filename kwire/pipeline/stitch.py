@@ -271,15 +271,13 @@ class Stitch:
                 assert known is not None
                 conversation = reader.conversation(known[0])
                 bases, indexes = join(conversation, part, before)
-            said = conversation.info.identity
-            identity = said.software, said.software_version, said.mechanism, said.principal
             fixes[fixed] = Fix(
                 file.name,
                 conversation.info.name,
                 conversation.connection.epoch,
                 bases,
                 indexes,
-                identity,
+                conversation.info.identity.said,
                 before - file.starts[0],
             )
             for kind, block in part.kinds.items():

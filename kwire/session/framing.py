@@ -144,6 +144,10 @@ class Framer:
             return None
         return Partial(self.position, self.frames, b"".join(self._parts), self._need, self._first, list(self._marks))
 
+    def begin(self, position: int) -> None:
+        """A frame begins there."""
+        self.lost, self.position = False, position
+
     def resume(self, partial: Partial) -> None:
         """Goes on from there."""
         self._clear()

@@ -30,6 +30,14 @@ class Identity:
         self.principal: str | None = None
 
     @property
+    def said(self) -> tuple[str | None, ...]:
+        """All that it knows; take takes it."""
+        return self.software, self.software_version, self.mechanism, self.principal
+
+    def take(self, said: tuple[str | None, ...]) -> None:
+        self.software, self.software_version, self.mechanism, self.principal = said
+
+    @property
     def of_mechanism(self) -> str:
         return f" of {self.mechanism}" if self.mechanism else ""
 
