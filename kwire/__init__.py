@@ -10,25 +10,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire.errors import CaptureError, DecodeError, EncodeError, KwireError, SchemaError, UnknownName
+from kwire.errors import (
+    CaptureError,
+    DecodeError,
+    EncodeError,
+    KwireError,
+    OutputError,
+    QueryError,
+    SchemaError,
+    UnknownName,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from kwire.analyze.findings import Finding
     from kwire.codec.frames import Frame
     from kwire.codec.span import Span
     from kwire.records import Batches
     from kwire.render.page import Page
+    from kwire.session.batch import ExchangeBatch
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
+    from kwire.session.session import Session
+    from kwire.tables.stream import CaptureTables
 from kwire.schema.errorcodes import errors
 
 __all__ = [
     "CaptureError",
+    "CaptureTables",
+    "ConnectionInfo",
     "DecodeError",
     "EncodeError",
+    "Exchange",
+    "ExchangeBatch",
+    "Finding",
+    "Frame",
     "KwireError",
+    "OutputError",
+    "Page",
+    "QueryError",
     "SchemaError",
+    "Session",
+    "Span",
     "UnknownName",
     "annotate",
     "decode",
@@ -36,6 +61,7 @@ __all__ = [
     "encode",
     "errors",
     "explain",
+    "open",
     "read",
     "read_records",
     "to_arrow",
@@ -43,6 +69,22 @@ __all__ = [
     "to_polars",
 ]
 __version__ = "0.1.0"
+
+_LATE = {  # classes that are imported when they are asked for, since numpy comes with them
+    "CaptureTables": "kwire.tables.stream", "ConnectionInfo": "kwire.session.connection_info",
+    "Exchange": "kwire.session.exchange", "ExchangeBatch": "kwire.session.batch", "Finding": "kwire.analyze.findings",
+    "Frame": "kwire.codec.frames", "Page": "kwire.render.page", "Session": "kwire.session.session",
+    "Span": "kwire.codec.span",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'kwire' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LATE[name]), name)
+
 
 Bytes = bytes | bytearray | memoryview
 
@@ -95,13 +137,25 @@ def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iter
     return (exchange for batch in reading.batches() for exchange in chosen.wanted(batch, tracking=True))
 
 
-def to_arrow(path: str | Path, table: str = "messages") -> Any:
-    """A table of a capture as a pyarrow.Table; kwire table --columns tells which there are. Needs kwire[table]. Raises
-    CaptureError, OSError, UnknownName."""
-    from kwire.render.bodies import Bodies
-    from kwire.tables.build import tables_of
+def open(*paths: str | Path) -> CaptureTables:
+    """Captures as tables that DuckDB, Polars, pandas and pyarrow read as Arrow streams, without a file and in bounded
+    memory: the object itself is the table messages, table(name) another one; each use reads the captures anew. Needs
+    kwire[table]. Raises UnknownName for a table, CaptureError and OSError while it is read.
 
-    return tables_of([path], [table], bodies=Bodies() if table == "bodies" else None)[table]
+        duckdb.sql("select api, count(*) from capture group by 1")   # behind: capture = kwire.open("night.pcap")
+        polars.DataFrame(kwire.open("night.pcap").table("exchanges"))
+    """
+    from kwire.render.bodies import Bodies
+    from kwire.tables.stream import CaptureTables
+
+    return CaptureTables(paths, bodies=Bodies())
+
+
+def to_arrow(path: str | Path, table: str = "messages", *, stream: bool = False) -> Any:
+    """A table of a capture as a pyarrow.Table, or as a pyarrow.RecordBatchReader, which never holds more than a part of
+    it; kwire table --columns tells which there are. Needs kwire[table]. Raises CaptureError, OSError, UnknownName."""
+    reader = open(path).table(table).reader()
+    return reader if stream else reader.read_all()
 
 
 def to_pandas(path: str | Path, table: str = "messages") -> Any:
