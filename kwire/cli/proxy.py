@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kwire.proxy.tap import Feed
     from kwire.proxy.types import Notice
 
+SWITCH = 0.0005  # seconds that the forwarding thread waits at most for the one that shows
 SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # connections are seen by their exchanges
 
 
@@ -163,6 +164,7 @@ def _show(feed: Feed, chosen: Filter, stats: bool, diagnosed: bool, shown: Shown
     from kwire.session.reader import Reader
 
     fewer_collections()
+    sys.setswitchinterval(SWITCH)
     if diagnosed:
         from kwire.analyze.doctor import Doctor
 

@@ -6,7 +6,7 @@ All else passes as it came, also within such an answer; so does an answer in whi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from struct import pack, unpack_from
 from typing import Any
 
@@ -43,7 +43,7 @@ def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edi
 
     def response(asked: Asked) -> Edit | None:
         if asked.key == API_VERSIONS:
-            return lambda frame: edited(frame, asked, lambda body: cap(body, ranges()))
+            return lambda frame: capped(frame, asked, ranges())
         if not carries_addresses(asked):
             return None
         if asked.key == FIND_COORDINATOR and asked.version < 4:
@@ -91,6 +91,23 @@ def relocate(found: Iterable[Body], key: int, local: Local) -> bool:
             each["Host"], each["Port"] = local(key, each["Host"], each["Port"], node)
             changed = True
     return changed
+
+
+def capped(frame: bytes, asked: Asked, ranges: dict[int, Versions]) -> bytes:
+    """An ApiVersions answer that offers what is known and within ranges. Brokers give the same one to every client, so
+    that the last few are remembered. Raises Refused."""
+    if len(frame) > LARGE:
+        return edited(frame, asked, lambda body: cap(body, ranges))
+    rest = frame[8:]
+    made = _capped(rest, asked.version, tuple(sorted(ranges.items())))
+    return frame if made == rest else b"".join((pack(">i", len(made) + 4), frame[4:8], made))
+
+
+@lru_cache(16)
+def _capped(rest: bytes, version: int, ranges: tuple[tuple[int, Versions], ...]) -> bytes:
+    """What follows the correlation id."""
+    frame = pack(">ii", len(rest) + 4, 0) + rest
+    return edited(frame, Asked(API_VERSIONS, version, 0), lambda body: cap(body, dict(ranges)))[8:]
 
 
 def cap(body: Body, ranges: dict[int, Versions]) -> bool:

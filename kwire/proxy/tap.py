@@ -24,6 +24,7 @@ from kwire.proxy.types import MiB, Refused
 if TYPE_CHECKING:
     from kwire.capture.packets import Packets
 
+LOOK = 0.05  # seconds between two looks at what came
 TICK = 0.2  # seconds after which time goes on though nothing came
 MOST = 64 * MiB  # of packets that wait to be shown
 MOST_HELD = 64 * MiB  # of frames that wait to be blanked
@@ -65,7 +66,7 @@ class Tap:
             far.append(self._writer(self.recorder.begin(outer, broker)))
         if self.feed is not None:
             self._streams += 1
-            shown = Stream(self.feed, *_alike(client, broker), 1_000 * self._streams)
+            shown = Stream(self.feed, *_alike(client, broker), 1_000 * self._streams, summed=False)
             near.append(Writer(shown.client, shown.broker, shown.end))
         return Side(near, asks=True), Side(far, asks=False)
 
@@ -181,7 +182,7 @@ class Feed:
         self._now = now
         self._rows: deque[tuple[bytes, int, int]] = deque()
         self._bytes = 0
-        self._came = threading.Condition()
+        self._lock = threading.Lock()
         self._number = 1
         self.closed = False
         self.dropped = 0
@@ -193,7 +194,7 @@ class Feed:
         return False
 
     def write(self, packet: bytes) -> None:
-        with self._came:
+        with self._lock:
             if self._bytes > MOST:
                 self.dropped += 1
                 return
@@ -201,26 +202,26 @@ class Feed:
             self._rows.append((packet, self._now(), RAW))
 
     def flush(self) -> None:
-        with self._came:
-            self._came.notify()
+        """Nothing to do: whoever shows packets looks often enough."""
 
     def close(self) -> None:
-        with self._came:
-            self.closed = True
-            self._came.notify()
+        self.closed = True
 
     def blocks(self, until: float | None = None) -> Iterator[Packets]:
-        """Packets as they come; an empty block when none came for a while, so that time goes on. Ends when the proxy
-        does. until: by time.monotonic()."""
+        """Packets as they come, many at a time, for each block costs; an empty one when none came for a while, so that
+        time goes on. Ends when the proxy does. until: by time.monotonic()."""
         from kwire.capture.packets import packets_of
 
+        waited = 0.0
         while until is None or time.monotonic() < until:
-            with self._came:
-                if not self._rows and not self.closed:
-                    self._came.wait(TICK)
+            over = self.closed
+            with self._lock:
                 rows, self._rows, self._bytes = list(self._rows), deque(), 0
-                over = self.closed
-            yield packets_of(rows, self._number)
-            self._number += len(rows)
-            if over and not rows:
+            if rows or over or waited >= TICK:
+                yield packets_of(rows, self._number)
+                self._number += len(rows)
+                waited = 0.0
+            if over:
                 return
+            time.sleep(LOOK)
+            waited += LOOK

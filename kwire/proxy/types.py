@@ -32,7 +32,7 @@ class Limits:
     frame: int = MAX_SIZE
     held: int = 256 * MiB
     buffered: int = MiB
-    pipelined: int = 1_000
+    pipelined: int = 128
     brokers: int = 256
     capture: int = 1_024 * MiB
     connect: float = 10.0
