@@ -67,6 +67,12 @@ class Connection:
         return self.reset or (self.fins == 3 and all(stream.ended or stream.next is None for stream in self.streams))
 
     @property
+    def handshake(self) -> int | None:
+        """ns from the SYN to its answer, where each came once: the network's round trip, seen from where packets were
+        captured to the broker and back. None where it was not seen."""
+        return self.opened_at[1] - self.opened_at[0] if len(self.opened_at) == 2 else None
+
+    @property
     def ending(self) -> str | None:
         """How it ended, as far as the capture tells; None where it does not. A RST behind a FIN, as of a client that
         closes while an answer is on its way, is a part of the close."""

@@ -59,6 +59,7 @@ class Exit(NamedTuple):
     fin: int | None  # the packets with the first FIN and the first RST
     rst: int | None
     opening: list[int]
+    opened_at: list[int]
     open: list[tuple[int, Raw]]
     exchanges: int
     identity: tuple[str | None, ...]
@@ -195,7 +196,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
     return Exit(
         (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
         connection.last_time, connection.segments, fins, connection.reset, connection.fin, connection.rst,
-        list(connection.opening),
+        list(connection.opening), list(connection.opened_at),
         [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
         conversation.info.exchanges,
         conversation.info.identity.said,
@@ -260,6 +261,7 @@ def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], pa
     conversation.info.exchanges += exit.exchanges
     if part.opened:
         connection.opening = [number + packets for number in exit.opening]
+        connection.opened_at = list(exit.opened_at)
         conversation.info.identity.take(exit.identity)
         conversation.info.login = exit.login
     elif not exit.login.fresh:

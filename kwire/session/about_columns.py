@@ -59,14 +59,17 @@ class Abouts:
         return list(names), flat[starts[self.which].repeat(many) + within], rows
 
 
-def abouts_of(batch: ExchangeBatch) -> Abouts:
-    """What each exchange of a batch is about."""
-    return _Reading(batch).run()
+def abouts_of(batch: ExchangeBatch, kinds: frozenset[int] | None = None, topics: Topics | None = None) -> Abouts:
+    """What each exchange of a batch is about. kinds: only those of these kinds, by number, and of others nothing;
+    topics: who knows names of topics, None: the connections."""
+    return _Reading(batch, kinds, topics).run()
 
 
 @dataclass(eq=False)
 class _Reading:
     batch: ExchangeBatch
+    kinds: frozenset[int] | None
+    topics: Topics | None
     values: list[About] = field(default_factory=lambda: [About()])
     sessions: dict[int, tuple[object, int]] = field(default_factory=dict)  # by identity, which they keep
 
@@ -75,15 +78,15 @@ class _Reading:
         which = np.zeros(len(batch), np.int64)
         request = batch.request
         plain = request.there & (request.body >= 0) & ~batch.token
-        for row in np.flatnonzero(~plain).tolist():
+        for row in np.flatnonzero(~plain).tolist() if self.kinds is None else ():
             which[row] = self._single(row)
         for number, kind in enumerate(batch.kinds):
             rows = np.flatnonzero((batch.kind == number) & plain)
-            if kind is None or not len(rows) or not kind.supported:
+            if kind is None or not len(rows) or not kind.supported or not (self.kinds is None or number in self.kinds):
                 continue
             if kind.key in WORDED or _marked(kind.plan("request").root):
                 which[rows] = self._of_kind(kind, rows)
-        for row, known in batch.abouts.items():
+        for row, known in batch.abouts.items() if self.kinds is None else ():
             which[row] = self._add(known)
         return Abouts(self.values, which)
 
@@ -112,7 +115,7 @@ class _Reading:
             return np.array([self._single(row) for row in first.tolist()], np.int64)[of]
         found = np.zeros(len(first), np.int64)
         read = decode_messages(kind.plan("request"), kind.codecs[0], batch.buffer, side.body[first], side.end[first])
-        topics = batch.connections[0].topics
+        topics = self.topics or batch.connections[0].topics
         events = Events(read.buffer, topics, kind.key)
         events.struct(read.columns, kind.plan("request").root, np.arange(len(read.columns)))
         same_events: dict[bytes, int] = {}

@@ -99,7 +99,16 @@ def _of_kind(key: int, asked: Row, answered: Row) -> Row:
         OFFSET_COMMIT: asked.get("CommittedOffset"),
         OFFSET_FETCH: answered.get("CommittedOffset"),
     }[key]
-    return {"offset": offset, "timestamp": asked.get("Timestamp"), "high_watermark": answered.get("HighWatermark")}
+    known = {
+        column: None if answered.get(field) == -1 else answered.get(field)
+        for column, field in (
+            ("last_stable_offset", "LastStableOffset"), ("log_start_offset", "LogStartOffset"),
+            ("preferred_read_replica", "PreferredReadReplica"),
+        )
+    }  # fmt: skip
+    return known | {
+        "offset": offset, "timestamp": asked.get("Timestamp"), "high_watermark": answered.get("HighWatermark"),
+    }  # fmt: skip
 
 
 def _id(row: Row) -> str | None:

@@ -17,6 +17,7 @@ from kwire.session.exchange import TOKEN
 from kwire.session.quality import QUALITIES
 from kwire.session.record import error_name
 from kwire.tables.arrow import mended, slices
+from kwire.tables.body_columns import BodyColumns
 from kwire.tables.schemas import Makes, record_batch
 
 JUDGED = frozenset({"error_code", "error", "errors", "quality", "note", "outcome"})  # columns that rest on the bodies
@@ -79,7 +80,7 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
         kind = pa.int32() if name.endswith("size") else pa.int64()
         return lambda: pa.array(getattr(side, name), kind, mask=~side.there)
 
-    makes = (common or shared(batch)) | _errors(batch) | {
+    makes = (common or shared(batch)) | _errors(batch) | BodyColumns(batch).makes | {
         "time": lambda: pa.array(batch.time),
         "request_index": number(request, "index"),
         "request_size": number(request, "size"),

@@ -127,6 +127,9 @@ def _partition(read: _Found) -> Makes:
         "offset": lambda: joined.numbers(turn, offset, pa.int64()),
         "timestamp": lambda: joined.numbers(0, "Timestamp", pa.int64()),
         "high_watermark": lambda: joined.numbers(1, "HighWatermark", pa.int64()),
+        "last_stable_offset": lambda: _known(joined.numbers(1, "LastStableOffset", pa.int64())),
+        "log_start_offset": lambda: _known(joined.numbers(1, "LogStartOffset", pa.int64())),
+        "preferred_read_replica": lambda: _known(joined.numbers(1, "PreferredReadReplica", pa.int32())),
         "error_code": lambda: _error_codes(joined),
         "error": lambda: _error_names(joined),
     } | _sums(read)
@@ -147,6 +150,11 @@ def _group(read: _Found) -> pa.Array:
 def _texts(texts: pa.Array, which: Ints) -> pa.Array:
     """Texts by their numbers; -1: null."""
     return texts.take(pa.array(which, mask=which < 0))
+
+
+def _known(column: pa.Array) -> pa.Array:
+    """Null in place of -1, by which Kafka says that it is not known."""
+    return pc.if_else(pc.equal(column, -1), None, column)
 
 
 def _error_codes(joined: Joined) -> pa.Array:

@@ -48,6 +48,7 @@ def connection_row(connection: ConnectionInfo, counted: ConnectionRow) -> Row:
         "last_time": counted.last_time,
         "exchanges": counted.exchanges,
         "what": counted.what,
+        "handshake_ns": connection.tcp.handshake,
         "client_id": connection.client_id,
         "software": identity.software,
         "software_version": identity.software_version,

@@ -21,9 +21,12 @@ FIXED = {
                 "error string, errors int32, latency_ns int64, quality string, note string",
     "exchanges": f"{EXCHANGE}, request_index int64, request_size int32, request_packet int64, response_index int64, "
                  "response_size int32, response_packet int64, response_time timestamp, latency_ns int64, "
-                 "error_code int16, error string, errors int32, outcome string, note string",
+                 "held_ns int64, throttle_ns int64, "
+                 "error_code int16, error string, errors int32, group string, transactional_id string, "
+                 "acks int16, isolation_level string, max_wait_ms int32, rack string, outcome string, note string",
     "partitions": f"{EXCHANGE}, group string, topic string, topic_id string, partition int32, offset int64, "
-                  "timestamp int64, high_watermark int64, bytes int64, batches int32, records int64, "
+                  "timestamp int64, high_watermark int64, last_stable_offset int64, log_start_offset int64, "
+                  "preferred_read_replica int32, bytes int64, batches int32, records int64, "
                   "compression string, error_code int16, error string",
     "batches": f"{EXCHANGE}, topic string, partition int32, number int32, base_offset int64, last_offset int64, "
                "records int32, bytes int32, magic int8, compression string, timestamp_type string, "
@@ -38,7 +41,8 @@ FIXED = {
                "apis list<item: struct<api: string, versions: list<item: int16>>>, "
                "compressions list<item: string>, sasl_mechanisms list<item: string>, principals list<item: string>",
     "connections": "capture string, connection string, first_time timestamp, last_time timestamp, exchanges int64, "
-                   "what string, client_id string, software string, software_version string, sasl_mechanism string, "
+                   "what string, handshake_ns int64, client_id string, "
+                   "software string, software_version string, sasl_mechanism string, "
                    "principal string, missing_bytes int64, repeated_bytes int64, skipped_bytes int64, ending string",
     "quality": "capture string, connection string, time timestamp, what string, kind string, position int64, "
                "bytes int64, note string",

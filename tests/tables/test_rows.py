@@ -30,7 +30,8 @@ def test_an_exchange_is_ok_an_error_or_without_an_answer(traffic: Any) -> None:
     row = found[-1]
     assert row["note"] == "no answer: the connection closed"
     assert [name for name, value in row.items() if value is None] == [
-        "response_index", "response_size", "response_packet", "response_time", "latency_ns", "error_code", "error",
+        "response_index", "response_size", "response_packet", "response_time", "latency_ns", "held_ns", "throttle_ns",
+        "error_code", "error", "group", "transactional_id", "acks", "isolation_level", "max_wait_ms", "rack",
     ]  # fmt: skip
 
 
@@ -88,6 +89,7 @@ def test_a_connection_says_who_speaks_and_how_it_ended(names: list[str], traffic
     assert [first[name] for name in told] == ["c", "lib", "1.2", 1, "Kafka", "closed"]
     assert [second[name] for name in told] == ["other", None, None, 1, "Kafka", "open"]
     assert first["last_time"] - first["first_time"] == 5_000_000
+    assert [first["handshake_ns"], second["handshake_ns"]] == [1_000_000] * 2
     if "clients" in names:
         apis = {row["client_id"]: row["apis"] for row in made["clients"].to_pylist()}
         assert apis["c"] == [{"api": "ApiVersions", "versions": [3]}]
