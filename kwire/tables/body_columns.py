@@ -27,6 +27,7 @@ from kwire.wire.columns import Columns, Ints
 Mask = NDArray[np.bool_]
 FETCH, JOIN_GROUP, SYNC_GROUP = 1, 11, 14
 MS = 1_000_000  # ns
+LARGE = 4096  # bytes of a body from which on it is not compared with others
 ISOLATION = ("read_uncommitted", "read_committed")
 GROUP, TRANSACTION = "groupId", "transactionalId"
 
@@ -93,15 +94,27 @@ class BodyColumns:
                 continue
             at = self._place(plan, slot, side.body[rows])
             if at is None:
-                read = self._decoded(kind, side, rows)
+                first, of = self._distinct(side, rows)
+                read = self._decoded(kind, side, rows[first])
                 column = read.columns.fields[name]
                 assert isinstance(column, Numbers)
-                found, rows = column.values, rows[read.there]
+                place = (np.cumsum(read.there) - 1)[of]
+                found, rows = column.values[place[read.there[of]]], rows[read.there[of]]
             else:
                 whole = at + np.dtype(DTYPES[slot.type]).itemsize <= side.end[rows]
                 found, rows = self._data.numbers(DTYPES[slot.type], at[whole]), rows[whole]
             values[rows], there[rows] = found, True
         return values, there
+
+    def _distinct(self, side: Side, rows: Ints) -> tuple[Ints, Ints]:
+        """Of bodies that are equal the first, and of each body which of these it is."""
+        starts, ends = side.body[rows], side.end[rows]
+        if int((ends - starts).max()) > LARGE:
+            return np.arange(len(rows)), np.arange(len(rows))
+        known: dict[bytes, int] = {}
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        of = np.array([known.setdefault(self._batch.buffer[low:high], len(known)) for low, high in spans], np.int64)
+        return np.unique(of, return_index=True)[1], of
 
     def _place(self, plan: StructPlan, wanted: Slot, at: Ints) -> Ints | None:
         """Where a field begins in bodies that begin at these places; None where arrays lie before it."""
