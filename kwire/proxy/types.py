@@ -30,7 +30,7 @@ class Limits:
 
     connections: int = 1_000
     frame: int = MAX_SIZE
-    held: int = 256 * MiB
+    held: int = 128 * MiB
     buffered: int = MiB
     pipelined: int = 128
     brokers: int = 256
