@@ -17,6 +17,7 @@ from kwire.analyze.groups import Groups
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, judge
 from kwire.schema.keys import API_VERSIONS
+from kwire.session.quality import QUALITY_CODES
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -53,7 +54,7 @@ class Case:
         latency = batch.latency
         self.coverage.negative += int((latency < 0).sum())
         self.coverage.most_negative = min(self.coverage.most_negative, int(latency.min()))
-        self.coverage.cut += batch.count_of("truncated")
+        self.coverage.cut += cut_by_snaplen(batch)
         self.participants.add(batch)
         facts = self.troubles.add(batch)
         self.groups.activity.add_batch(batch)
@@ -86,6 +87,15 @@ class Case:
     def shows_after(self, time: int) -> bool:
         """Whether the capture goes on long enough after a time, ns, for what should have followed to be in it."""
         return self.end - time > SOON
+
+
+def cut_by_snaplen(batch: ExchangeBatch) -> int:
+    """How many exchanges have a message that is cut, on connections of which the snaplen cut packets: a close in the
+    midst of a message cuts it too."""
+    code = QUALITY_CODES["truncated"]
+    rows = np.flatnonzero((batch.request.quality == code) | (batch.response.quality == code))
+    short = [any(stream.cut for stream in connection.tcp.streams) for connection in batch.connections]
+    return int(np.array(short, bool)[batch.connection[rows]].sum()) if len(rows) else 0
 
 
 def rows_of(batch: ExchangeBatch, keys: set[int] | frozenset[int]) -> list[int]:

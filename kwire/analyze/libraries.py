@@ -23,8 +23,8 @@ class Library(NamedTuple):
 LIBRARIES = (
     Library("Java", r"apache-kafka-java", r"(producer|consumer|adminclient)(-.+)?-\d+|java.*", (2, 1),
             "kafka-clients 2.1"),
-    Library("librdkafka", r"(.*-)?(lib)?rdkafka", r"(lib)?rdkafka.*", (1, 8, 2), "librdkafka 1.8.2",
-            "broker.version.fallback and api.version.request=false"),
+    Library("librdkafka", r"(.*-)?(lib)?rdkafka.*|confluent-kafka-.*", r"(lib)?rdkafka.*", (1, 8, 2),
+            "librdkafka 1.8.2", "broker.version.fallback and api.version.request=false"),
     Library("kafka-python", r"kafka-python", r"kafka-python.*", (2, 0, 2), "kafka-python 2.0.2", "api_version"),
     Library("aiokafka", r"aiokafka", r"aiokafka.*", (0, 8), "aiokafka 0.8", "api_version"),
     Library("KafkaJS", r"kafkajs", r"kafkajs.*", (1, 15), "KafkaJS 1.15"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kwire.analyze.audit import BLOCKED, READY, UNPROVEN, Audit
 from kwire.session.reader import Reader
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+DOCTOR = CAPTURES.parent / "doctor"
 OFFER = {"ErrorCode": 0, "ApiKeys": [
     {"ApiKey": 0, "MinVersion": 0, "MaxVersion": 11}, {"ApiKey": 1, "MinVersion": 0, "MaxVersion": 17},
     {"ApiKey": 12, "MinVersion": 0, "MaxVersion": 4}, {"ApiKey": 18, "MinVersion": 0, "MaxVersion": 4},
@@ -105,6 +107,16 @@ def test_real_old_clients() -> None:
         "1.1.1",
         "2.0.1",
     } - {name.split("-")[1] for name, (verdict, _) in java.items() if verdict == UNPROVEN}
+
+
+def test_those_that_fail_with_4_3_are_the_blocked_ones() -> None:
+    """Recorded with brokers of 3.9.2; upgrade.json says who worked when run against 4.3.1 afterwards."""
+    truth = json.loads((DOCTOR / "upgrade.json").read_text())
+    verdicts = audited(packets_of(DOCTOR / "upgrade.pcap.gz")).verdicts((4, 3))
+    assert all(row["3.9.2"] for row in truth.values())
+    failed = {name for name, row in truth.items() if not row["4.3.1"]}
+    assert {one.speaker.client_id for one in verdicts if one.verdict == BLOCKED} == failed
+    assert {one.speaker.client_id for one in verdicts if one.verdict == READY} == truth.keys() - failed
 
 
 def test_brokers_themselves_are_no_clients() -> None:

@@ -11,7 +11,8 @@ from kwire.analyze.libraries import cure_of, library_of
     ("software", "client_id", "name"),
     [
         ("apache-kafka-java", "billing", "Java"),
-        ("confluent-kafka-python-rdkafka", "billing", "librdkafka"),
+        ("confluent-kafka-python", "billing", "librdkafka"),
+        ("librdkafka", "billing", "librdkafka"),
         (None, "consumer-billing-1", "Java"),
         (None, "rdkafka", "librdkafka"),
         (None, "kafka-python-2.0.2", "kafka-python"),

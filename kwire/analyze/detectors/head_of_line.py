@@ -82,12 +82,11 @@ class HeadOfLine(Watch):
             what = f"{counted(waits.count, 'time')} {waits.api} of {waits.caller.label} waited behind a "
             what += f"{waits.blocker} on the same connection, up to {lasted(waits.longest)}: the broker itself was not "
             what += "slow"
-            advice = (
-                f"Lower {'fetch.max.wait.ms (fetch.wait.max.ms)' if waits.held else 'the work in one request'}, or ask "
-            )
-            advice += "over a connection (a client) of its own."
+            cure = "fetch.max.wait.ms (fetch.wait.max.ms)" if waits.held else "the work in one request"
+            advice = f"Lower {cure}, or ask over a connection (a client) of its own."
+            severity = "warning" if waits.held else "note"  # work that takes long is told by what makes it so
             yield Finding(
-                "warning", what, tuple(waits.proofs), advice, time=waits.first, last=waits.last, count=waits.count,
+                severity, what, tuple(waits.proofs), advice, time=waits.first, last=waits.last, count=waits.count,
                 about=waits.caller.about | {"broker": waits.caller.broker, "api": waits.api},
                 otherwise="the answer was ready before the one in front of it",
             )  # fmt: skip

@@ -18,7 +18,7 @@ from pathlib import Path
 
 CACHE = Path.home() / ".cache" / "kwire"
 LABS = {"4.3.1": CACHE / "lab", "3.9.2": CACHE / "lab-3.9.2"}  # as lab/fetch.sh fills them
-BASE = 19000
+BASE = int(os.environ.get("PROVOKE_PORTS", "19000"))
 LOG4J = """
 rootLogger.level=WARN
 rootLogger.appenderRef.out.ref=out

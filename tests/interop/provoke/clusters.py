@@ -59,7 +59,7 @@ def broker_gone(stage: Stage) -> None:
 
     def kill() -> None:
         if stage.sick:
-            stage.found("broker-gone", broker=3, address=f"127.0.0.1:{stage.cluster.port(3)}")
+            stage.found("broker-gone", broker=f"127.0.0.1:{stage.cluster.port(3)}")
             stage.cluster.kill(3)
 
     timer = threading.Timer(4, kill)
@@ -111,8 +111,8 @@ def coordinator_moved(stage: Stage) -> None:
     stage.consume(consumer, 5)
     if stage.sick:
         described = stage.admin.describe_consumer_groups([stage.group])[stage.group].result(10)
-        stage.found("coordinator-moved", group=stage.group, broker=described.coordinator.id)
         stage.cluster.kill(described.coordinator.id, signal.SIGTERM)
+        stage.found("coordinator-moved", group=stage.group)
     stage.consume(consumer, 8)
     consumer.close()
 

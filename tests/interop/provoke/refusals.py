@@ -138,7 +138,7 @@ def version_beyond_feature(stage: Stage) -> None:
         message = consumer.poll(0.2)
         if message is not None and (error := message.error()) is not None:
             print(f"  {error.name()}")
-            if error.fatal():
+            if error.name() == "_FATAL":
                 stage.found("version-beyond-feature", api="ConsumerGroupHeartbeat", group=stage.group)
                 break
     try:

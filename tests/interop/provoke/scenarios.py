@@ -53,7 +53,7 @@ class Stage:
     def producer(self, client: str = "producer", **config: object) -> Producer:
         return Producer(
             {"bootstrap.servers": self.cluster.address, "client.id": client}
-            | {key.replace("_", "."): value for key, value in config.items()}
+            | {key if key.endswith("_cb") else key.replace("_", "."): value for key, value in config.items()}
         )
 
     def consumer(self, client: str = "consumer", **config: object) -> Consumer:
