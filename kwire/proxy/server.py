@@ -53,12 +53,12 @@ class Server:
     async def start(self) -> None:
         """Binds the first port. Raises OSError with the reason in a line."""
         try:
+            if self._control is not None:  # before anybody is told that all is ready
+                await self._control.start()
             self.routes.begin()
             await asyncio.gather(*self._opening)
             if self.tap is not None:
                 self.tap.open()
-            if self._control is not None:
-                await self._control.start()
         except BaseException:
             await self.stop()
             raise
