@@ -151,7 +151,7 @@ def _list(report: str | None) -> int:
 def _write(result: Result, form: str, output: Output | None, rows: int | None, raw: bool) -> None:
     if form in BINARY:
         with output or nullcontext(sys.stdout.buffer) as binary:
-            result.write(binary, form)
+            result.write(binary, form, stream=output is None or output.is_stdout)
         return
     with _text(output) as file:
         if form == "table":

@@ -1,4 +1,4 @@
-"""kwire table: captures to Parquet, Arrow or CSV files."""
+"""kwire table: captures to Parquet, Arrow or CSV files, or one table as a stream of Arrow."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Where the files go: DIR/messages.parquet and so on.",
 )
+@click.option("--table", "streamed", metavar="NAME", help="This table alone, as a stream of Arrow, to stdout.")
 @click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
 @click.option(
     "--format",
@@ -53,25 +54,31 @@ if TYPE_CHECKING:
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @connection_options
 def command(
-    paths: tuple[str, ...], folder: Path | None, chosen: str | None, form: str, bodies: bool, jobs: int | None,
-    listing: bool, raw: bool, show_secrets: bool, bounds: Bounds,
+    paths: tuple[str, ...], folder: Path | None, streamed: str | None, chosen: str | None, form: str, bodies: bool,
+    jobs: int | None, listing: bool, raw: bool, show_secrets: bool, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
     connections, quality. A file has its name only when it is whole."""
     if listing:
         return _list()
-    if folder is None or not paths:
-        raise click.UsageError("needs captures, and -o DIR")
-    if folder.suffix.lower() in ELSEWHERE and not folder.is_dir():
+    if not paths or (folder is None) == (streamed is None):
+        raise click.UsageError("needs captures, and -o DIR or --table NAME")
+    if streamed is not None and (chosen or bodies or raw or form != "parquet"):
+        raise click.UsageError("--table writes one table, as Arrow")
+    if streamed is not None and sys.stdout.isatty():
+        raise click.UsageError("--table writes Arrow to stdout: it needs a pipe, or > FILE")
+    if folder is not None and folder.suffix.lower() in ELSEWHERE and not folder.is_dir():
         raise OutputError(str(folder), "becomes a folder, with a file for each table; kwire sql -o writes one file")
     from kwire.render.bodies import BESIDE_TABLES, Bodies
 
-    names = _names(chosen, bodies)
+    names = _names(streamed or chosen, bodies)
     limits = bounds.settings()
     texts = Bodies(show_secrets, inflate=BESIDE_TABLES) if "bodies" in names else None
     need("pyarrow", command="kwire table")
     fewer_collections()
     there = open_captures(paths)
+    if folder is None:
+        return _stream(there, names[0], limits, processes(there, jobs), texts)
     form = "raw csv" if raw and form == "csv" else form
     return _write(there, folder, names, form, limits, processes(there, jobs), texts)
 
@@ -97,6 +104,22 @@ def _write(
     said = ", ".join(f"{count:,} {name}" for name, count in files.rows.items())
     print(f"kwire: {said} to {folder}", file=sys.stderr)
     return status
+
+
+def _stream(
+    paths: list[str | Path], name: str, bounds: Settings, jobs: int, texts: BodyTexts | None
+) -> int:  # fmt: skip
+    """Writes a table to stdout as its rows come."""
+    from kwire.tables.jobs import build_with_jobs
+    from kwire.tables.writer import ArrowStream
+
+    stream, progress = ArrowStream(name, sys.stdout.buffer), Progress(True)
+    try:
+        reading, exchanges = build_with_jobs(paths, [name], stream.write, bounds, jobs, texts, progress)
+        stream.close()
+    finally:
+        progress.stop()
+    return conclude(reading, exchanges > 0, False)
 
 
 def _names(chosen: str | None, bodies: bool) -> list[str]:

@@ -71,8 +71,9 @@ class Result:
         for batch in table.to_batches(AT_ONCE):
             yield from zip(*(_values(column) for column in batch.columns), strict=True)
 
-    def write(self, file: BinaryIO, form: str) -> None:
-        """As parquet or arrow. Raises QueryError for a type that the form lacks."""
+    def write(self, file: BinaryIO, form: str, stream: bool = False) -> None:
+        """As parquet or arrow; stream: as Arrow's stream format, which a pipe takes. Raises QueryError for a type that
+        the form lacks."""
         import pyarrow.parquet as pq
 
         try:
@@ -81,7 +82,8 @@ class Result:
                     self.table, file, compression="zstd", coerce_timestamps="us", allow_truncated_timestamps=True
                 )
             else:
-                with pa.ipc.new_file(file, self.table.schema) as writer:
+                begin = pa.ipc.new_stream if stream else pa.ipc.new_file
+                with begin(file, self.table.schema) as writer:
                     writer.write_table(self.table)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise QueryError(f"{form} cannot hold this result: {_one_line(str(error))}") from None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kwire.outputs import Output
 
@@ -85,6 +85,33 @@ class Files:
         if known is None:
             known = self._writers[name] = self._open(self._outputs[name].open(), SCHEMAS[name])
         return known
+
+
+class ArrowStream:
+    """A table as Arrow's stream format: write(name, batch) as batches come, close() when all is there. Arrow is
+    imported with the first rows only, as by Files."""
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self._name, self._file = name, file
+        self._writer: Any = None
+
+    def write(self, _: str, batch: pa.RecordBatch) -> None:
+        """Writes rows at once."""
+        self._begun().write_batch(batch)
+
+    def close(self) -> None:
+        """All rows were written."""
+        self._begun().close()
+        self._file.flush()
+
+    def _begun(self) -> Any:
+        if self._writer is None:
+            import pyarrow as pa
+
+            from kwire.tables.schemas import SCHEMAS
+
+            self._writer = pa.ipc.new_stream(self._file, SCHEMAS[self._name])
+        return self._writer
 
 
 def _parquet(path: Any, schema: pa.Schema) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from kwire.cli.main import cli
 from kwire.tables import writer
 from kwire.tables.columns import COLUMNS, DEFAULT
+from kwire.tables.schemas import SCHEMAS
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 CAPTURE = str(CAPTURES / "pyclients.pcap")
@@ -97,7 +102,7 @@ def test_an_unknown_table_is_refused_with_the_nearest(name: str, kwire: Run, tmp
 def test_captures_and_a_folder_are_needed(arguments: list[str], kwire: Run) -> None:
     ran = kwire("table", *arguments)
     assert ran.status == 2
-    assert ran.err.endswith("Error: needs captures, and -o DIR\n")
+    assert ran.err.endswith("Error: needs captures, and -o DIR or --table NAME\n")
 
 
 def test_without_pyarrow_it_says_what_to_install(kwire: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,3 +161,24 @@ def test_columns_lists_every_column_and_writes_nothing(kwire: Run, tmp_path: Pat
         for line, (_, kind, what) in zip(lines[2:], columns, strict=True):
             assert kind in line
             assert line.endswith(what)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_table_as_a_stream(jobs: str) -> None:
+    command = [sys.executable, "-m", "kwire", "table", "-", "--table", "exchanges", "--jobs", jobs]
+    done = subprocess.run(command, input=Path(CAPTURE).read_bytes(), capture_output=True, check=True)
+    read = pa.ipc.open_stream(done.stdout).read_all()
+    assert (read.schema, read.num_rows) == (SCHEMAS["exchanges"], 46)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--table", "messages", "-o", "x"], "needs captures, and -o DIR or --table NAME"),
+        ([], "needs captures, and -o DIR or --table NAME"),
+        (["--table", "messages", "--bodies"], "--table writes one table, as Arrow"),
+    ],
+)
+def test_what_a_stream_cannot_be(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(cli, ["table", CAPTURE, *arguments])
+    assert (done.exit_code, said in done.stderr) == (2, True)

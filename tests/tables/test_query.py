@@ -354,3 +354,11 @@ def test_several_processes_build_the_same_tables(session: Session) -> None:
     assert together is not None
     assert together.table.equals(alone.table)
     assert len(alone) > 5
+
+
+def test_a_result_as_a_stream(classic: Session) -> None:
+    result, file = _asked(classic, "select api, time from exchanges order by time"), io.BytesIO()
+    result.write(file, "arrow", stream=True)
+    read = pa.ipc.open_stream(file.getvalue()).read_all()
+    assert read.equals(result.table)
+    assert read.schema.field("time").type == pa.timestamp("ns", "UTC")
