@@ -11,6 +11,7 @@ import numpy as np
 
 from kwire.analyze.measures import Measure, Measured, merge
 from kwire.analyze.tls import row_of, session_of
+from kwire.session.about_columns import abouts_of
 from kwire.session.exchange import TOKEN
 from kwire.session.quality import QUALITIES
 from kwire.session.select import WRONG_CODES
@@ -74,7 +75,7 @@ class Stats:
             (self.apis, [*apis, TOKEN], np.where(batch.token, len(apis), batch.kind), rows),
             (self.brokers, brokers, batch.connection, rows),
             (self.clients, [name or "(no client id)" for name in names], which, rows),
-            (self.topics, *batch.about().topics()),
+            (self.topics, *abouts_of(batch).topics()),
         ]
         for group, texts, numbers, of in groups:
             for name, made in measured.of(of, numbers, texts):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
@@ -25,10 +25,6 @@ MOST_ENDPOINTS = 100_000  # whose epochs are remembered
 COST, LEAST_COST = 4, 1 << 20  # how much more memory than bytes what waits may take; bytes that it may always take
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
-
-if TYPE_CHECKING:
-    from kwire.capture.tls.layer import Plain, TlsLayer
-    from kwire.capture.tls.session import Session
 
 Endpoint = tuple[str, int]
 
@@ -59,7 +55,7 @@ class Connection:
     tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
     ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
     known: bool = False  # to be Kafka's
-    tls: Session | Plain | None = None  # what capture/tls makes of it; None before its first bytes
+    tls: object = None  # what capture/tls makes of it; None before its first bytes
 
     @property
     def closed(self) -> bool:
@@ -101,11 +97,19 @@ class Connection:
                 stream.give_up()
 
 
+class Unwraps(Protocol):
+    """What takes off TLS (capture/tls/layer.py)."""
+
+    def take(self, connection: Connection) -> None: ...
+
+    def woken(self, now: int) -> Iterator[Connection]: ...
+
+
 class Connections:
     """feed(segments) gives the connections that got something new, each once, those that are over as finished."""
 
     def __init__(
-        self, held: int = HELD, in_all: int = HELD_IN_ALL, idle: int = IDLE, tls: TlsLayer | None = None
+        self, held: int = HELD, in_all: int = HELD_IN_ALL, idle: int = IDLE, tls: Unwraps | None = None
     ) -> None:
         self._held, self._in_all, self._idle, self._tls = held, in_all, idle, tls
         self._sides: dict[Key, tuple[Connection, int]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kwire.capture.packets import Ints
+from kwire.wire.columns import Ints
 
 WRAP = 1 << 32
 LONGEST = 400  # bytes of a comment that may be one

@@ -13,6 +13,7 @@ from kwire.codec.plan import Plan, compile_plan
 from kwire.schema.keys import API_VERSIONS
 from kwire.schema.model import Message
 from kwire.schema.registry import builtin
+from kwire.wire.varint import read_uvarint
 
 CONTROLLED_SHUTDOWN = 7
 
@@ -35,3 +36,20 @@ def response_header_version(key: int, version: int, response: Message | None) ->
 def header_plan(name: str, version: int) -> Plan:
     """The plan of RequestHeader or ResponseHeader."""
     return compile_plan(builtin().message(name), version)
+
+
+def behind_tags(data: bytes, pos: int) -> int:
+    """Where a header's tag section ends; behind the data when it is broken."""
+    if pos < len(data) and not data[pos]:
+        return pos + 1
+    try:
+        count, pos = read_uvarint(data, pos)
+        for _ in range(min(count, len(data))):
+            _, pos = read_uvarint(data, pos)
+            size, pos = read_uvarint(data, pos)
+            pos += size
+            if pos > len(data):
+                break
+    except (IndexError, ValueError):
+        return len(data) + 1
+    return pos

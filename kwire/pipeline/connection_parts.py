@@ -16,11 +16,12 @@ from kwire.analyze.clients import Client
 from kwire.capture.streams import Piece, Stream
 from kwire.capture.tcp import Key
 from kwire.codec.frames import MAX_SIZE
+from kwire.session.acks import is_silent
 from kwire.session.api_versions import Kinds
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Partial, Raw, unpack_size
-from kwire.session.messages import is_silent, read_request
+from kwire.session.messages import read_request
 from kwire.session.pieces import joined
 from kwire.session.sasl import Login
 
@@ -157,7 +158,7 @@ def _silent(data: bytes, kinds: Kinds) -> bool:
     nobody: Any = None
     message = Message(nobody, "request", 0, 0, data, len(data) - 4, 0, 0, 0, 0, "ok", None, ())
     read_request(message, kinds, {})
-    return is_silent(message)
+    return is_silent(message.api, data, message.body_at)
 
 
 def _frames(data: bytes, max_size: int) -> list[bytes] | None:

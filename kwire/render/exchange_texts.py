@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwire.render.exchanges import ABOUT, ExchangeLines, about_text, took
 from kwire.render.lines import clean
+from kwire.session.about_columns import abouts_of
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -38,7 +39,7 @@ class ExchangeTexts:
         ends = [known.ends for known in batch.connections]
         several = any(known.places.several for known in batch.connections)
         apis = ["" if kind is None else f"{kind.api} v{kind.version}" for kind in batch.kinds]
-        found = batch.about()
+        found = abouts_of(batch)
         abouts = [about_text(value) for value in found.values]
         columns = (
             fine, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,

@@ -6,15 +6,22 @@ other kinds (FindCoordinator, configs) have a line of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kwire.codec.plan import Slot, StructPlan
 from kwire.session.topics import Partitions
+from kwire.wire.columns import Ints
 
 if TYPE_CHECKING:
-    from kwire.session.exchange import Exchange, Message
+    from kwire.session.api_versions import Kind
+    from kwire.session.connection_info import ConnectionInfo
+    from kwire.session.sasl import Identity
     from kwire.session.topics import Topics
 
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
@@ -38,25 +45,42 @@ class About:
     words: list[str] = field(default_factory=list)
 
 
-def about(exchange: Exchange) -> About:
-    """Reads the request; of an orphan, the response."""
+@dataclass(slots=True, eq=False)
+class Abouts:
+    """values: what there is; which: of each exchange its place there."""
+
+    values: list[About]
+    which: Ints
+
+    def take(self, rows: Ints | NDArray[np.bool_]) -> Abouts:
+        """Of these exchanges."""
+        return Abouts(self.values, self.which[rows])
+
+    def topics(self) -> tuple[list[str], Ints, Ints]:
+        """All topics by name, and for each time that an exchange names one the topic's number and the row."""
+        names: dict[str, int] = {}
+        of = [[names.setdefault(name, len(names)) for name in value.topics] for value in self.values]
+        counts = np.array([len(each) for each in of], np.int64)
+        flat = np.array([number for each in of for number in each], np.int64)
+        starts = np.cumsum(counts) - counts
+        many = counts[self.which]
+        rows = np.arange(len(self.which)).repeat(many)
+        within = np.arange(len(rows)) - (np.cumsum(many) - many).repeat(many)
+        return list(names), flat[starts[self.which].repeat(many) + within], rows
+
+
+def about(
+    kind: Kind, side: str, body: dict[str, Any], connection: ConnectionInfo, answer: Callable[[], dict[str, Any] | None]
+) -> About:
+    """What the body of a request says, or that of a response without its request. side: which of both it is; answer:
+    gives the response's body."""
     out = About()
-    message = exchange.first
-    kind = message.api
-    if message.token:
-        out.words.append(message.connection.identity.mechanism or "SASL")
+    _struct(out, kind.plan(side).root, body, connection.topics, kind.key)
+    if side == "response":
         return out
-    body = message.body()
-    definition = kind.message(message.kind) if kind else None
-    if kind is None or body is None or definition is None:
-        return out
-    topics = exchange.connection.topics
-    _struct(out, kind.library.plan_of(definition, kind.version).root, body, topics, kind.key)
-    if message.kind == "response":
-        return out
-    _words(out, kind.key, body, message, exchange)
+    _words(out, kind, body, connection.identity)
     if kind.key == 1:
-        session = topics.fetched(exchange, body, out.topics)
+        session = connection.topics.fetched(connection.ends[1], body, out.topics, answer)
         if session is not None:
             out.topics = session
             out.words.append(f"session {body['SessionId']}")
@@ -115,8 +139,9 @@ def _add(into: list[str], value: object) -> None:
             into.append(name)
 
 
-def _words(out: About, key: int, body: dict[str, Any], message: Message, exchange: Exchange) -> None:
+def _words(out: About, api: Kind, body: dict[str, Any], identity: Identity) -> None:
     """What the fields of some requests say that no entity marks."""
+    key = api.key
     if key == 10:  # FindCoordinator
         names = body.get("CoordinatorKeys") or [body.get("Key")]
         kind = COORDINATORS.get(body.get("KeyType", 0), "group")
@@ -127,14 +152,13 @@ def _words(out: About, key: int, body: dict[str, Any], message: Message, exchang
         else:
             out.words.append(" ".join(["share", *map(str, names)]))
     elif key == 3 and not out.topics:
-        everything = body.get("Topics") is None or (message.api is not None and message.api.version == 0)
+        everything = body.get("Topics") is None or api.version == 0
         out.words.append("all topics" if everything else "no topics")
     elif key == 18 and "ClientSoftwareName" in body:
         out.words.append(f"{body['ClientSoftwareName']} {body['ClientSoftwareVersion']}")
     elif key == 17:
         out.words.append(body["Mechanism"])
     elif key == SASL_AUTHENTICATE:
-        identity = exchange.connection.identity
         out.words.append(" ".join(filter(None, (identity.mechanism, identity.principal))))
     elif key in (32, 33, 44):  # DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
         for resource in body.get("Resources") or ():

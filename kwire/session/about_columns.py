@@ -14,12 +14,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
 from kwire.codec.columnar_values import decode_messages
 from kwire.codec.plan import Slot, StructPlan
-from kwire.session.about import HEARTBEATS, PARTITION, SASL_AUTHENTICATE, WORDED, About, about
+from kwire.session.about import HEARTBEATS, PARTITION, SASL_AUTHENTICATE, WORDED, About, Abouts
 from kwire.session.topics import FINAL, NONE, Topics
 from kwire.wire import uuids
 from kwire.wire.columns import Ints
@@ -35,34 +34,14 @@ TOPIC, GROUP, TRANSACTION, GENERATION, EPOCH, MEMBER = range(6)  # what an event
 BARE = -1  # the partition of an event that names a topic alone
 
 
-@dataclass(slots=True, eq=False)
-class Abouts:
-    """values: what there is; which: of each exchange its place there."""
-
-    values: list[About]
-    which: Ints
-
-    def take(self, rows: Ints | NDArray[np.bool_]) -> Abouts:
-        """Of these exchanges."""
-        return Abouts(self.values, self.which[rows])
-
-    def topics(self) -> tuple[list[str], Ints, Ints]:
-        """All topics by name, and for each time that an exchange names one the topic's number and the row."""
-        names: dict[str, int] = {}
-        of = [[names.setdefault(name, len(names)) for name in value.topics] for value in self.values]
-        counts = np.array([len(each) for each in of], np.int64)
-        flat = np.array([number for each in of for number in each], np.int64)
-        starts = np.cumsum(counts) - counts
-        many = counts[self.which]
-        rows = np.arange(len(self.which)).repeat(many)
-        within = np.arange(len(rows)) - (np.cumsum(many) - many).repeat(many)
-        return list(names), flat[starts[self.which].repeat(many) + within], rows
-
-
 def abouts_of(batch: ExchangeBatch, kinds: frozenset[int] | None = None, topics: Topics | None = None) -> Abouts:
     """What each exchange of a batch is about. kinds: only those of these kinds, by number, and of others nothing;
-    topics: who knows names of topics, None: the connections."""
-    return _Reading(batch, kinds, topics).run()
+    topics: who knows names of topics, None: the connections. Without either it is read once."""
+    if kinds is not None or topics is not None:
+        return _Reading(batch, kinds, topics).run()
+    if batch.told is None:
+        batch.told = _Reading(batch, None, None).run()
+    return batch.told
 
 
 @dataclass(eq=False)
@@ -92,7 +71,7 @@ class _Reading:
 
     def _single(self, row: int) -> int:
         known = self.batch.abouts.get(row)
-        return self._add(about(self.batch[row]) if known is None else known)
+        return self._add(self.batch[row].about if known is None else known)
 
     def _add(self, value: About) -> int:
         self.values.append(value)
@@ -149,7 +128,7 @@ class _Reading:
             if held is None:
                 exchange = batch[row]
                 body = exchange.request.body() if exchange.request is not None else None
-                held = topics.fetched(exchange, body, value.topics) if body is not None else None
+                held = topics.fetched(broker, body, value.topics, exchange.answer) if body is not None else None
             if held is None:
                 continue
             place = known.get(id(held))

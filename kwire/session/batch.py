@@ -18,8 +18,7 @@ from kwire.session.quality import QUALITIES, QUALITY_CODES
 from kwire.wire.columns import Ints
 
 if TYPE_CHECKING:
-    from kwire.session.about import About
-    from kwire.session.about_columns import Abouts
+    from kwire.session.about import About, Abouts
     from kwire.session.api_versions import Kind
     from kwire.session.connection_info import ConnectionInfo
 
@@ -122,14 +121,6 @@ class ExchangeBatch:
         """As Exchange.latency; 0 where there is none."""
         both = self.request.there & self.response.there
         return np.where(both, self.response.time - self.request.last_time, 0)
-
-    def about(self) -> Abouts:
-        """What each exchange is about."""
-        if self.told is None:
-            from kwire.session.about_columns import abouts_of
-
-            self.told = abouts_of(self)
-        return self.told
 
     @property
     def whole(self) -> Mask:

@@ -106,6 +106,11 @@ class ConnectionInfo:
         return self.exchanges > 0 or self.asked
 
     @property
+    def answers_missing(self) -> int:
+        """Bytes that the capture lacks of what the broker sent."""
+        return 0 if self.client is None else self.tcp.streams[1 - self.client].missing
+
+    @property
     def sides(self) -> tuple[int, int]:
         """The client's and the broker's side in tcp; the one that opened it counts as the client as long as nobody
         knows."""

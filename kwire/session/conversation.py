@@ -15,10 +15,11 @@ from kwire.capture.streams import HELD, PACKET_COST, Piece
 from kwire.codec.verdict import judge
 from kwire.schema.keys import SASL_HANDSHAKE
 from kwire.session import roles
+from kwire.session.acks import is_silent
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Framer, Raw
-from kwire.session.messages import is_silent, read_request
+from kwire.session.messages import read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
 from kwire.session.resync import find_request, find_response, looks_like_request
@@ -44,7 +45,7 @@ class Conversation:
     ) -> None:
         self.info, self.connection = info, info.tcp
         self.known, self.done = known, done
-        self.pairing = Pairing(self)
+        self.pairing = Pairing(info, self.complete)
         self._max_size = max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
         midstream = self.connection.opener is None
@@ -69,11 +70,6 @@ class Conversation:
             for piece in stream.pieces[:1]:
                 found = min(found or piece.times[0], piece.times[0])
         return found
-
-    @property
-    def answers_missing(self) -> int:
-        """Bytes that the capture lacks of what the broker sent."""
-        return 0 if self.info.client is None else self.connection.streams[1 - self.info.client].missing
 
     @property
     def waiting(self) -> int:
@@ -222,7 +218,11 @@ class Conversation:
                 if paired < count and not request.token:
                     answer = responses[paired]
                     # bytes 8 to 12 of a request and 4 to 8 of a response are the correlation id
-                    if answer.data[4:8] == raw.data[8:12] and len(answer.data) >= 8 and not is_silent(request):
+                    if (
+                        answer.data[4:8] == raw.data[8:12]
+                        and len(answer.data) >= 8
+                        and not is_silent(request.api, request.data, request.body_at)
+                    ):
                         paired += 1
                         pairing.pair(exchange, self._response(answer))
                         continue
@@ -283,16 +283,17 @@ class Conversation:
             return message
         names = len(self.info.clients)
         read_request(message, self.info.kinds, self.info.clients)
-        if not self.info.login.reads(message):
+        kind = message.api
+        key, headed = -1 if kind is None else kind.key, message.body_at is not None
+        if not self.info.login.reads(key, data, message.quality, headed):
             message.hide(UNREAD)
             if len(self.info.clients) > names:
                 self.info.clients.popitem()  # no client's id
             return message
         self._believe(message, len(self.info.clients) > names)
         message.guarded = self.info.login.guarded
-        kind = message.api
         if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
-            self.info.identity.request(message)
+            self.info.identity.request(message.body())
             if kind.key == SASL_HANDSHAKE and kind.version == 0:
                 self.info.login.token_after = data[12 : message.body_at]
         return message

@@ -12,6 +12,7 @@ from kwire.codec.frames import Frame, decode_frame, decode_response
 from kwire.codec.secrets import conceal, hide_within
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
+from kwire.session.about import About, about
 from kwire.session.api_versions import Kind
 
 if TYPE_CHECKING:
@@ -225,18 +226,25 @@ class Exchange:
         """The first error code that is not zero."""
         return self.response.errors[0] if self.response and self.response.errors else None
 
+    def answer(self) -> dict[str, Any] | None:
+        """The response's body."""
+        return self.response.body() if self.response is not None else None
+
     @cached_property
     def about(self) -> About:
         """What it is about: topics, group, transactional id."""
-        from kwire.session.about import about
-
         if self.remembered is None:
-            return about(self)
+            return self._about()
         known, row = self.remembered
         if row not in known:
-            known[row] = about(self)
+            known[row] = self._about()
         return known[row]
 
-
-if TYPE_CHECKING:
-    from kwire.session.about import About
+    def _about(self) -> About:
+        message, connection = self.first, self.connection
+        if message.token:
+            return About(words=[connection.identity.mechanism or "SASL"])
+        body = message.body()
+        if message.api is None or body is None:
+            return About()
+        return about(message.api, message.kind, body, connection, self.answer)

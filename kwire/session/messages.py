@@ -6,13 +6,13 @@ from struct import Struct
 from struct import error as StructError
 
 from kwire.codec.annotate import decode_error
+from kwire.codec.headers import behind_tags
 from kwire.codec.scan_code import Scan
 from kwire.counted import counted
 from kwire.errors import DecodeError
 from kwire.schema.keys import API_VERSIONS
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.exchange import REFUSED, REFUSED_VERSION, Message, refusal_note
-from kwire.wire.varint import read_uvarint
 
 CLIENTS = 1000  # client ids of a connection that are remembered as text
 REFUSAL = REFUSED.to_bytes(2, "big")
@@ -87,22 +87,6 @@ def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
         _unsupported(message, kind)
 
 
-def is_silent(message: Message) -> bool:
-    """Whether it is a Produce with acks=0, which is never answered."""
-    kind, data, pos = message.api, message.data, message.body_at
-    if kind is None or kind.key or pos is None or not kind.supported:
-        return False
-    try:
-        if kind.version >= 9:  # a compact, nullable transactional id stands before acks
-            length, pos = read_uvarint(data, pos)
-            pos += max(length - 1, 0)
-        elif kind.version >= 3:
-            pos += 2 + max(short_at(data, pos)[0], 0)
-        return bool(short_at(data, pos)[0] == 0)
-    except (IndexError, StructError, ValueError):
-        return False
-
-
 def _is_refusal(message: Message, kinds: Kinds) -> bool:
     """Whether the ApiVersions response, which holds error 35, is in the form of v0 (KIP-511). What is cut, or of a
     version that nobody knows, is believed to be."""
@@ -113,23 +97,6 @@ def _is_refusal(message: Message, kinds: Kinds) -> bool:
         return kinds.of(API_VERSIONS, 0).scan_response(message.data, 8, []) == len(message.data)
     except (IndexError, ValueError, StructError):
         return False
-
-
-def behind_tags(data: bytes, pos: int) -> int:
-    """Where a header's tag section ends; behind the data when it is broken."""
-    if pos < len(data) and not data[pos]:
-        return pos + 1
-    try:
-        count, pos = read_uvarint(data, pos)
-        for _ in range(min(count, len(data))):
-            _, pos = read_uvarint(data, pos)
-            size, pos = read_uvarint(data, pos)
-            pos += size
-            if pos > len(data):
-                break
-    except (IndexError, ValueError):
-        return len(data) + 1
-    return pos
 
 
 def _unsupported(message: Message, kind: Kind) -> None:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from kwire.session.acks import is_silent
 from kwire.session.exchange import Exchange, Message
-from kwire.session.messages import is_silent, read_response
+from kwire.session.messages import read_response
 
 if TYPE_CHECKING:
-    from kwire.session.conversation import Conversation
+    from collections.abc import Callable
+
+    from kwire.session.connection_info import ConnectionInfo
 
 LOST = "its answer is missing from the capture"
 OPEN_MOST = 4096  # requests that may wait for an answer
@@ -24,13 +27,14 @@ EARLY = 1_000_000_000  # ns by which an answer may be captured before its reques
 
 class Pairing:
     """asked() and answered() take messages in the order of their streams, pair() two that belong together.
+    complete gets each exchange to which nothing more will come.
 
     open: requests without an answer so far, the oldest first; ids: how many of them have a correlation id; early:
     answers whose requests did not come yet.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, info: ConnectionInfo, complete: Callable[[Exchange], None]) -> None:
+        self._info, self._complete = info, complete
         self.open: deque[Exchange] = deque()
         self.ids: dict[int, int] = {}
         self.early: list[Message] = []
@@ -53,9 +57,9 @@ class Pairing:
         message = exchange.first
         if self.early and self._came_early(exchange):
             return
-        if not message.token and is_silent(message):
+        if not message.token and is_silent(message.api, message.data, message.body_at):
             exchange.silent = True
-            self._conversation.complete(exchange)
+            self._complete(exchange)
             return
         self.open.append(exchange)
         exchange.connection.asked = True
@@ -75,8 +79,8 @@ class Pairing:
             if self.open and damaged:
                 self.pair(self._next(), message)
             else:
-                message.guarded = self._conversation.info.login.guarded
-                self._conversation.complete(Exchange(self._conversation.info, None, message))
+                message.guarded = self._info.login.guarded
+                self._complete(Exchange(self._info, None, message))
         elif message.correlation_id not in self.ids:
             self.early.append(message)
         else:
@@ -93,8 +97,8 @@ class Pairing:
         message.client_id, message.guarded = request.client_id, request.guarded
         kind = message.api = request.api
         if kind is not None:
-            read_response(message, kind, self._conversation.info.kinds)
-        self._conversation.complete(exchange)
+            read_response(message, kind, self._info.kinds)
+        self._complete(exchange)
 
     def limit(self, now: int, held: bool = False) -> None:
         """Lets go of what waited too long, ns: in a capture of one direction no request is ever answered. held: there
@@ -126,14 +130,14 @@ class Pairing:
     @property
     def _passed_over(self) -> str:
         """Why a request has no answer though a later one has."""
-        return LOST if self._conversation.answers_missing else "a later request was answered"
+        return LOST if self._info.answers_missing else "a later request was answered"
 
     def _pair_token(self, exchange: Exchange, message: Message) -> None:
         message.token, message.quality, message.correlation_id, message.guarded = True, "opaque", None, True
-        message.note = f"the answer to a bare SASL token{self._conversation.info.identity.of_mechanism}"
+        message.note = f"the answer to a bare SASL token{self._info.identity.of_mechanism}"
         message.client_id = exchange.client_id
         exchange.response = message
-        self._conversation.complete(exchange)
+        self._complete(exchange)
 
     def _unanswered(self, why: str) -> None:
         exchange = self._next()
@@ -142,7 +146,7 @@ class Pairing:
         exchange.ending = why
         if request.quality == "ok" and not request.token:
             request.quality, request.note = "orphan", f"no answer: {why}"
-        self._conversation.complete(exchange)
+        self._complete(exchange)
 
     def _came_early(self, exchange: Exchange) -> bool:
         """Pairs a request with an answer that was captured before it."""
@@ -162,10 +166,10 @@ class Pairing:
     def _orphan(self, count: int, behind: Message | None = None) -> None:
         """Lets go of the first early answers. behind: the request that follows theirs, if it is known."""
         for message in self.early[:count]:
-            message.guarded = self._conversation.info.login.guarded if behind is None else behind.guarded
+            message.guarded = self._info.login.guarded if behind is None else behind.guarded
             if message.correlation_id is None:
                 _too_short(message)
-            self._conversation.complete(Exchange(self._conversation.info, None, message))
+            self._complete(Exchange(self._info, None, message))
         del self.early[:count]
 
 

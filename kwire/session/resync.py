@@ -14,9 +14,9 @@ from struct import error as StructError
 import numpy as np
 
 from kwire.codec.frames import MAX_SIZE
+from kwire.codec.headers import behind_tags
 from kwire.schema.keys import API_VERSIONS, PRODUCE
 from kwire.session.api_versions import Kinds
-from kwire.session.messages import behind_tags
 
 REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client id
 NEAR = 1 << 10  # how far correlation ids of responses in a row may lie apart

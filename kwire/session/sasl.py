@@ -4,14 +4,12 @@ way, so that nothing is taken for what it is not while passwords travel."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kwire.codec.span import Span
 from kwire.payloads import sasl
 from kwire.schema.keys import SASL_AUTHENTICATE, SASL_HANDSHAKE
-
-if TYPE_CHECKING:
-    from kwire.session.exchange import Message
+from kwire.session.quality import Quality
 
 IDENTIFYING = (18, SASL_HANDSHAKE, SASL_AUTHENTICATE)  # ApiVersions too: all that a broker takes before a login is done
 UNREAD = "not to be read, in the middle of a login"
@@ -41,9 +39,10 @@ class Identity:
     def of_mechanism(self) -> str:
         return f" of {self.mechanism}" if self.mechanism else ""
 
-    def request(self, message: Message) -> None:
-        """ApiVersions, SaslHandshake or SaslAuthenticate."""
-        body = message.body() or {}
+    def request(self, body: dict[str, Any] | None) -> None:
+        """ApiVersions, SaslHandshake or SaslAuthenticate, when it could be decoded."""
+        if body is None:
+            return
         if "ClientSoftwareName" in body:
             self.software, self.software_version = body["ClientSoftwareName"], body["ClientSoftwareVersion"]
         elif "Mechanism" in body:
@@ -79,21 +78,21 @@ class Login:
     token_after: bytes | None = None
     _client: bytes | None = None  # as it is in the header, with its length
 
-    def reads(self, message: Message) -> bool:
-        """Whether a request may be taken for what it says, from which follows where the login stands."""
-        key = -1 if message.api is None else message.api.key
-        length = int.from_bytes(message.data[12:14], "big", signed=True)
-        named = message.data[12 : 14 + max(length, 0)]
-        whole = message.quality == "ok" and message.body_at is not None
+    def reads(self, key: int, data: bytes, quality: str, headed: bool) -> bool:
+        """Whether a request's frame may be taken for what it says, from which follows where the login stands. key: as
+        follow takes it; headed: whether its header could be read."""
+        length = int.from_bytes(data[12:14], "big", signed=True)
+        named = data[12 : 14 + max(length, 0)]
+        whole = quality == Quality.OK and headed
         self.follow(key, whole)
         if whole:
             self.names(named)
             return True
-        cut = message.quality in ("truncated", "gap")
+        cut = quality in (Quality.TRUNCATED, Quality.GAP)
         if cut and self._client is None:
             self._client = named
         if self.active:
-            return named == self._client and (cut or message.quality == "unsupported")
+            return named == self._client and (cut or quality == Quality.UNSUPPORTED)
         return not self.fresh or self._client in (None, named)
 
     def follow(self, key: int, whole: bool = True) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
+from kwire.session.about_columns import abouts_of
 from kwire.session.quality import QUALITIES
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Selection:
         wanted = self._mask(batch)
         if not self.needs_about and not tracking:
             return batch if wanted.all() else batch.part(wanted)
-        about = batch.about()
+        about = abouts_of(batch)
         if self.needs_about:
             if notice is not None:
                 for value in about.values:

@@ -15,7 +15,7 @@ from uuid import UUID
 from kwire.wire import uuids
 
 if TYPE_CHECKING:
-    from kwire.session.exchange import Exchange
+    pass
 
 MOST_SESSIONS = 10_000
 NONE, FINAL = 0, -1  # session id of no session; epoch of a fetch outside of any
@@ -60,17 +60,17 @@ class Topics:
             return "__cluster_metadata" if ident.int == 1 else uuids.to_text(ident)
         return known
 
-    def fetched(self, exchange: Exchange, body: dict[str, Any], listed: Partitions) -> Partitions | None:
+    def fetched(
+        self, broker: str, body: dict[str, Any], listed: Partitions, answer: Callable[[], dict[str, Any] | None]
+    ) -> Partitions | None:
         """Keeps the fetch session of a Fetch request; all the partitions that it asks for, None outside of a session.
 
-        listed: the partitions that the request itself names, by topic."""
+        answer: gives the response's body; listed: the partitions that the request itself names, by topic."""
         session, epoch = body.get("SessionId"), body.get("SessionEpoch")
         if session is None or epoch is None or epoch == FINAL:
             return None
-        broker = exchange.connection.ends[1]
         if session == NONE:
-            answer = exchange.response.body() if exchange.response else None
-            opened = (answer or {}).get("SessionId", NONE)
+            opened = (answer() or {}).get("SessionId", NONE)
             if opened:
                 if len(self._sessions) >= MOST_SESSIONS:
                     self._sessions.clear()

@@ -12,30 +12,47 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kwire.capture.streams import Piece
 from kwire.codec.scan_columns import scan_columns
-from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_HANDSHAKE
+from kwire.session.acks import UNKNOWN, acks_of
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
 from kwire.session.exchange import REFUSED, refusal_note
-from kwire.session.sasl import IDENTIFYING
+from kwire.session.identity_columns import Software, learn
 from kwire.wire.columns import Columns, Ints
 
 if TYPE_CHECKING:
-    from kwire.session.conversation import Conversation
+    from kwire.session.connection_info import ConnectionInfo
 
 Mask = NDArray[np.bool_]
 FEW = 12  # connections whose frames are followed one connection after the other
 LEAST = 1 << 16  # bytes that are worth another round
-UNTOLD = -1  # acks of a Produce behind a long transactional id
 LEAST_REQUEST = 10  # bytes behind the size prefix: key, version, correlation id, length of the client id
 
-Job = tuple["Conversation", list[Piece], list[Piece]]
+
+class Offering(Protocol):
+    """Who offers pieces, and gets back what is not taken of them."""
+
+    info: ConnectionInfo
+    indexes: list[int]
+
+    def put_back(self, pieces: tuple[list[Piece], list[Piece]]) -> None: ...
+
+    def read_rest(self) -> None: ...
+
+    def resume(
+        self, vectorized: Vectorized, pieces: tuple[list[Piece], list[Piece]], taken: tuple[int, int],
+        ends: tuple[int, int],
+    ) -> None: ...  # fmt: skip
+
+
+Job = tuple[Offering, list[Piece], list[Piece]]
 
 size_at = Struct(">i").unpack_from
 name_of = Struct(">hh").unpack  # key and version
@@ -97,9 +114,9 @@ class Vectorized:
     def __init__(self, kinds: Kinds, max_size: int, scans: bool = True) -> None:
         self._kinds, self._max_size, self._scans = kinds, max_size, scans
         self._jobs: list[Job] = []
-        self._software: dict[tuple[int, bytes], tuple[str | None, str | None]] = {}
+        self._software: Software = {}
 
-    def offer(self, conversation: Conversation, requests: list[Piece], responses: list[Piece]) -> None:
+    def offer(self, conversation: Offering, requests: list[Piece], responses: list[Piece]) -> None:
         """Takes what both sides sent, without holes; the first bytes are those of frames."""
         self._jobs.append((conversation, requests, responses))
 
@@ -153,8 +170,8 @@ class Vectorized:
                 fine[rows] &= columns.u8(body[rows]) == 0
                 body[rows] += 1
             if found.key == PRODUCE:
-                acks = _acks(found.version, columns, body[rows])
-                fine[rows] &= acks != UNTOLD
+                acks = acks_of(found.version, columns, body[rows])
+                fine[rows] &= acks != UNKNOWN
                 silent[rows] = acks == 0
         # a request's answer is the response that has its number among those that want one
         wanting = np.cumsum(~silent) - ~silent
@@ -178,7 +195,7 @@ class Vectorized:
             still = self._prefix(owner, rank, fit, len(jobs))
             batch = batch.take(still)
         taken = np.bincount(batch.connection, minlength=len(jobs))
-        self._learn(batch)
+        learn(batch, self._software)
         return batch, taken, np.bincount(batch.connection, batch.response.there, len(jobs)).astype(np.int64)
 
     @staticmethod
@@ -238,66 +255,6 @@ class Vectorized:
         batch.refused[rows] = True
         batch.texts.append(refusal_note(kind.version))
         batch.response.note[rows] = len(batch.texts) - 1
-
-    def _learn(self, batch: ExchangeBatch) -> None:
-        """Tells the conversations what their clients say of themselves: the first client id, software, login; and the
-        rows whether what cannot be read of them may be a password."""
-        named = np.flatnonzero(batch.client_length >= 0)
-        numbers, first = np.unique(batch.connection[named], return_index=True)
-        for number, row in zip(numbers.tolist(), named[first].tolist(), strict=True):
-            clients = batch.connections[number].clients
-            if not clients:
-                start = int(batch.client_start[row])
-                name = batch.buffer[start : start + int(batch.client_length[row])]
-                clients[name] = name.decode("utf-8", "surrogateescape")
-        keys = np.array([-1 if kind is None else kind.key for kind in batch.kinds], np.int64)[batch.kind]
-        for row in np.flatnonzero(np.isin(keys, IDENTIFYING)).tolist():
-            self._identify(batch, row)
-        self._guard(batch, keys)
-
-    @staticmethod
-    def _guard(batch: ExchangeBatch, keys: Ints) -> None:
-        """Follows the logins, as Login.reads does for whole requests. Most connections have none: what they say first
-        that is none of a login's decides."""
-        logins = np.isin(keys, (SASL_HANDSHAKE, SASL_AUTHENTICATE))
-        numbers, first = np.unique(batch.connection, return_index=True)
-        ends = np.append(first[1:], len(batch))[: len(first)]
-        others = np.flatnonzero(~np.isin(keys, IDENTIFYING))
-        passing = np.append(others, len(batch))[np.searchsorted(others, first)]
-        begun = np.add.reduceat(logins, first) if len(first) else first
-        columns = (numbers, first, ends, np.minimum(passing, ends), begun)
-        for number, low, high, passed, login in zip(*(column.tolist() for column in columns), strict=True):
-            state = batch.connections[number].login
-            start, size = int(batch.request.start[high - 1]), int(batch.client_length[high - 1])
-            state.names(batch.buffer[start + 12 : start + 14 + max(size, 0)])
-            if not login and not state.active:
-                batch.guarded[low:high] = state.guarded
-                if passed < high:
-                    state.passed()
-                    batch.guarded[passed:high] = state.guarded
-                continue
-            for row in range(low, high):
-                batch.guarded[row] = state.follow(int(keys[row]))
-
-    def _identify(self, batch: ExchangeBatch, row: int) -> None:
-        """A request in which a client says who it is; what thousands of clients say alike is read once."""
-        identity, kind = batch.connections[batch.connection[row]].identity, batch.kinds[batch.kind[row]]
-        assert kind is not None
-        if kind.key != API_VERSIONS:
-            request = batch[row].request
-            assert request is not None
-            identity.request(request)
-            return
-        body = batch.buffer[batch.request.body[row] : batch.request.start[row] + batch.request.have[row]]
-        known = self._software.get((kind.version, body))
-        if known is None:
-            request = batch[row].request
-            assert request is not None
-            identity.request(request)
-            if len(self._software) < 1000:
-                self._software[kind.version, body] = identity.software, identity.software_version
-        elif known[0] is not None:
-            identity.software, identity.software_version = known
 
     def _resume(self, jobs: list[Job], data: _Bytes, frames: _Frames, asked: Ints, answered: Ints) -> None:
         """Lets each conversation go on behind what was taken of it."""
@@ -385,15 +342,3 @@ def _followed(data: bytes, pos: int, limit: int, max_size: int) -> tuple[list[in
         out.append(pos)
         pos += 4 + size
     return out, pos
-
-
-def _acks(version: int, data: Columns, body: Ints) -> Ints:
-    """The acks of Produce requests; UNTOLD where it cannot be told at a glance."""
-    if version >= 9:
-        length = data.u8(body)
-        found = data.u16(body + 1 + np.maximum(length - 1, 0))
-        return np.where(length > 127, UNTOLD, found)
-    if version >= 3:
-        length = data.u16(body)
-        return data.u16(body + 2 + np.where(length > 0x7FFF, 0, length))
-    return data.u16(body)

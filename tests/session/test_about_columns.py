@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kwire.codec import columnar_values
-from kwire.session.about import About, about
+from kwire.session.about import About
+from kwire.session.about_columns import abouts_of
 from kwire.session.reading import Reading
 from kwire.session.select import Selection
 
@@ -23,10 +24,10 @@ FILES = [path for path in sorted(CAPTURES.glob("*.pcap*")) if path.name in NAMES
 @pytest.mark.parametrize("path", FILES, ids=[path.name.split(".")[0] for path in FILES])
 def test_columns_say_what_single_bodies_say(path: Path, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columnar_values.decode_messages, "__defaults__", (few,))
-    single = [about(exchange) for batch in Reading([path], tracking=True).batches() for exchange in batch]
+    single = [exchange.about for batch in Reading([path], tracking=True).batches() for exchange in batch]
     whole: list[About] = []
     for batch in Reading([path], tracking=True).batches():
-        found = batch.about()
+        found = abouts_of(batch)
         whole += [found.values[place] for place in found.which.tolist()]
         assert [exchange.about for exchange in batch] == whole[-len(batch) :]
     assert whole == single
@@ -43,7 +44,7 @@ def test_what_is_alike_is_made_once() -> None:
 
 def test_topics_of_exchanges_by_number() -> None:
     for batch in Reading([CAPTURES / "classic.pcap.gz"], tracking=True).batches():
-        found = batch.about()
+        found = abouts_of(batch)
         names, which, rows = found.topics()
         told = [(row, names[number]) for row, number in zip(rows.tolist(), which.tolist(), strict=True)]
         assert told == [

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from kwire.codec.example import BATCH
-from kwire.session.about import about
 from kwire.session.exchange import Exchange
 from kwire.session.reading import Reading
 from kwire.tables.body_columns import ISOLATION, MS
@@ -27,7 +26,7 @@ def said(exchange: Exchange) -> Row:
     response = exchange.response.body() if exchange.response else None
     if exchange.response is not None and exchange.response.body_version is not None:
         response = None  # refused: in the form of version 0
-    what = about(exchange) if exchange.request else None
+    what = exchange.about if exchange.request else None
     throttle, level = (response or {}).get("ThrottleTimeMs"), request.get("IsolationLevel")
     held, latency = None, exchange.latency or 0
     if latency > 0 and exchange.api in ("JoinGroup", "SyncGroup") and not exchange.error:
