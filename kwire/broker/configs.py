@@ -14,9 +14,9 @@ from kwire.broker.codes import Code, Refused
 from kwire.schema.shipped import folder_of
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-KINDS = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}
+KINDS = {TOPIC: "topic", BROKER: "broker", CLIENT_METRICS: "client-metrics", GROUP: "group"}
 TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
-SET_AT = {TOPIC: 1, BROKER: 2, GROUP: 8}  # config source of a value that was set
+SET_AT = {TOPIC: 1, BROKER: 2, CLIENT_METRICS: 7, GROUP: 8}  # config source of a value that was set
 DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 2, 3, 4, 5
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
@@ -34,6 +34,19 @@ INHERITED = {  # a topic's configuration, and the broker's that holds where the 
     "segment.ms": "log.roll.ms", "unclean.leader.election.enable": "unclean.leader.election.enable",
 }  # fmt: skip
 DYNAMIC = frozenset({*INHERITED.values(), "num.io.threads", "num.network.threads"})  # what a broker takes while it runs
+
+
+CHOICES = {  # the last part of a name: what it may be
+    "cleanup.policy": {"compact", "delete"}, "timestamp.type": {"CreateTime", "LogAppendTime"},
+    "compression.type": {"uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"},
+    "remote.storage.enable": {"false"},
+}  # fmt: skip
+LEAST = {  # what a number is at least
+    "local.retention.ms": -2, "local.retention.bytes": -2, "retention.ms": -1, "retention.bytes": -1, "max.message.bytes": 0, "message.max.bytes": 0, "segment.bytes": 14,
+    "segment.ms": 1, "roll.ms": 1, "min.insync.replicas": 1, "delete.retention.ms": 0, "min.compaction.lag.ms": 0,
+    "max.compaction.lag.ms": 1, "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1,
+    "interval.ms": 100, "timestamp.before.max.ms": 0, "timestamp.after.max.ms": 0,
+}  # fmt: skip
 
 
 class Known(NamedTuple):
@@ -181,4 +194,18 @@ def checked(kind: int, name: str, value: str | None) -> str:
         raise Refused(Code.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
     if kind != TOPIC:
         group_configs.check(name, text)
+    else:
+        _check_range(name, text)
     return text
+
+
+def _check_range(name: str, text: str) -> None:
+    """Raises Refused."""
+    choices = next((each for end, each in CHOICES.items() if name.endswith(end)), None)
+    if choices is not None and not set(text.split(",")) <= choices:
+        why = f"Invalid value {text} for configuration {name}: String must be one of: {', '.join(sorted(choices))}"
+        raise Refused(Code.INVALID_CONFIG, why)
+    least = next((each for end, each in LEAST.items() if name == end or name.endswith(f".{end}")), None)
+    if least is not None and float(text) < least:
+        why = f"Invalid value {text} for configuration {name}: Value must be at least {least}"
+        raise Refused(Code.INVALID_CONFIG, why)

@@ -56,7 +56,7 @@ class Service:
         self.state = state
         self._library = builtin_library()
         self._served = served()
-        self._announced = announced(state.settings.era)
+        self._announced = announced(state.settings.era, state.telemetry)
 
     def serve(self, peer: Peer, data: bytes, done: Done) -> Work[None] | None:
         """Answers a frame; data is without the size prefix. What it gives must be gone through for the answer."""

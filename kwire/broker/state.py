@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic
@@ -30,7 +32,23 @@ if TYPE_CHECKING:
 
 KEPT = 5_000  # requests
 TOLD = 2_000  # happenings
+PUSHING = 1_000  # clients whose metrics are kept
 LONGEST = 500  # characters of a text that is kept
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """What a client instance has pushed: how often, when last, and the newest metrics (compression type, bytes)."""
+
+    client_id: str | None
+    pushes: int = 0
+    time_ms: int = 0
+    over: bool = False
+    newest: tuple[int, bytes] = (0, b"")
+
+    def keep(self, compression: int, metrics: bytes) -> None:
+        self.pushes += 1
+        self.newest = compression, metrics
 
 
 class State:
@@ -48,6 +66,7 @@ class State:
         self.acls = Acls(settings.super_users)
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)
+        self.pushed: dict[UUID, Telemetry] = {}
         self.watching: list[Callable[[Happening], None]] = []
         self.stop_node: Callable[[int], None] = self.topology.down  # the server's also closes its connections
         self.start_node: Callable[[int], None] = self.topology.up
@@ -94,6 +113,11 @@ class State:
         topic = self.cluster.create(name, partitions, replicas or self.replicas)
         self.tell("topic", name, f"created with {partitions} partition{'s' * (partitions != 1)}")
         return topic
+
+    @property
+    def telemetry(self) -> bool:
+        """Whether clients are asked for their metrics."""
+        return bool(self.cluster.configs.broker("metric.reporters"))
 
     @property
     def replicas(self) -> int:

@@ -25,7 +25,14 @@ from kwire.broker.apis import served
 from kwire.broker.authorizer import RIGHTS
 from kwire.broker.context import Settings
 
-OPEN = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeCluster"} | {  # tokens ask for rights themselves
+OPEN = {
+    "ApiVersions",
+    "GetTelemetrySubscriptions",
+    "PushTelemetry",
+    "SaslHandshake",
+    "SaslAuthenticate",
+    "DescribeCluster",
+} | {  # tokens ask for rights themselves
     f"{act}DelegationToken" for act in ("Create", "Renew", "Expire", "Describe")
 }
 

@@ -41,14 +41,18 @@ def served() -> dict[str, Api]:
     return found
 
 
+TELEMETRY = (71, 72)
+
+
 @cache
-def announced(era: tuple[int, int] | None) -> dict[int, Versions]:
-    """Key to versions: those of the era's release, or from the oldest on to those of the newest release."""
+def announced(era: tuple[int, int] | None, telemetry: bool = False) -> dict[int, Versions]:
+    """Key to versions: those of the era's release, or from the oldest on to those of the newest release. telemetry:
+    somebody takes the clients' metrics."""
     registry = builtin()
     ranges: dict[int, Versions] = {}
     for key in registry.keys():  # noqa: SIM118 (a registry is no dict)
         api = served().get(registry.name_of(key) or "")
-        if api is None:
+        if api is None or (key in TELEMETRY and not telemetry):
             continue
         versions = _of_release(key, era or NEWEST)
         if era is None and versions:

@@ -47,7 +47,7 @@ def handle(request: Request, state: State) -> Body:
 
 def answer(state: State, code: int) -> Body:
     """The table, with code in front of it."""
-    known, levels = announced(state.settings.era), features(state)
+    known, levels = announced(state.settings.era, state.telemetry), features(state)
     # Produce from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
     ranges = {**known, PRODUCE: Versions(0, known[PRODUCE].high), **state.faults.ranges()}
     return {

@@ -81,14 +81,15 @@ def _check(kind: int, name: str, state: State) -> None:
         raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} does not exist.")
     if kind == BROKER and name and not (name.isdecimal() and int(name) in state.cluster.nodes):
         raise Refused(Code.INVALID_REQUEST, f"Unexpected broker id {name}.")
-    if kind not in (TOPIC, BROKER, GROUP):
+    if kind not in (TOPIC, BROKER, CLIENT_METRICS, GROUP):
         raise Refused(Code.INVALID_REQUEST, f"Unsupported resource type {kind}")
 
 
 def list_config_resources(request: Request, state: State) -> Body:
     wanted = request.body.get("ResourceTypes", [CLIENT_METRICS]) or [TOPIC, BROKER, CLIENT_METRICS, GROUP]
-    groups = [name for kind, name in state.cluster.configs.given if kind == GROUP]
-    names = {TOPIC: sorted(state.cluster.topics), BROKER: [str(node) for node in state.cluster.nodes], GROUP: groups}
+    given = state.cluster.configs.given
+    names = {kind: [name for each, name in given if each == kind] for kind in (CLIENT_METRICS, GROUP)}
+    names |= {TOPIC: sorted(state.cluster.topics), BROKER: [str(node) for node in state.cluster.nodes]}
     rows = [{"ResourceName": name, "ResourceType": kind} for kind in wanted for name in names.get(kind, ())]
     return {"ErrorCode": Code.NONE, "ConfigResources": rows}
 

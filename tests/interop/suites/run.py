@@ -171,7 +171,7 @@ SUITES = {
 @contextlib.contextmanager
 def kwire(nodes: int, _: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "kwire", "broker", "-q", "--port", "0", "--nodes", str(nodes), "--events", "json"]
-    with started([*command, "--partitions", "2"]) as process:
+    with started([*command, "--partitions", "4", "--super-user", "ANONYMOUS"]) as process:
         for line in process.stdout or ():
             row = json.loads(line)
             if row["kind"] == "ready":
@@ -204,6 +204,8 @@ def kafka(_: int, work: Path) -> Iterator[str]:
     with contextlib.suppress(FileExistsError):
         (folder / "jars").symlink_to(lab / "jars")
     shutil.rmtree(folder / "data", ignore_errors=True)
+    (folder / "extra.properties").write_text("num.partitions=4\n")
+    os.environ["EXTRA_PROPS"] = str(folder / "extra.properties")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     print(call("sh", script, "start", folder, port), end="", file=sys.stderr)

@@ -10,7 +10,7 @@ import (
 
 func main() {
 	nodes, _ := strconv.Atoi(os.Args[1])
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(nodes), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(2))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(nodes), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(4))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
