@@ -42,10 +42,11 @@ CHOICES = {  # the last part of a name: what it may be
     "remote.storage.enable": {"false"},
 }  # fmt: skip
 LEAST = {  # what a number is at least
-    "local.retention.ms": -2, "local.retention.bytes": -2, "retention.ms": -1, "retention.bytes": -1, "max.message.bytes": 0, "message.max.bytes": 0, "segment.bytes": 14,
-    "segment.ms": 1, "roll.ms": 1, "min.insync.replicas": 1, "delete.retention.ms": 0, "min.compaction.lag.ms": 0,
-    "max.compaction.lag.ms": 1, "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1,
-    "interval.ms": 100, "timestamp.before.max.ms": 0, "timestamp.after.max.ms": 0,
+    "local.retention.ms": -2, "local.retention.bytes": -2, "retention.ms": -1, "retention.bytes": -1,
+    "max.message.bytes": 0, "message.max.bytes": 0, "segment.bytes": 14, "segment.ms": 1, "roll.ms": 1,
+    "min.insync.replicas": 1, "delete.retention.ms": 0, "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 1,
+    "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1, "interval.ms": 100,
+    "timestamp.before.max.ms": 0, "timestamp.after.max.ms": 0,
 }  # fmt: skip
 
 
