@@ -46,7 +46,7 @@ LEAST = {  # what a number is at least
     "max.message.bytes": 0, "message.max.bytes": 0, "segment.bytes": 14, "segment.ms": 1, "roll.ms": 1,
     "min.insync.replicas": 1, "delete.retention.ms": 0, "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 1,
     "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1, "interval.ms": 100,
-    "timestamp.before.max.ms": 0, "timestamp.after.max.ms": 0,
+    "message.timestamp.before.max.ms": 0, "message.timestamp.after.max.ms": 0,
 }  # fmt: skip
 
 
@@ -195,8 +195,7 @@ def checked(kind: int, name: str, value: str | None) -> str:
         raise Refused(Code.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
     if kind != TOPIC:
         group_configs.check(name, text)
-    else:
-        _check_range(name, text)
+    _check_range(name, text)
     return text
 
 
@@ -206,7 +205,7 @@ def _check_range(name: str, text: str) -> None:
     if choices is not None and not set(text.split(",")) <= choices:
         why = f"Invalid value {text} for configuration {name}: String must be one of: {', '.join(sorted(choices))}"
         raise Refused(Code.INVALID_CONFIG, why)
-    least = next((each for end, each in LEAST.items() if name == end or name.endswith(f".{end}")), None)
+    least = LEAST.get(name.removeprefix("log.").removeprefix("cleaner."))
     if least is not None and float(text) < least:
         why = f"Invalid value {text} for configuration {name}: Value must be at least {least}"
         raise Refused(Code.INVALID_CONFIG, why)
