@@ -62,6 +62,8 @@ class Activity:
         ends = np.where(batch.response.there, batch.response.time, batch.request.time)
         self.last_time = max(self.last_time, int(ends.max()))
         rows = np.flatnonzero(batch.request.there)
+        if not len(rows):
+            return
         names, name = batch.client_ids()
         whose = batch.connection[rows] * len(names) + name[rows]
         order = np.lexsort((time[rows], whose))

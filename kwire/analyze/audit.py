@@ -60,6 +60,7 @@ class Speaker:
     uses: dict[tuple[int, int], Use] = field(default_factory=dict)
     magics: dict[int, Reference] = field(default_factory=dict)
     negotiates: bool = False
+    midstream: bool = False  # whether there are connections of which the beginning is not seen
     first: int = 0
     last: int = 0
 
@@ -75,6 +76,7 @@ class Speaker:
             )  # fmt: skip
         self.magics = {**other.magics, **self.magics}
         self.negotiates |= other.negotiates
+        self.midstream |= other.midstream
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
 
     @property
@@ -178,6 +180,7 @@ class Audit:
             self.start = min(self.start or speaker.first, int(times.min()))
             self.end = max(self.end, int(times.max()))
             speaker.addresses.add(caller.host)
+            speaker.midstream |= connection.tcp.opener is None
             speaker.brokers.add(caller.broker)
             if said.principal:
                 speaker.principals.add(said.principal)
@@ -268,6 +271,8 @@ class Audit:
                         if key in self.offered[broker]}  # fmt: skip
                 unsure = {version: use for version, use in low.items() if tops and version >= min(tops) and taken}
                 sure = {version: use for version, use in low.items() if version not in unsure}
+            elif speaker.midstream:
+                unsure = high
             else:
                 sure |= high
             name = names.name_of(key) or str(key)
@@ -282,7 +287,9 @@ class Audit:
             cure = cure_of(speaker.library, speaker.software_version)
             return Verdict(speaker, BLOCKED, tuple(blocks), "", cure)
         if doubts:
-            return Verdict(speaker, UNPROVEN, tuple(doubts), "it asks for the newest that its present brokers have")
+            why = "it asks for the newest that its present brokers have"
+            why = why if speaker.negotiates else "it was not seen to negotiate, as its connections began before"
+            return Verdict(speaker, UNPROVEN, tuple(doubts), why)
         if {key for key, _ in speaker.uses} <= GREETINGS:
             return Verdict(speaker, UNPROVEN, (), "it was seen to greet brokers, and to do nothing of its own")
         return Verdict(speaker, READY)

@@ -64,6 +64,16 @@ def test_who_only_greets_is_unproven() -> None:
     assert said(audited(scene.packets)) == {"c1": (UNPROVEN, [])}
 
 
+def test_newer_than_that_of_a_client_seen_from_the_midst_is_unproven() -> None:
+    scene = Scene()
+    scene.connect(0, syn=False).ask(1, "Heartbeat", 4, BEAT, {"ErrorCode": 0}).ask(2, "Heartbeat", 4, BEAT)
+    (one,) = audited(scene.packets).verdicts((2, 2))
+    assert (one.verdict, one.why) == (UNPROVEN, "it was not seen to negotiate, as its connections began before")
+    opened = Scene()
+    opened.connect(0).ask(1, "Heartbeat", 4, BEAT, {"ErrorCode": 0})
+    assert said(audited(opened.packets), (2, 2)) == {"c1": (BLOCKED, ["Heartbeat v4 (takes v0 to v2)"])}
+
+
 def test_produce_that_4_offers_and_refuses() -> None:
     scene = Scene()
     body: dict[str, Any] = {"Acks": -1, "TimeoutMs": 1, "TopicData": []}

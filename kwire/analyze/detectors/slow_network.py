@@ -1,7 +1,7 @@
 """Clients that are far from their broker: most of what they wait is the network's round trip.
 
 Sees the handshake of connections (SYN to SYN/ACK, which is the round trip where the capture is near the client), how
-soon at least a client goes on after an answer (which is the round trip where the capture is near the broker), and,
+soon at least a client goes on after ApiVersions (which is the round trip where the capture is near the broker), and,
 beside it, how long answers to short requests take."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.analyze.measures import Latencies, buckets_of
 from kwire.analyze.work import WAITS, work_of
 from kwire.counted import counted
+from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -78,10 +79,12 @@ class SlowNetwork(Watch):
             path.last = max(path.last, int(batch.request.time[times.rows[fine[places]]].max()))
 
     def _react(self, batch: ExchangeBatch, rows: Ints) -> None:
-        """How soon clients go on after an answer. rows: in the order of answers, connection by connection."""
+        """How soon clients go on after ApiVersions, which all do at once if they do it at all."""
         order = rows[np.lexsort((batch.request.time[rows], batch.connection[rows]))]
         gaps = batch.request.time[order[1:]] - batch.response.last_time[order[:-1]]
-        same = np.flatnonzero((batch.connection[order[1:]] == batch.connection[order[:-1]]) & (gaps >= 0))
+        greeting = np.array([kind is not None and kind.key == API_VERSIONS for kind in batch.kinds], bool)
+        same = (batch.connection[order[1:]] == batch.connection[order[:-1]]) & greeting[batch.kind[order[:-1]]]
+        same = np.flatnonzero(same & (gaps >= 0))
         people, which = callers(batch)
         for who, places in grouped(which[order[1:][same]]):
             path = self._of(people[who].host, people[who].broker)
@@ -141,7 +144,7 @@ DETECTOR = Detector(
     means="Each request takes at least a round trip, whatever the broker does.",
     proof="Handshakes of several connections, the shortest of which is long; answers that take no longer than that.",
     advice="Fewer round trips: batches, pipelining; or a cluster nearby.",
-    thresholds={"ms": 50, "share": 0.5, "reactions": 10},
+    thresholds={"ms": 50, "share": 0.5, "reactions": 3},
     batches=True,
     connections=True,
     needs=("requests", "answers"),

@@ -103,7 +103,7 @@ class Cluster:
             log = (self.folder / f"{node}.log").open("wb")
             formatting.append(subprocess.Popen(java(self.release, *command), stdout=log, stderr=subprocess.STDOUT))
         for one in formatting:
-            assert one.wait(60) == 0, f"see {self.folder}"
+            assert one.wait(180) == 0, f"see {self.folder}"
         for node in self.numbers:
             self.boot(node)
         for node in self.numbers:
@@ -132,7 +132,7 @@ class Cluster:
 
     def reachable(self, node: int) -> None:
         """Waits until a node takes connections."""
-        for _ in range(600):
+        for _ in range(1800):
             assert self.processes[node].poll() is None, f"see {self.folder}/{node}.log"
             try:
                 socket.create_connection((self.host, self.port(node)), 1).close()
