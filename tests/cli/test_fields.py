@@ -39,7 +39,7 @@ def test_without_names_there_are_the_usual_columns(kwire: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--fields", "tme"), "no field tme; did you mean time?"),
+        (("--fields", "tme"), "no field tme; did you mean time or time_ns?"),
         (("--fields", "zzzzz"), "no field zzzzz; there are capture, connection, kind,"),
         (("--fields", "time", "--format", "json"), "--fields is for --format tsv or csv"),
     ],

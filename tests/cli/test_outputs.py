@@ -114,7 +114,13 @@ def test_who_writes_captures_says_so_in_its_help(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     force = [one for one in command.params if one.name == "force"]
-    captures = {"-w", "--capture", "--write", *(["--keylog"] if name in ("call", "walk") else [])}
+    captures = {
+        "-w",
+        "--capture",
+        "--write",
+        *(["--keylog"] if name in ("call", "walk") else []),
+        *(["--output"] if name == "redact" else []),
+    }
     writes = [one for one in command.params if set(one.opts) & captures]
     assert len(force) == (1 if writes else 0)
     assert all(getattr(one, "help", "") == "Overwrite a capture or key log that exists." for one in force)
