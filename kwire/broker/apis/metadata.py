@@ -53,7 +53,8 @@ def _asked(state: State, item: Body, version: int, create: bool, operations: int
         except Refused as refused:
             topic, missing = None, refused.code
     if topic is None:
-        return {"ErrorCode": missing, "Name": name, "TopicId": topic_id, "Partitions": []}
+        row: Body = {"ErrorCode": missing, "Name": name, "TopicId": topic_id, "Partitions": []}
+        return {**row, "TopicAuthorizedOperations": operations}
     return described(topic, operations, state.cluster)
 
 

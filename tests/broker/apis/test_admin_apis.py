@@ -263,6 +263,12 @@ def test_what_admin_tools_ask_in_passing(desk: Any) -> None:
     ]
 
 
+def test_operations_are_told_of_topics_that_are_missing_too(desk: Any) -> None:
+    asked = {"Topics": [{"Name": "no"}], "AllowAutoTopicCreation": False, "IncludeTopicAuthorizedOperations": True}
+    (row,) = desk.ask("Metadata", 12, asked)["Topics"]
+    assert (row["ErrorCode"], row["TopicAuthorizedOperations"] > 0) == (3, True)
+
+
 def test_leaders_are_elected_back(make_desk: Any) -> None:
     desk = make_desk(Settings(nodes=2))
     partition = desk.state.cluster.create("t", 1, 2).partitions[0]
