@@ -45,6 +45,14 @@ class Suite(NamedTuple):
     run: Callable[[Path, str], Results]
 
 
+def must(*command: str | Path, cwd: Path | None = None) -> str:
+    """What a step of a build printed. Raises SystemExit when it failed."""
+    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{(done.stdout + done.stderr)[-2_000:]}")
+    return done.stdout
+
+
 def call(*command: str | Path, cwd: Path | None = None, **env: str) -> str:
     """What it printed, failed or not."""
     done = subprocess.run(
@@ -58,13 +66,11 @@ def call(*command: str | Path, cwd: Path | None = None, **env: str) -> str:
 
 
 def build_kgo(folder: Path) -> None:
-    found = json.loads(
-        call("go", "mod", "download", "-json", f"{GO_MODULE}@{FRANZ_GO}", cwd=folder, GOFLAGS="-mod=mod")
-    )
+    found = json.loads(must("go", "mod", "download", "-json", f"{GO_MODULE}@{FRANZ_GO}", cwd=folder))
     shutil.copytree(found["Dir"], folder / "franz-go", dirs_exist_ok=True)
     for path in (folder / "franz-go").rglob("*"):
         path.chmod(path.stat().st_mode | 0o200)
-    print(call("go", "test", "-c", "-o", folder / "kgo.test", "./pkg/kgo", cwd=folder / "franz-go"), end="")
+    must("go", "test", "-c", "-o", folder / "kgo.test", "./pkg/kgo", cwd=folder / "franz-go")
 
 
 def run_kgo(folder: Path, address: str) -> Results:
@@ -140,12 +146,12 @@ def build_rskafka(folder: Path) -> None:
     (folder / "src" / "lib.rs").touch()
     manifest = f'[package]\nname="fetch"\nversion="0.1.0"\nedition="2021"\n[dependencies]\nrskafka="={RSKAFKA}"\n'
     (folder / "Cargo.toml").write_text(manifest)
-    print(call("cargo", "fetch", "-q", cwd=folder), end="")
-    found = json.loads(call("cargo", "metadata", "--format-version", "1", "--offline", cwd=folder).splitlines()[-1])
+    must("cargo", "fetch", "-q", cwd=folder)
+    found = json.loads(must("cargo", "metadata", "--format-version", "1", "--offline", cwd=folder).splitlines()[-1])
     source = next(Path(each["manifest_path"]).parent for each in found["packages"] if each["name"] == "rskafka")
     shutil.copytree(source, folder / "source")
     (folder / "source" / "rust-toolchain.toml").unlink(missing_ok=True)
-    print(call("cargo", "test", "-q", "--no-run", "--tests", cwd=folder / "source")[-2_000:], end="")
+    must("cargo", "test", "-q", "--no-run", "--tests", cwd=folder / "source")
 
 
 def run_rskafka(folder: Path, address: str) -> Results:
@@ -184,7 +190,7 @@ def kfake(nodes: int, work: Path) -> Iterator[str]:
     program = work / "kfake" / "kfake"
     if not program.exists():
         shutil.copytree(HERE / "kfake", program.parent, dirs_exist_ok=True)
-        print(call("go", "build", "-o", program, ".", cwd=program.parent), end="")
+        must("go", "build", "-o", program, ".", cwd=program.parent)
     with started([str(program), str(nodes)]) as process:
         addresses: list[str] = []
         for line in process.stdout or ():
