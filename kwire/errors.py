@@ -7,6 +7,16 @@
     ├── CaptureError         a file that is no capture, or damaged where nothing can be read any more
     ├── OutputError          a file that must not be written: it is read too, or would be lost
     ├── QueryError           SQL that cannot be run, or a result that a form cannot hold
+    ├── JobError             a worker process failed; the message is its own
+    ├── OptionError          an option of Spark has a value that it cannot have
+    ├── NoSpark              Spark cannot run here
+    ├── SparkFailed          Spark gave up
+    ├── NoFolder             there is no folder that all workers see
+    ├── FilesUnreachable     another file system does not give its files
+    ├── WrongType            a user's schema has a column of a type that it cannot have
+    ├── SameNames            captures of different points have the same name
+    ├── NoTopic              messages cannot be had from a topic
+    ├── NoReport             there is nothing to report in a folder
     └── UnknownName          no such message, API, field, error code or version; knows the nearest ones
 
 Everything that kwire raises on purpose is a KwireError, and the command line turns each into one line.
@@ -88,3 +98,43 @@ class UnknownName(KwireError):
         *others, last = nearest or ("",)
         hint = f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if nearest else ""
         super().__init__(f"no {what} {name}{hint}")
+
+
+class SameNames(KwireError):
+    """Captures of different points have the same name."""
+
+
+class NoReport(KwireError):
+    """There is nothing to report in a folder."""
+
+
+class NoTopic(KwireError):
+    """Messages cannot be had."""
+
+
+class NoSpark(KwireError):
+    """Spark cannot run here."""
+
+
+class SparkFailed(KwireError):
+    """Spark gave up."""
+
+
+class WrongType(KwireError):
+    """A user's schema has a column of a type that it cannot have."""
+
+
+class FilesUnreachable(KwireError):
+    """Another file system does not give its files."""
+
+
+class NoFolder(KwireError):
+    """There is no folder that all workers see."""
+
+
+class OptionError(KwireError):
+    """An option has a value that it cannot have."""
+
+
+class JobError(KwireError):
+    """A worker failed; the message is its own."""

@@ -7,16 +7,12 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from kwire.errors import KwireError
+from kwire.errors import NoSpark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["NoSpark", "need_spark", "register"]
-
-
-class NoSpark(KwireError):
-    """Spark cannot run here."""
 
 
 def need_spark() -> None:

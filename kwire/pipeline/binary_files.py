@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from kwire.errors import KwireError
+from kwire.errors import FilesUnreachable, KwireError
 from kwire.pipeline.columns import ddl
 from kwire.pipeline.failures import reason
 from kwire.session.reader import Settings
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
 UNFIT = re.compile(r"[^\w.-]+")  # for a file's name
 AT_ONCE = 1 << 26  # bytes that go to Python in a batch, unless a file has more
-
-
-class Unreachable(KwireError):
-    """Another file system does not give its files."""
 
 
 def from_column(
@@ -55,14 +51,14 @@ def from_column(
 
 def bring(spark: SparkSession, paths: Sequence[str], folder: str) -> list[str]:
     """Copies files, and the files of folders, from any file system of Hadoop's into a folder that all workers see.
-    Where they are now. Raises Unreachable."""
+    Where they are now. Raises FilesUnreachable."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
         return copied(spark.read.format("binaryFile").load(list(paths)), folder)
     except (PySparkException, Py4JError) as error:
-        raise Unreachable(f"{', '.join(paths)}: {reason(error)}") from error
+        raise FilesUnreachable(f"{', '.join(paths)}: {reason(error)}") from error
 
 
 def copied(files: DataFrame, folder: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from kwire.errors import KwireError, UnknownName
+from kwire.errors import UnknownName, WrongType
 from kwire.tables.columns import COLUMNS
 from kwire.tables.schemas import SCHEMAS
 
@@ -19,10 +19,6 @@ TYPES = {
     "list<string>": "array<string>",
     "list<struct<api: string, versions: list<int16>>>": "array<struct<api: string, versions: array<smallint>>>",
 }  # fmt: skip
-
-
-class WrongType(KwireError):
-    """A user's schema has a column of a type that it cannot have."""
 
 
 class Asked(NamedTuple):

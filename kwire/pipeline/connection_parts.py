@@ -23,6 +23,7 @@ from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Partial, Raw, unpack_size
 from kwire.session.messages import read_request
 from kwire.session.pieces import joined
+from kwire.session.quality import Quality
 from kwire.session.sasl import Login
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _silent(data: bytes, kinds: Kinds) -> bool:
     if header_at(data, 4)[0]:
         return False
     nobody: Any = None
-    message = Message(nobody, "request", 0, 0, data, len(data) - 4, 0, 0, 0, 0, "ok", None, ())
+    message = Message(nobody, "request", 0, 0, data, len(data) - 4, 0, 0, 0, 0, Quality.OK, None, ())
     read_request(message, kinds, {})
     return is_silent(message.api, data, message.body_at)
 
@@ -208,7 +209,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
 def _raw(message: Message) -> Raw:
     return Raw(
         message.position, message.data, message.size, message.time, message.last_time, message.packet,
-        message.last_packet, "ok", None, message.marks,
+        message.last_packet, Quality.OK, None, message.marks,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture.streams import HALF, WRAP, signed
 from kwire.capture.tcp import Key
-from kwire.errors import KwireError
+from kwire.errors import SameNames
 from kwire.session.connection_info import ConnectionInfo
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ SKEW = 300_000_000_000  # ns by which the clocks of two points may differ
 NEEDED = ("messages", "exchanges")  # tables that tell which frames are the same
 FRAMES = frozenset({"messages", "bodies"})  # with a row for a frame
 FACTS = frozenset({"partitions", "batches", "group_events"})  # with rows of an exchange, which they name by its request
-
-
-class SameNames(KwireError):
-    """Captures of different points have the same name."""
 
 
 class Origin(NamedTuple):

@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kwire.errors import KwireError
+from kwire.errors import SparkFailed
 
 CAUSE = re.compile(r".*?(?:\bexception: +|(?=\b\w+(?:Exception|Error): ))(.+)")
 CONDITION = re.compile(r".*?\[(?!STREAM_FAILED)[A-Z][A-Z_]+(?:\.\w+)*\] (.+)")  # Spark's own, with a text for users
 STATE = re.compile(r"\s*SQLSTATE: \w+$")
-
-
-class SparkFailed(KwireError):
-    """Spark gave up."""
 
 
 @contextmanager

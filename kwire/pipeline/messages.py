@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from kwire.errors import KwireError
+from kwire.errors import NoTopic
 from kwire.pipeline.binary_files import UNFIT, small_batches
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SHAPE = pa.schema([("path", pa.string()), ("point", pa.string()), ("digest", pa.binary()), ("sent", pa.int64())])
 LONGEST = 80  # bytes of a key in a file's name
 SETTINGS = "spark.kwire.kafka."  # what settings of the session for Kafka's client begin with
-
-
-class NoTopic(KwireError):
-    """Messages cannot be had."""
 
 
 class Landed(NamedTuple):

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import ParamSpec, TypeVar
 
 from kwire.capture.ip import MAPPED
-from kwire.errors import KwireError, UnknownName
+from kwire.errors import KwireError, OptionError, UnknownName
 from kwire.pipeline.columns import nearest
 from kwire.pipeline.increments import LATENESS
 from kwire.pipeline.paths import is_elsewhere, local
@@ -29,10 +29,6 @@ SPELLED = 0.8  # of 1: how like an option a name must be to be meant as that one
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-
-
-class OptionError(KwireError):
-    """An option has a value that it cannot have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kwire.errors import KwireError
+from kwire.errors import NoReport
 from kwire.pipeline.rollups import ROLLUPS
 
 ROWS = 15
-
-
-class NoReport(KwireError):
-    """There is nothing to report in a folder."""
 
 
 class Report(NamedTuple):

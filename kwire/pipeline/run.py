@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kwire.errors import KwireError
+from kwire.errors import NoFolder
 from kwire.pipeline import hive
 from kwire.pipeline.binary_files import bring
 from kwire.pipeline.duplicates import NEEDED, Copy, copies, named_apart, without_copies
@@ -48,10 +48,6 @@ class Outcome:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-class NoFolder(KwireError):
-    """There is no folder that all workers see."""
-
-
 def session(
     master: str | None = None, name: str = "kwire", settings: Mapping[str, str] | None = None
 ) -> SparkSession:  # fmt: skip
@@ -84,7 +80,7 @@ def run(
     """Reads captures into folder/TABLE/, which it writes anew; what lies in other file systems by way of a folder.
     variant: bodies as Spark's type of that name. drop_duplicates: what several points captured is there once, as
     copies.py says. work: where all workers see what is under way; the folder itself, unless it is in another file
-    system. Raises OSError, OutputError, SameNames, Unreachable, NoFolder, SparkFailed."""
+    system. Raises OSError, OutputError, SameNames, FilesUnreachable, NoFolder, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
     if not is_elsewhere(folder):
         hive.spare(

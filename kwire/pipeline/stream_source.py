@@ -22,8 +22,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kwire.errors import OptionError
 from kwire.pipeline.increments import Advance, State, load
-from kwire.pipeline.options import OptionError, Options, in_short
+from kwire.pipeline.options import Options, in_short
 from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.splits import plan
 from kwire.pipeline.workers import surveyor

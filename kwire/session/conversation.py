@@ -22,6 +22,7 @@ from kwire.session.framing import Framer, Raw
 from kwire.session.messages import read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
+from kwire.session.quality import Quality
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import IDENTIFYING, UNREAD
 
@@ -277,7 +278,7 @@ class Conversation:
         message = Message(self.info, "request", index, *raw)
         data = message.data
         if self.info.login.token_after is not None and self._is_token(data):
-            message.token, message.quality, message.guarded = True, "opaque", True
+            message.token, message.quality, message.guarded = True, Quality.OPAQUE, True
             message.note = f"a bare SASL token{self.info.identity.of_mechanism} after SaslHandshake v0"
             self.info.identity.token(data[4:])
             return message
@@ -301,9 +302,9 @@ class Conversation:
     def _believe(self, message: Message, new: bool) -> None:
         """A client id that the connection did not name before is believed of frames that are whole, or the first one
         where nothing but the snaplen cut it: else it may be anything, a piece of a password too."""
-        if new and message.quality not in ("ok", "trailing"):
+        if new and message.quality not in (Quality.OK, Quality.TRAILING):
             first = len(self.info.clients) == 1 and not self._finished
-            if not first or message.quality not in ("truncated", "gap"):
+            if not first or message.quality not in (Quality.TRUNCATED, Quality.GAP):
                 self.info.clients.popitem()
                 message.client_id = None
 

@@ -14,6 +14,7 @@ from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
 from kwire.session.about import About, about
 from kwire.session.api_versions import Kind
+from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 TOKEN = "SaslToken"  # what bare SASL tokens go by
 REFUSED = 35  # UNSUPPORTED_VERSION
-BROKEN, CUT = ("malformed", "unsupported", "opaque", "inferred"), ("truncated", "gap")  # qualities
+BROKEN, CUT = (
+    (Quality.MALFORMED, Quality.UNSUPPORTED, Quality.OPAQUE, Quality.INFERRED),
+    (Quality.TRUNCATED, Quality.GAP),
+)  # qualities
 LACKING = "needs "  # how notes begin that say that bytes are missing
 REFUSED_VERSION = 0  # in whose form such an ApiVersions is answered
 
@@ -54,7 +58,7 @@ class Message:
     last_time: int
     packet: int
     last_packet: int
-    quality: str
+    quality: Quality
     note: str | None
     marks: tuple[tuple[int, int], ...]
     api: Kind | None = None
@@ -76,13 +80,15 @@ class Message:
         message than it says; what was only cut is not."""
         broken = self.quality in BROKEN or (self.quality in CUT and (self.doubted or not _is_short(span)))
         unknown = self.api is None and not self.token  # where not even its id need be one
-        if unknown or (broken and self.doubted) or (self.guarded and self.quality == "inferred"):  # a login's answer
+        if (
+            unknown or (broken and self.doubted) or (self.guarded and self.quality == Quality.INFERRED)
+        ):  # a login's answer
             return hide_within(span, ((4, span.end),))
         return conceal(span, definition, self.guarded or definition is None, broken)
 
     def hide(self, note: str) -> None:
         """Makes it a SASL token, of which nothing is shown and nothing is believed."""
-        self.token, self.quality, self.note, self.guarded = True, "opaque", note, True
+        self.token, self.quality, self.note, self.guarded = True, Quality.OPAQUE, note, True
         self.api = self.correlation_id = self.client_id = self.body_at = None
         self.errors = ()
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kwire.capture.streams import PACKET_COST, Piece
 from kwire.codec.frames import MAX_SIZE
 from kwire.session.pieces import Collected, rest
+from kwire.session.quality import Quality
 
 COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time, packets counted with what they cost
 LEAST = 8  # bytes below which no frame can be recognized
@@ -41,7 +42,7 @@ class Raw(NamedTuple):
     last_time: int
     packet: int
     last_packet: int
-    quality: str = "ok"
+    quality: Quality = Quality.OK
     note: str | None = None
     marks: Marks = ()
 
@@ -94,7 +95,7 @@ class Framer:
         self._have = 0
         self._need = 0  # 0: its size is not known yet
         self._first = (0, 0)  # time and packet of its first byte
-        self._holed: tuple[str, str] | None = None  # quality and note, when bytes of it are missing
+        self._holed: tuple[Quality, str] | None = None  # quality and note, when bytes of it are missing
         self._most: int | None = None  # frames after which take stops
         self._left: Piece | None = None  # what is behind them
 
@@ -167,7 +168,7 @@ class Framer:
             data = b"".join(self._parts)
             time, packet = self._first
             if len(data) >= 4:
-                quality, said = self._holed or ("truncated", note)
+                quality, said = self._holed or (Quality.TRUNCATED, note)
                 (size,) = unpack_size(data)
                 out.append(Raw(self.position, data, size, time, time, packet, packet, quality, said))
             else:
@@ -249,7 +250,7 @@ class Framer:
                     starts, numbers, first + 1, at, base + pos
                 )
             ends = times[first], times[at], numbers[first], numbers[at]
-            out.append(Raw(base + pos, frame, size, *ends, "ok", None, tuple(marks) if marks else ()))
+            out.append(Raw(base + pos, frame, size, *ends, Quality.OK, None, tuple(marks) if marks else ()))
             if marks:
                 self._marks = []
             pos = end
@@ -304,7 +305,7 @@ class Framer:
         if not self._holed:
             cut = f"the capture's snaplen cut off all but {self._have:,} of {self._need:,} bytes"
             lost = f"{min(piece.missing, end - begin):,} of {self._need:,} bytes are missing from the capture"
-            self._holed = ("truncated", cut) if piece.cut else ("gap", lost)
+            self._holed = (Quality.TRUNCATED, cut) if piece.cut else (Quality.GAP, lost)
         if end > piece.position:
             return True
         if piece.cut or end == piece.position:

@@ -13,6 +13,7 @@ from kwire.errors import DecodeError
 from kwire.schema.keys import API_VERSIONS
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.exchange import REFUSED, REFUSED_VERSION, Message, refusal_note
+from kwire.session.quality import Quality
 
 CLIENTS = 1000  # client ids of a connection that are remembered as text
 REFUSAL = REFUSED.to_bytes(2, "big")
@@ -26,8 +27,8 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
     """Fills in what a request's frame says. clients: the ids that its connection used before, as text."""
     data = message.data
     if len(data) < 12:
-        if message.quality == "ok":
-            message.quality, message.note = "malformed", f"{len(data) - 4} bytes are no request header"
+        if message.quality == Quality.OK:
+            message.quality, message.note = Quality.MALFORMED, f"{len(data) - 4} bytes are no request header"
         return
     if len(data) >= 14:
         key, version, message.correlation_id, length = header_at(data, 4)
@@ -49,16 +50,16 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
                     clients[name] = client
             message.client_id = client
     elif length < -1:
-        if message.quality == "ok":
-            message.quality, message.note = "malformed", f"the client id's length is {length:,}"
+        if message.quality == Quality.OK:
+            message.quality, message.note = Quality.MALFORMED, f"the client id's length is {length:,}"
         return
     if kind.request_header == 2:
         pos = behind_tags(data, pos)
     if pos > len(data):
         if kind.request is None:  # whether its header ends in tags nobody knows
             _unsupported(message, kind)
-        elif message.quality == "ok":
-            message.quality, message.note = "malformed", "the header does not fit into the frame"
+        elif message.quality == Quality.OK:
+            message.quality, message.note = Quality.MALFORMED, "the header does not fit into the frame"
         return
     message.body_at = pos
     if kind.supported:
@@ -72,14 +73,14 @@ def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
     data = message.data
     pos = 8 if not kind.response_header else behind_tags(data, 8)
     if pos > len(data):
-        if message.quality == "ok":
-            message.quality, message.note = "malformed", "the header does not fit into the frame"
+        if message.quality == Quality.OK:
+            message.quality, message.note = Quality.MALFORMED, "the header does not fit into the frame"
         return
     message.body_at = pos
     if kind.key == API_VERSIONS and kind.version > 0 and data[8:10] == REFUSAL and _is_refusal(message, kinds):
         message.body_version = REFUSED_VERSION
         _scan(message, kinds.of(API_VERSIONS, 0).scan_response, 0)
-        if message.quality == "ok":
+        if message.quality == Quality.OK:
             message.note = refusal_note(kind.version)
     elif kind.supported:
         _scan(message, kind.scan_response)
@@ -91,7 +92,7 @@ def _is_refusal(message: Message, kinds: Kinds) -> bool:
     """Whether the ApiVersions response, which holds error 35, is in the form of v0 (KIP-511). What is cut, or of a
     version that nobody knows, is believed to be."""
     kind = message.api
-    if message.quality != "ok" or kind is None or not kind.supported:
+    if message.quality != Quality.OK or kind is None or not kind.supported:
         return True
     try:
         return kinds.of(API_VERSIONS, 0).scan_response(message.data, 8, []) == len(message.data)
@@ -100,10 +101,10 @@ def _is_refusal(message: Message, kinds: Kinds) -> bool:
 
 
 def _unsupported(message: Message, kind: Kind) -> None:
-    if message.quality != "ok":
+    if message.quality != Quality.OK:
         return
     definition = kind.message(message.kind)
-    message.quality = "unsupported"
+    message.quality = Quality.UNSUPPORTED
     message.note = (
         f"{definition.name} has versions {definition.versions}" if definition else f"no API has the key {kind.key}"
     )
@@ -120,13 +121,13 @@ def _scan(message: Message, scan: Scan, version: int | None = None) -> None:
         end = -1
     if errors:
         message.errors = tuple(errors)
-    if end == len(data) or message.quality != "ok":
+    if end == len(data) or message.quality != Quality.OK:
         return
     if 0 <= end < len(data):
-        message.quality = "trailing"
+        message.quality = Quality.TRAILING
         message.note = f"{counted(len(data) - end, 'byte')} behind the body"
     else:
-        message.quality, message.note = "malformed", _why(message, pos, version)
+        message.quality, message.note = Quality.MALFORMED, _why(message, pos, version)
 
 
 def _why(message: Message, pos: int, version: int | None) -> str:

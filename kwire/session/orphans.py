@@ -14,6 +14,7 @@ from kwire.codec.infer import infer
 from kwire.schema.errorcodes import errors
 from kwire.session.api_versions import Kind
 from kwire.session.messages import read_response
+from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
@@ -28,9 +29,9 @@ MARGIN = 0.5  # by how much the best reading must make more sense than the next
 def name_orphan(message: Message) -> None:
     """Sets quality orphan or inferred, the note, and the API when there is no doubt."""
     message.note = "its request is not in the capture"
-    if message.quality != "ok":
+    if message.quality != Quality.OK:
         return
-    message.quality = "orphan"
+    message.quality = Quality.ORPHAN
     connection = message.connection
     kinds = connection.kinds
     size, left = len(message.data), _left(message)
@@ -88,6 +89,6 @@ def _seen(message: Message) -> tuple[list[Kind], int]:
 
 
 def _name(message: Message, kind: Kind, why: str) -> None:
-    message.api, message.quality, note = kind, "ok", message.note
+    message.api, message.quality, note = kind, Quality.OK, message.note
     read_response(message, kind, message.connection.kinds)
-    message.quality, message.note = "inferred", f"{note}; {why}"
+    message.quality, message.note = Quality.INFERRED, f"{note}; {why}"

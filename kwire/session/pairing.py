@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kwire.session.acks import is_silent
 from kwire.session.exchange import Exchange, Message
 from kwire.session.messages import read_response
+from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ class Pairing:
         elif tokens and not self.open:
             self.early.append(message)
         elif message.correlation_id is None:
-            damaged = message.quality != "ok"
+            damaged = message.quality != Quality.OK
             _too_short(message)
             if self.open and damaged:
                 self.pair(self._next(), message)
@@ -133,7 +134,7 @@ class Pairing:
         return LOST if self._info.answers_missing else "a later request was answered"
 
     def _pair_token(self, exchange: Exchange, message: Message) -> None:
-        message.token, message.quality, message.correlation_id, message.guarded = True, "opaque", None, True
+        message.token, message.quality, message.correlation_id, message.guarded = True, Quality.OPAQUE, None, True
         message.note = f"the answer to a bare SASL token{self._info.identity.of_mechanism}"
         message.client_id = exchange.client_id
         exchange.response = message
@@ -144,8 +145,8 @@ class Pairing:
         request = exchange.request
         assert request is not None
         exchange.ending = why
-        if request.quality == "ok" and not request.token:
-            request.quality, request.note = "orphan", f"no answer: {why}"
+        if request.quality == Quality.OK and not request.token:
+            request.quality, request.note = Quality.ORPHAN, f"no answer: {why}"
         self._complete(exchange)
 
     def _came_early(self, exchange: Exchange) -> bool:
@@ -174,5 +175,5 @@ class Pairing:
 
 
 def _too_short(message: Message) -> None:
-    if message.quality == "ok":
-        message.quality, message.note = "malformed", f"{len(message.data) - 4} bytes are no response header"
+    if message.quality == Quality.OK:
+        message.quality, message.note = Quality.MALFORMED, f"{len(message.data) - 4} bytes are no response header"

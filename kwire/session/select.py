@@ -14,7 +14,7 @@ from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 from kwire.session.about_columns import abouts_of
-from kwire.session.quality import QUALITIES
+from kwire.session.quality import QUALITIES, Quality
 
 if TYPE_CHECKING:
     from kwire.session.about import About
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
 
 Names = str | int | Iterable[str | int]
-WRONG = ("trailing", "truncated", "gap", "orphan", "malformed", "unsupported", "inferred")
-WRONG_CODES = np.array([quality in WRONG for quality in QUALITIES])
+WRONG_CODES = np.array([quality not in (Quality.OK, Quality.OPAQUE) for quality in QUALITIES])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from kwire.analyze.clients import Clients
 from kwire.capture.segmenter import Block, Segmenter
 from kwire.capture.tcp import Chosen
-from kwire.errors import KwireError
+from kwire.errors import JobError, KwireError
 from kwire.session.reader import Settings
 from kwire.session.reading import Progress, Reading
 from kwire.tables.build import BodyTexts, Builder, Emit, into, read_into
@@ -32,10 +32,6 @@ AHEAD = 3  # blocks that may be on their way
 CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # what workers are told
 ROWS, DONE, FAILED = "rows", "done", "failed"  # what they say
 Left = list[tuple[str, Place]]  # batches of tables in a slot
-
-
-class JobError(KwireError):
-    """A worker failed; the message is its own."""
 
 
 def build_with_jobs(

@@ -11,7 +11,8 @@ import pytest
 from calls import Call
 from tablerows import untimed
 
-from kwire.pipeline.duplicates import Copy, Origin, SameNames, copies, named_apart, shifts_of
+from kwire.errors import SameNames
+from kwire.pipeline.duplicates import Copy, Origin, copies, named_apart, shifts_of
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
 from kwire.pipeline.run import run

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.pipeline.failures import SparkFailed, in_a_line, reason
+from kwire.errors import SparkFailed
+from kwire.pipeline.failures import in_a_line, reason
 
 
 @pytest.mark.parametrize(

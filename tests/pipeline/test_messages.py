@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from calls import Call
 
+from kwire.errors import NoTopic
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
-from kwire.pipeline.messages import NoTopic, arriving, land, point_of
+from kwire.pipeline.messages import arriving, land, point_of
 from kwire.pipeline.stream import Stream
 from kwire.tables.columns import COLUMNS
 from kwire.testing import Broker

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kwire.errors import KwireError
+from kwire.errors import KwireError, OptionError
 from kwire.pipeline.columns import asked, ddl
-from kwire.pipeline.options import OptionError, Options, in_short, size_of
+from kwire.pipeline.options import Options, in_short, size_of
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.tables.columns import COLUMNS
 

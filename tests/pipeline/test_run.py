@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 from calls import Call
 
+from kwire.errors import FilesUnreachable, NoFolder, NoReport, SparkFailed
 from kwire.pipeline import job as jobs
-from kwire.pipeline.binary_files import Unreachable, bring
-from kwire.pipeline.failures import SparkFailed
+from kwire.pipeline.binary_files import bring
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
-from kwire.pipeline.report import NoReport, reports
+from kwire.pipeline.report import reports
 from kwire.pipeline.rollups import ROLLUPS
-from kwire.pipeline.run import NoFolder, run
+from kwire.pipeline.run import run
 from kwire.pipeline.stream import Stream, run_stream
 from kwire.tables.columns import COLUMNS, DEFAULT
 
@@ -272,5 +272,5 @@ def test_captures_in_another_file_system_are_brought_here_and_then_cut(
     assert [Path(path).name for path in landed] == ["a %41#b.pcap"]
     assert Path(landed[0]).read_bytes() == paths[0].read_bytes()
     for source, said in (("viewfs://kwire/captures/none.pcap", "does not exist"), ("nofs://x/y.pcap", "nofs")):
-        with pytest.raises(Unreachable, match=f"{source}: .*{said}"):
+        with pytest.raises(FilesUnreachable, match=f"{source}: .*{said}"):
             run(spark, [source], str(out), Job(FEW), rollups=False)

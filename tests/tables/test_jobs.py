@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 from tablerows import rows_of
 
-from kwire.errors import CaptureError, KwireError
+from kwire.errors import CaptureError, JobError, KwireError
 from kwire.render.bodies import Bodies
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.tables import build, jobs
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS
-from kwire.tables.jobs import JobError, build_with_jobs
+from kwire.tables.jobs import build_with_jobs
 from kwire.tables.schemas import SCHEMAS
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
