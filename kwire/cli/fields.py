@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
 
 FORMS = ("tsv", "csv")
+ABOUT = ("topics", "group", "transactional_id")
 DEFAULT = "time,connection,kind,client_id,api,api_version,correlation_id,size,latency_ns,error,quality"
 
 
@@ -33,7 +34,7 @@ class Columns(click.ParamType[tuple[str, ...]]):
 
         if isinstance(value, tuple):
             return value
-        known = [*(name for name, _, _ in COLUMNS["messages"]), "body"]
+        known = [*(name for name, _, _ in COLUMNS["messages"]), *ABOUT, "body"]
         names = tuple(name.strip() for name in value.split(","))
         for name in names:
             if name not in known:
@@ -45,11 +46,15 @@ class Columns(click.ParamType[tuple[str, ...]]):
 
 def printer(names: tuple[str, ...], form: str, bodies: Bodies) -> Callable[[Exchange], None]:
     """What writes an exchange's messages to stdout. tsv has no head, as cut and awk like it; csv has one."""
-    from kwire.session.record import records
+    from kwire.session.record import about_row, records
+
+    about = frozenset(ABOUT)
 
     def texts(exchange: Exchange) -> list[list[str]]:
         rows = []
         for message, row in records(exchange):
+            if not about.isdisjoint(names):
+                row |= about_row(exchange.about)
             if "body" in names:
                 row["body"] = bodies.json(message)
             rows.append([_text(row[name] if name in row else row[name.removesuffix("_ns")]) for name in names])
@@ -72,6 +77,8 @@ def printer(names: tuple[str, ...], form: str, bodies: Bodies) -> Callable[[Exch
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(value)
     return "" if value is None else str(value)
 
 

@@ -93,7 +93,7 @@ def _nearest(wanted: PacketReference, connection: str | None, begins: list[tuple
 def document(message: Message, exchange: Exchange, body: Any) -> dict[str, Any]:
     """The message record, with the packets, the TLS records and the body, JSON text or what is to be made of it."""
     from kwire.analyze.tls import records_of
-    from kwire.session.record import row
+    from kwire.session.record import about_row, row
 
     places = message.connection.places
     packets = [places.text(number) if places.several else number for number in dict.fromkeys(_packets(message))]
@@ -103,7 +103,7 @@ def document(message: Message, exchange: Exchange, body: Any) -> dict[str, Any]:
     ]
     inside = {"tls_records": records} if records else {}
     value = json.loads(body) if isinstance(body, str) else body
-    return {**row(message, exchange), "packets": packets, **inside, "body": value}
+    return {**row(message, exchange), **about_row(exchange.about), "packets": packets, **inside, "body": value}
 
 
 def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:

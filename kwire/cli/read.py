@@ -99,7 +99,9 @@ def _read(
     chosen = wanted.selection
     over = Over()
     progress = Progress(output != "text" or not sys.stdout.isatty())
-    reading = captures.reading(over.add, progress, output == "text" or chosen.needs_about, follow, target is not None)
+    reading = captures.reading(
+        over.add, progress, output not in PACKETS.values() or chosen.needs_about, follow, target is not None
+    )
     holders = Holders(settled(frames, reading.names)) if frames else None
     tally, interrupted = Tally(holders), False
     try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.session.record import error_name, records
+from kwire.session.record import about_row, error_name, records
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
@@ -52,14 +52,17 @@ class MessageLines:
         apis = [self._api(kind) for kind in batch.kinds]
         unknown = {at for at, kind in enumerate(batch.kinds) if kind is None}
         clients: dict[bytes, str] = {}
+        found = batch.about()
+        abouts = [f", {json.dumps(about_row(value))[1:-1]}" for value in found.values]
         errors: dict[tuple[int, int], str] = {(0, 0): NO_ERROR}
         columns = (
             plain, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
             batch.first_error, batch.errors, *_columns(request), *_columns(response),
+            found.which,
         )  # fmt: skip
         for row, (
             fine, owner, kind, ident, start, length, first, count,
-            _, a1, i1, p1, t1, l1, n1, m1, s1, a2, b2, i2, p2, t2, l2, n2, m2, s2,
+            _, a1, i1, p1, t1, l1, n1, m1, s1, a2, b2, i2, p2, t2, l2, n2, m2, s2, place,
         ) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):  # fmt: skip
             if not fine or kind in unknown:
                 yield self._odd(batch, row)
@@ -71,9 +74,11 @@ class MessageLines:
                     name, json.dumps(name.decode("utf-8", "surrogateescape"))
                 )
             head, api, who = heads[owner], apis[kind], f'{ident}, "client_id": {client}, '
-            ends = "}\n", "}\n"
+            about = abouts[place]
+            ends = f"{about}}}\n", f"{about}}}\n"
             if self._bodies is not None:
-                ends = self._ends(batch, row, api, a1, b2)
+                first_end, second_end = self._ends(batch, row, api, a1, b2)
+                ends = about + first_end, about + second_end
             line = (
                 f'{head}"kind": "request", "index": {i1}, "position": {p1}, "time": {t1}, "last_time": {l1}, '
                 f'"packet": {n1}, "last_packet": {m1}, "size": {s1}, {api.request}{who}{NO_ERROR}"latency_ns": null, '
@@ -110,8 +115,9 @@ class MessageLines:
     def _odd(self, batch: ExchangeBatch, row: int) -> str:
         """What is rare, by way of the record."""
         lines = []
-        for message, record in records(batch[row]):
-            text = json.dumps(record)
+        exchange = batch[row]
+        for message, record in records(exchange):
+            text = json.dumps(record | about_row(exchange.about))
             body = None if self._bodies is None else self._bodies.json(message)
             lines.append(f"{text}\n" if body is None else f'{text[:-1]}, "body": {body}}}\n')
         return "".join(lines)

@@ -1,17 +1,20 @@
 """The message record: one row a message, the same columns wherever messages are listed.
 
 The columns, in order: capture, connection, kind, index, position, time, last_time, packet, last_packet, size, api_key,
-api, api_version, header_version, correlation_id, client_id, error_code, error, errors, latency_ns, quality, note; body
-on request.
+api, api_version, header_version, correlation_id, client_id, error_code, error, errors, latency_ns, quality, note. JSON
+has also topics, group and transactional_id, which say what the exchange is about, and the body on request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwire.schema.errorcodes import errors
 from kwire.session.exchange import TOKEN, Exchange, Message
+
+if TYPE_CHECKING:
+    from kwire.session.about import About
 
 
 def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:
@@ -19,6 +22,15 @@ def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:
     for message in (exchange.request, exchange.response):
         if message is not None:
             yield message, row(message, exchange)
+
+
+def about_row(about: About) -> dict[str, Any]:
+    """What JSON says of what an exchange is about. A request of several groups or transactions names the first."""
+    return {
+        "topics": list(about.topics),
+        "group": next(iter(about.groups), None),
+        "transactional_id": next(iter(about.transactions), None),
+    }
 
 
 def row(message: Message, exchange: Exchange) -> dict[str, Any]:

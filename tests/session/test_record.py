@@ -11,7 +11,7 @@ import pytest
 from kwire.render.bodies import Bodies
 from kwire.render.message_json import MessageLines
 from kwire.session.batch import of_exchanges
-from kwire.session.record import error_name, records
+from kwire.session.record import about_row, error_name, records
 
 COLUMNS = [
     "capture", "connection", "kind", "index", "position", "time", "last_time", "packet", "last_packet", "size",
@@ -50,9 +50,9 @@ def test_the_columns_and_their_order(everything: Any) -> None:
 def test_a_line_is_the_row_as_json_dumps_writes_it(everything: Any) -> None:
     batch, bodies = of_exchanges(everything.exchanges), Bodies()
     plain = "".join(MessageLines().of(batch)).splitlines()
-    assert plain == [json.dumps(row) for exchange in batch for _, row in records(exchange)]
+    assert plain == [json.dumps(row | about_row(exchange.about)) for exchange in batch for _, row in records(exchange)]
     bodied = [json.loads(line) for line in "".join(MessageLines(bodies).of(batch)).splitlines()]
-    rows = [(message, row) for exchange in batch for message, row in records(exchange)]
+    rows = [(message, row | about_row(exchange.about)) for exchange in batch for message, row in records(exchange)]
     assert bodied == [row | {"body": json.loads(bodies.json(message))} for message, row in rows]
 
 
