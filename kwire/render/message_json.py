@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.session.about_columns import abouts_of
 from kwire.session.record import about_row, error_name, records
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class MessageLines:
         apis = [self._api(kind) for kind in batch.kinds]
         unknown = {at for at, kind in enumerate(batch.kinds) if kind is None}
         clients: dict[bytes, str] = {}
-        found = batch.about()
+        found = abouts_of(batch)
         abouts = [f", {json.dumps(about_row(value))[1:-1]}" for value in found.values]
         errors: dict[tuple[int, int], str] = {(0, 0): NO_ERROR}
         columns = (
