@@ -14,7 +14,7 @@ from scenes import Packet, cut, diagnosed, packets_of
 Packets = list[Packet]
 BROKERS = range(19000, 19100)
 PARTS = 10
-KNOWN = {"broker-gone", "advertised-unreachable"}  # they take what the capture's end cuts off for what did not come
+KNOWN = {"broker-gone", "advertised-unreachable", "throttle-ignored"}  # they take a part of a capture for the whole
 
 
 def of_client(packet: Packet) -> bool:

@@ -96,7 +96,7 @@ def leader_moved(stage: Stage) -> None:
         elect += ["--election-type", "PREFERRED", "--topic", stage.topic, "--partition", "0"]
         begun = time.time()
         subprocess.run(java("4.3.1", *elect, heap="128m"), check=True, capture_output=True)
-        stage.found("leader-moved", topic=stage.topic, partition=0, between=[round(begun, 1), round(time.time(), 1)])
+        stage.found("leader-moved", (begun + time.time()) / 2, topic=stage.topic, partition=0)
 
     timer = threading.Timer(4, move)
     timer.start()
@@ -111,8 +111,9 @@ def coordinator_moved(stage: Stage) -> None:
     stage.consume(consumer, 5)
     if stage.sick:
         described = stage.admin.describe_consumer_groups([stage.group])[stage.group].result(10)
+        begun = time.time()
         stage.cluster.kill(described.coordinator.id, signal.SIGTERM)
-        stage.found("coordinator-moved", group=stage.group)
+        stage.found("coordinator-moved", (begun + time.time()) / 2, group=stage.group)
     stage.consume(consumer, 8)
     consumer.close()
 
@@ -126,8 +127,9 @@ def controller_change(stage: Stage) -> None:
         tool += [f"127.0.0.1:{stage.cluster.port() + 2}", "describe", "--status"]
         out = subprocess.run(java("4.3.1", *tool, heap="128m"), check=True, capture_output=True, text=True).stdout
         leader = int(next(line.split()[-1] for line in out.splitlines() if line.startswith("LeaderId")))
-        stage.found("controller-change", broker=leader)
+        stage.found("controller-change")
         stage.cluster.kill(leader, signal.SIGTERM)
+        stage.found("broker-gone", broker=f"127.0.0.1:{stage.cluster.port(leader) + 2}")
     time.sleep(6)
 
 
