@@ -29,8 +29,9 @@ from kwire.tables.build import BodyTexts
 from kwire.tables.columns import COLUMNS
 from kwire.tables.jobs import build_with_jobs
 from kwire.tables.schemas import SCHEMAS
-from kwire.tables.sqltext import split
+from kwire.tables.sqltext import depth, split
 
+LONGEST, DEEPEST = 1 << 20, 500  # of a query: DuckDB's parser takes memory without bound for what lies in each other
 AT_ONCE = 10_000  # rows that are made into values at a time
 LOCKED = {
     "enable_external_access": "false",
@@ -232,6 +233,10 @@ class Session:
 def _statements(text: str) -> list[str]:
     if not text.isascii() and re.search("[\ud800-\udfff]", text):
         raise QueryError("the query is no UTF-8")
+    if len(text) > LONGEST:
+        raise QueryError(f"the query has {len(text):,} characters; {LONGEST:,} are read")
+    if (deep := depth(text)) > DEEPEST:
+        raise QueryError(f"the query has parentheses {deep:,} deep; {DEEPEST} are read")
     whole, rest = split(text)
     found = [*whole, rest] if rest else whole
     if not found:

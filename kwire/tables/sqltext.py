@@ -32,6 +32,21 @@ def split(text: str) -> tuple[list[str], str]:
     return found, text[start:].strip() if said else ""
 
 
+def depth(text: str) -> int:
+    """How deep parentheses and brackets stand in each other, those in texts and comments aside."""
+    deepest = here = 0
+    for piece in PIECE.finditer(text):
+        if piece["comment"] or piece[0][0] in "'\"$":
+            continue
+        for sign in piece[0]:
+            if sign in "([{":
+                here += 1
+                deepest = max(deepest, here)
+            elif sign in ")]}":
+                here = max(0, here - 1)
+    return deepest
+
+
 def reports() -> dict[str, str]:
     """Each report's name with what it shows."""
     return {name: text.partition("\n")[0].removeprefix("--").strip() for name, text in _texts().items()}

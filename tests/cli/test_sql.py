@@ -348,3 +348,16 @@ def test_history_is_in_the_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert history_file() == tmp_path / ".local" / "state" / "kwire" / "sql_history"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select " + "(" * 60_000 + "1", "parentheses 60,000 deep; 500 are read"),
+        ("select " + "1 " * 600_000, "characters"),
+    ],
+)
+def test_a_query_has_bounds(query: str, said: str, kwire: Any) -> None:
+    ran = kwire("sql", "fixtures/captures/ipv6.pcap", stdin=query.encode())
+    assert ran.status == 2
+    assert said in ran.err
