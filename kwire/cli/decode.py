@@ -168,12 +168,20 @@ def _captured(
     if views.output == "text" and not paths:
         start = min(reader.first_time or 0 for reader in reading.readers)
         begun = False
-        for message in messages:
+        for message, exchange in found:
             show([[]] * begun)
             begun = True
             show(
                 message_lines(
-                    message, width(), views.elements, views.full, views.show_secrets, start, views.notes, views.inflate
+                    message,
+                    width(),
+                    views.elements,
+                    views.full,
+                    views.show_secrets,
+                    start,
+                    views.notes,
+                    views.inflate,
+                    exchange,
                 )
             )
     elif views.output == "json" and not paths:

@@ -12,7 +12,7 @@ from kwire.codec.annotate import count_bytes
 from kwire.records.compression import TOTAL, Budget
 from kwire.render.bodies import Bodies, shown_span
 from kwire.render.diagram import Options, diagram
-from kwire.render.exchanges import ExchangeLines
+from kwire.render.exchanges import ExchangeLines, took
 from kwire.render.jsonform import to_jsonable
 from kwire.render.lines import Line, clean, joined, paragraph
 
@@ -33,9 +33,10 @@ def diagram_lines(
 
 def message_lines(
     message: Message, width: int, elements: int, full: bool, show_secrets: bool, start: int | None,
-    notes: bool = False, inflate: int = TOTAL,
+    notes: bool = False, inflate: int = TOTAL, exchange: Exchange | None = None,
 ) -> list[Line]:  # fmt: skip
-    """A title with the packets and the direction, what is wrong, and the diagram."""
+    """A title with the packets and the direction, what is wrong, and the diagram. exchange: whose other message is
+    named too."""
     client, broker = message.connection.ends
     source, target = (client, broker) if message.kind == "request" else (broker, client)
     parts = [(clean(message.name), "title"), (count_bytes(len(message.data)), "dim")]
@@ -49,6 +50,8 @@ def message_lines(
     ends = f"{source} → {target}"
     parts += [(part, "dim") for part in ([ends] if len(ends) + 2 <= width else [source, f"→ {target}"])]
     parts.append((f"frame {message.index} of its stream", "dim"))
+    if exchange is not None:
+        parts.append((_partner(message, exchange), "dim"))
     records = records_text(message)
     if records is not None:
         parts.append((records, "dim"))
@@ -65,6 +68,18 @@ def message_lines(
     marks = tuple((offset, places.of(number)[1]) for offset, number in message.marks)
     options = Options(width, full, notes, elements, packets=marks)
     return lines + diagram(span, message.data, options)
+
+
+def _partner(message: Message, exchange: Exchange) -> str:
+    """Which packet holds the other message, and how long the answer took."""
+    request, response = exchange.request, exchange.response
+    if request is None:
+        return "its request is not in the capture"
+    if response is None:
+        return "no answer wanted" if exchange.silent else "no answer"
+    other, said = (response, "answered in") if message is request else (request, "answers")
+    packet = clean(message.connection.places.text(other.packet))
+    return f"{said} packet {packet}, {took(exchange.latency)}"
 
 
 def body_lines(
