@@ -87,6 +87,8 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "OffsetDelete": (Whole(acls.DELETE, GROUP, "GroupId"), Each("Topics", "Topics", R)),
     "DescribeGroups": (Each("Groups", "Groups", D, GROUP),),
     "ConsumerGroupDescribe": (Each("GroupIds", "Groups", D, GROUP),),
+    "StreamsGroupHeartbeat": (_GROUP_READ,),
+    "StreamsGroupDescribe": (Each("GroupIds", "Groups", D, GROUP),),
     "ShareGroupHeartbeat": (_GROUP_READ,),
     "ShareGroupDescribe": (Each("GroupIds", "Groups", D, GROUP),),
     "ShareFetch": (_GROUP_READ, Each("Topics", "Responses", R)),

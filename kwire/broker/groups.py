@@ -6,22 +6,31 @@ NOT_COORDINATOR for the others. Answers that come later find their request by th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from kwire.broker.bridge import Alarm, load, move
-from kwire.broker.codes import Code
-from kwire.broker.configs import GROUP
+from kwire.broker.codes import Code, Refused
+from kwire.broker.configs import GROUP, TOPIC
 from kwire.broker.context import Body, Later, Request
 from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
 from kwire.broker.state import LONGEST, State
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import Answer, Caller, Check, Event
+from kwire.coordinator.types import Answer, Caller, Check, Event, NewTopic
 
 HEAVY = 10_000  # bytes of an event that is kept whole
-LOOKS_AT_TOPICS = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "ShareGroupHeartbeat", "ShareGroupDescribe")
+LOOKS_AT_TOPICS = (
+    "ConsumerGroupHeartbeat",
+    "ConsumerGroupDescribe",
+    "ShareGroupHeartbeat",
+    "ShareGroupDescribe",
+    "StreamsGroupHeartbeat",
+    "StreamsGroupDescribe",
+)
 
 
 class Groups:
@@ -32,6 +41,7 @@ class Groups:
         settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
         self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)
         self.coordinator.configs = lambda group: state.cluster.configs.given.get((GROUP, group), {})
+        self.coordinator.make_topics(self._make)
         self._waiting: dict[int, tuple[Request, Later]] = {}
         self._alarm = Alarm(state.clock, self._tick)
         self._topics_changed = False
@@ -104,6 +114,13 @@ class Groups:
         if self._waiting.pop(ticket, None) is not None:
             self.coordinator.gone(ticket)
             self._drain()
+
+    def _make(self, topics: Sequence[NewTopic]) -> None:
+        """Internal topics of a streams group; one that cannot be made is missed again in the next heartbeat."""
+        for topic in topics:
+            with suppress(Refused):
+                self.state.create(topic.name, topic.partitions)
+                self.state.cluster.configs.replace(TOPIC, topic.name, dict(topic.configs))
 
     def _note(self) -> None:
         """Topics changed; members learn of it in their next heartbeats, so that then is early enough to look."""

@@ -64,6 +64,7 @@ CUTS: dict[str, tuple[Cut, ...]] = {  # the first whose array the version has
     "OffsetDelete": (Cut("Topics", "Topics", "Partitions"),),
     "DescribeProducers": (Cut("Topics", "Topics", "PartitionIndexes"),),
     "ConsumerGroupDescribe": (Cut("GroupIds", "Groups"),),
+    "StreamsGroupDescribe": (Cut("GroupIds", "Groups"),),
     "ShareGroupDescribe": (Cut("GroupIds", "Groups"),),
     "DescribeShareGroupOffsets": (Cut("Groups", "Groups", "Topics"),),
     "WriteTxnMarkers": (Cut("Markers", "Markers"),),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -11,7 +11,7 @@ from uuid import UUID
 from kwire.coordinator.bodies import Body, shape
 from kwire.coordinator.purgatory import Purgatory
 from kwire.coordinator.share.states import ShareStates
-from kwire.coordinator.types import MS, Answer, Caller, Check, Event, Settings, Topic
+from kwire.coordinator.types import MS, Answer, Caller, Check, Event, NewTopic, Settings, Topic
 
 if TYPE_CHECKING:
     from kwire.coordinator.group import Group
@@ -61,10 +61,15 @@ def endless(topic: UUID, partition: int) -> int | None:  # noqa: ARG001
     return None
 
 
+def none_made(topics: Sequence[NewTopic]) -> None:
+    """Nobody makes topics here."""
+
+
 @dataclass(slots=True)
 class Context:
     """State that the handlers share. topics: None when nobody knows which topics there are; then any will do.
-    configs: a group's own configuration, by its names there. ends: the offset behind a partition's last record."""
+    configs: a group's own configuration, by its names there. ends: the offset behind a partition's last
+    record. new_topics: makes those that a streams group needs."""
 
     settings: Settings
     new_id: Callable[[str], str]
@@ -85,6 +90,7 @@ class Context:
     configs: Callable[[str], Mapping[str, str]] = unconfigured
     share_states: ShareStates = field(default_factory=ShareStates)
     ends: Callable[[UUID, int], int | None] = endless
+    new_topics: Callable[[Sequence[NewTopic]], None] = none_made
 
     def settings_of(self, group: str) -> Settings:
         """The configuration that counts for a group."""

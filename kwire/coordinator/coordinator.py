@@ -10,7 +10,7 @@ After GroupCoordinatorService and CoordinatorRuntime (group-coordinator), GroupC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -24,7 +24,8 @@ from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share import context as share_groups
 from kwire.coordinator.share import offsets as share_offsets
 from kwire.coordinator.share.states import ShareStates
-from kwire.coordinator.types import Answer, Caller, Check, Event, Settings
+from kwire.coordinator.streams import context as streams_groups
+from kwire.coordinator.types import Answer, Caller, Check, Event, NewTopic, Settings
 from kwire.errors import UnknownName
 
 NOBODY = Caller()
@@ -67,6 +68,8 @@ APIS: dict[str, Api] = {
     "ConsumerGroupDescribe": Api(describe.describe_consumer_groups, False, _top),
     "ShareGroupHeartbeat": Api(share_groups.heartbeat, True, _message),
     "ShareGroupDescribe": Api(describe.describe_share_groups, False, _top),
+    "StreamsGroupHeartbeat": Api(streams_groups.heartbeat, True, _message),
+    "StreamsGroupDescribe": Api(describe.describe_streams_groups, False, _top),
     "DescribeShareGroupOffsets": Api(share_offsets.describe, False, _top),
     "AlterShareGroupOffsets": Api(share_offsets.alter, True, _message),
     "DeleteShareGroupOffsets": Api(share_offsets.delete, True, _message),
@@ -181,7 +184,7 @@ class Coordinator:
 
     @property
     def groups(self) -> dict[str, Any]:
-        """By id: Group, ConsumerGroup or ShareGroup."""
+        """By id: Group, ConsumerGroup, ShareGroup or StreamsGroup."""
         return self._desk.groups
 
     @property
@@ -210,6 +213,10 @@ class Coordinator:
     def log_ends(self, ends: Callable[[UUID, int], int | None]) -> None:
         """Who knows where logs end, for the lag of share groups: by topic id and partition, None for no such log."""
         self._desk.ends = ends
+
+    def make_topics(self, make: Callable[[Sequence[NewTopic]], None]) -> None:
+        """Who makes the internal topics of streams groups."""
+        self._desk.new_topics = make
 
     @property
     def active(self) -> bool:

@@ -15,6 +15,7 @@ from kwire.coordinator.context import Context, Reply, Request
 from kwire.coordinator.group import Group, Member, State
 from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share.group import ShareGroup
+from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
 
 SAYS_NOT_FOUND = 6  # DescribeGroups version from which a group that is not there is an error (KIP-1043)
@@ -133,7 +134,15 @@ def describe_share_groups(context: Context, request: Request) -> Reply:
     return _describe_modern(context, request, ShareGroup)
 
 
-def _describe_modern(context: Context, request: Request, kind: type[ConsumerGroup] | type[ShareGroup]) -> Reply:
+def describe_streams_groups(context: Context, request: Request) -> Reply:
+    """StreamsGroupDescribe: groups of KIP-1071 only."""
+    return _describe_modern(context, request, StreamsGroup)
+
+
+Described = type[ConsumerGroup] | type[ShareGroup] | type[StreamsGroup]
+
+
+def _describe_modern(context: Context, request: Request, kind: Described) -> Reply:
     groups = []
     checks: list[Check | None] = []
     for name, check in _each(context, request, request.body["GroupIds"]):

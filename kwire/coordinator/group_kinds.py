@@ -25,6 +25,7 @@ from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context
 from kwire.coordinator.group import CONSUMER, Group, State
 from kwire.coordinator.share.group import ShareGroup
+from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
 
 
@@ -150,6 +151,35 @@ def _share_expire(context: Context, group: ShareGroup, member_id: str) -> bool:
     return group.expire(member_id, context.now)
 
 
+# streams groups (KIP-1071)
+
+
+def _streams_commit(context: Context, group: StreamsGroup, commit: Commit) -> Check:
+    member, _, epoch, transactional, version, partition = commit
+    if transactional and epoch == -1 and not member:
+        return Check(0, "no member", NONE, "a transaction of no member")
+    named = None
+    if partition is not None:
+        names = {topic.id: topic.name for topic in context.all_topics().values()}
+        named = (names.get(partition[0], ""), partition[1])
+    check = group.offset_check(member, epoch, True, 9 if transactional else version, named)
+    if transactional and check.error == STALE_MEMBER_EPOCH:
+        return Check(check.number, check.name, ILLEGAL_GENERATION, check.why)
+    return check
+
+
+def _streams_fetch(group: StreamsGroup, member: str | None, epoch: int) -> Check:
+    return group.offset_check(member, epoch, False)
+
+
+def _streams_delete_offsets(group: StreamsGroup) -> Check:
+    return Check(0, "deleted", NONE, f"group {group.name} is {group.state}")
+
+
+def _streams_expire(context: Context, group: StreamsGroup, member_id: str) -> bool:
+    return group.expire(member_id, context.now)
+
+
 KINDS: dict[type, GroupKind] = {
     Group: GroupKind(
         "classic",
@@ -175,6 +205,19 @@ KINDS: dict[type, GroupKind] = {
         _consumer_delete_offsets,
         lambda group: not group.members,
         _consumer_expire,
+        modern.bury,
+    ),
+    StreamsGroup: GroupKind(
+        "streams",
+        lambda group: group.state,
+        lambda group: group.protocol_type,
+        _streams_commit,
+        True,
+        _streams_fetch,
+        StreamsGroup.subscribes,
+        _streams_delete_offsets,
+        lambda group: not group.members,
+        _streams_expire,
         modern.bury,
     ),
     ShareGroup: GroupKind(

@@ -21,7 +21,15 @@ from kwire.coordinator.context import Context
 from kwire.coordinator.types import Caller, Check
 
 EMPTY_ID = frozenset(  # they take group id "" too, or have an error of their own for it
-    {"OffsetCommit", "OffsetFetch", "DescribeGroups", "DeleteGroups", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"}
+    {
+        "OffsetCommit",
+        "OffsetFetch",
+        "DescribeGroups",
+        "DeleteGroups",
+        "ConsumerGroupHeartbeat",
+        "ShareGroupHeartbeat",
+        "StreamsGroupHeartbeat",
+    }
 )
 
 

@@ -64,6 +64,15 @@ class Topic(NamedTuple):
     partitions: int
 
 
+class NewTopic(NamedTuple):
+    """A topic that a group needs. replication: 0 for the broker's default."""
+
+    name: str
+    partitions: int
+    replication: int
+    configs: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The broker's configuration that groups depend on, by its names there, ms; defaults are those of 4.x.
@@ -89,6 +98,12 @@ class Settings:
     group_share_delivery_count_limit: int = 5
     group_share_partition_max_record_locks: int = 2_000
     group_share_max_share_sessions: int = 2_000
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_max_size: int = 2**31 - 1
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_initial_rebalance_delay_ms: int = 3_000
+    group_streams_num_standby_replicas: int = 0
 
     def of_group(self, configs: Mapping[str, str]) -> Settings:
         """With the configuration that a group has of its own, by its names there: share.session.timeout.ms."""
@@ -97,7 +112,7 @@ class Settings:
         return replace(self, **own) if own else self  # type: ignore[arg-type]
 
 
-OF_GROUPS = ("group_consumer_", "group_share_")
+OF_GROUPS = ("group_consumer_", "group_share_", "group_streams_")
 OWN = {each.name for each in fields(Settings) if each.name.startswith(OF_GROUPS)} - {"group_consumer_migration_policy"}
 
 

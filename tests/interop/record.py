@@ -135,7 +135,7 @@ async def own_topics_lab(name: str, run: Recorder, admin: Client, kind: type[Lab
     """A script with topics that nobody else writes to: NAME-t and NAME-u, of two partitions and one."""
     await admin.ask("DeleteGroups", 2, {"GroupsNames": [name]})
     names = {f"{name}-t": 2, f"{name}-u": 1}
-    rows = [{"Name": each} for each in names]
+    rows = [{"Name": each} for each in (*names, f"{name}-c", f"{name}-r", f"{name}-x")]
     gone = await admin.ask("DeleteTopics", 6, {"Topics": rows, "TimeoutMs": 5000})
     if any(row["ErrorCode"] == NONE for row in gone["Responses"]):
         await asyncio.sleep(1)

@@ -17,6 +17,7 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 FEATURES = {  # name: (lowest, highest, the release that has it)
     "group.version": (0, 1, (4, 0)),
     "share.version": (0, 1, (4, 2)),
+    "streams.version": (0, 1, (4, 2)),
     "kraft.version": (0, 1, (3, 9)),
     "transaction.version": (0, 2, (4, 0)),
 }

@@ -41,4 +41,6 @@ APIS = (
     Api("OffsetDelete", Versions(0, 0), ask),
     Api("ConsumerGroupHeartbeat", Versions(0, 1), consumer),
     Api("ConsumerGroupDescribe", Versions(0, 1), consumer),
+    Api("StreamsGroupHeartbeat", Versions(0, 0), join),
+    Api("StreamsGroupDescribe", Versions(0, 0), ask),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kwire.coordinator.assignors import Subscriber
@@ -18,6 +18,7 @@ def members(names: list[str], had: dict[str, dict[UUID, frozenset[int]]], topics
     return [Subscriber(name, None, frozenset(topics), had.get(name, {})) for name in names]
 
 
+@settings(deadline=None)
 @given(before=ids, after=ids, partitions=st.integers(0, 12))
 def test_shares_are_even_whoever_came_before(before: list[str], after: list[str], partitions: int) -> None:
     ready = {T: set(range(partitions)), U: set(range(partitions // 2))}
@@ -31,6 +32,7 @@ def test_shares_are_even_whoever_came_before(before: list[str], after: list[str]
     assert sum(counts) == (total * -(-len(after) // total) if total else 0)
 
 
+@settings(deadline=None)
 @given(names=ids, partitions=st.integers(1, 6))
 def test_nothing_moves_when_nothing_has_changed(names: list[str], partitions: int) -> None:
     ready = {T: set(range(partitions))}
