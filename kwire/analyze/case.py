@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from kwire.analyze.cluster import Cluster
 from kwire.analyze.coverage import Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
-from kwire.analyze.findings import Clock, Finding
+from kwire.analyze.findings import SEVERITIES, Clock, Finding
 from kwire.analyze.groups import Groups
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, judge
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
+MOST_PACKETS = 12  # of several findings that are told as one
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
 
 
@@ -79,6 +81,14 @@ class Case:
         self.judgement = judge(self.groups, self.clock)
         self.group_findings = [one for _, _, found in self.judgement.groups for one in found]
 
+    def of_groups(self, detector: str) -> list[Finding]:
+        """What the histories of groups tell that is a detector's; what is equal but for its time as one."""
+        together: dict[tuple[tuple[str, str | int], ...], list[Finding]] = {}
+        for one in self.group_findings:
+            if one.detector == detector:
+                together.setdefault(tuple(one.about.items()), []).append(one)
+        return [_merged(found) for found in together.values()]
+
     @property
     def clock(self) -> Clock:
         """Times count from the first packet that was read."""
@@ -96,6 +106,18 @@ def cut_by_snaplen(batch: ExchangeBatch) -> int:
     rows = np.flatnonzero((batch.request.quality == code) | (batch.response.quality == code))
     short = [any(stream.cut for stream in connection.tcp.streams) for connection in batch.connections]
     return int(np.array(short, bool)[batch.connection[rows]].sum()) if len(rows) else 0
+
+
+def _merged(found: list[Finding]) -> Finding:
+    """Findings about the same as one: the worst tells, the packets are of all."""
+    if len(found) == 1:
+        return found[0]
+    found = sorted(found, key=lambda one: (SEVERITIES.index(one.severity), one.time))
+    last = max(one.time if one.last is None else one.last for one in found)
+    evidence = tuple(dict.fromkeys(ref for one in found for ref in one.evidence))[:MOST_PACKETS]
+    more = "; and once more" if len(found) == 2 else f"; and {len(found) - 1:,} times more"
+    return replace(found[0], what=found[0].what + more, time=min(one.time for one in found), last=last,
+                   count=sum(one.count for one in found), evidence=evidence)  # fmt: skip
 
 
 def rows_of(batch: ExchangeBatch, keys: set[int] | frozenset[int]) -> list[int]:

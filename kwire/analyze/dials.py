@@ -1,7 +1,7 @@
 """Connections as attempts to reach a broker: who dialled whom how often, and how that ended.
 
-An attempt that was refused got a reset for its SYN; one that was not answered got nothing, though answers to others are
-in the capture. Both count by client's host and broker's address.
+An attempt that was refused got a reset for its SYN; one that was not answered sent its SYN again, though answers to
+others are in the capture. Both count by client's host and broker's address.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST = 50_000  # pairs of a host and a broker
 SAMPLES = 6
+AGAIN = 500_000_000  # ns after which a SYN that stands again was sent again, and not captured twice
 REFUSED, SILENT, CONNECTED, MIDSTREAM = "refused", "silent", "connected", "midstream"
 
 
@@ -56,7 +57,8 @@ def outcome(connection: ConnectionInfo) -> str:
     answered = any(side != connection.sides[0] for side, _ in connection.tcp.closing)
     if answered and connection.tcp.reset:
         return REFUSED
-    return SILENT if not connection.tcp.closing else MIDSTREAM
+    again = connection.tcp.last_time - connection.tcp.first_time >= AGAIN
+    return SILENT if again and not connection.tcp.closing else MIDSTREAM
 
 
 def opening_of(connection: ConnectionInfo) -> Reference:

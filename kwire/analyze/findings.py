@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.capture.packet_numbers import reference
+from kwire.schema.errorcodes import errors
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Message
@@ -93,6 +94,12 @@ class Finding:
             "text": self.what + (f"; the broker says: {self.words}" if self.words else ""), "advice": self.advice,
             "otherwise": self.otherwise,
         }  # fmt: skip
+
+
+def error_label(code: int) -> str:
+    """An error's name."""
+    known = errors.get(code)
+    return known.name if known else f"error {code}"
 
 
 def about(**given: str | int) -> dict[str, str | int]:

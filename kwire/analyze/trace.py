@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.calls import EPOCH_HEARTBEATS, HEARTBEAT, JOIN, SYNC, calls_of
 from kwire.analyze.details import DETAILS, has_records
-from kwire.analyze.findings import Clock, Finding, Reference, lasted
+from kwire.analyze.findings import Clock, Finding, Reference, error_label, lasted
 from kwire.analyze.intervals import Intervals
-from kwire.analyze.teller import name
 from kwire.counted import counted
 
 if TYPE_CHECKING:
@@ -81,7 +80,8 @@ class Consumer:
             "groups": list(self.groups), "joins": self.rounds, "verdict": verdict.row(),
             "steps": [
                 {"step": step.number, "name": step.name, "tries": step.tries, "went_well": step.good,
-                 "errors": {name(code): count for code, count in step.errors.most_common()}, "detail": step.detail,
+                 "errors": {error_label(code): count for code, count in step.errors.most_common()},
+                 "detail": step.detail,
                  "first": step.first.row() if step.first else None,
                  "reached": step.reached.row() if step.reached else None,
                  "last": step.last.row() if step.last else None,
@@ -249,14 +249,14 @@ def _repeats(step: Step, clock: Clock, subject: str) -> Finding:
         if step.since > 1
         else f"failed in step {step.number}, {step.name}: "
     )
-    what += name(step.last_error)
+    what += error_label(step.last_error)
     if step.since > 1:
         what += f" {counted(step.since, 'time')} from {clock(first.time)} to {clock(step.last_wrong.time)}"
     else:
         what += f" at {clock(step.last_wrong.time)}"
     what += f" (frame {step.last_wrong})"
     evidence = (first,) if first == step.last_wrong else (first, step.last_wrong)
-    advice = f"kwire explain {name(step.last_error)} says what it means."
+    advice = f"kwire explain {error_label(step.last_error)} says what it means."
     return Finding("error", what, evidence, advice, subject, first.time)
 
 

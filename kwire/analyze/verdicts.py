@@ -6,17 +6,20 @@ every start-up and every rebalance shows are none, unless nothing better followe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwire.analyze.activity import Activity
-from kwire.analyze.findings import SEVERITIES, Clock, Finding, Reference, lasted, worst_first
+from kwire.analyze.departures import Departures, frame, session_of, words_of
+from kwire.analyze.findings import SEVERITIES, Clock, Finding, Reference, about, error_label, lasted, worst_first
 from kwire.analyze.groups import Groups
-from kwire.analyze.history import Generation, History
-from kwire.analyze.teller import Teller, frame, name, session_of
+from kwire.analyze.history import Cause, Generation, History
+from kwire.analyze.refusals import Refusals
 
 LONG = 10_000_000_000  # ns from which what is not over at the end is worth a word
 SLOW = 2_500_000_000  # ns from which the wait for members is
+AT_ONCE = 1_000_000_000  # ns within which a member joins that was told to, and is not waited for
 RESTLESS = {"back", "evicted", "expelled", "replaced", "rejoined", "leader", "unseen"}
 STORM = 4  # such rebalances within STORM_TIME from which a group does not come to rest
 STORM_TIME = 60_000_000_000
@@ -32,7 +35,7 @@ ROUNDS = "Each member that joins or leaves stops the whole group: restart member
 class Judgement:
     """Groups with their findings, the most troubled first; and the clock of all times in them."""
 
-    groups: list[tuple[History, Teller, list[Finding]]]
+    groups: list[tuple[History, Departures, list[Finding]]]
     clock: Clock
 
     @property
@@ -45,8 +48,8 @@ def judge(groups: Groups, clock: Clock) -> Judgement:
     """What there is to say about groups that were read to the end."""
     judged = []
     for history in groups.histories.values():
-        teller = Teller(history, groups.activity, clock)
-        judged.append((history, teller, verdicts(teller)))
+        departures = Departures(history, groups.activity, clock)
+        judged.append((history, departures, verdicts(departures)))
     judged.sort(key=lambda item: (_troubles(item[2]), -item[0].calls, item[0].name))
     return Judgement(judged, clock)
 
@@ -57,10 +60,14 @@ def _troubles(found: list[Finding]) -> tuple[int, ...]:
     return tuple(-severities.count(severity) for severity in SEVERITIES)
 
 
-def verdicts(teller: Teller) -> list[Finding]:
+def verdicts(departures: Departures) -> list[Finding]:
     """The findings about a group, worst first."""
-    history, activity, clock = teller.history, teller.activity, teller.clock
-    found = [*teller.problems(), *_departures(history, teller), *_unfinished(history, activity, clock)]
+    history, activity, clock = departures.history, departures.activity, departures.clock
+    found = [
+        *Refusals(departures).findings(),
+        *_departures(history, departures),
+        *_unfinished(history, activity, clock),
+    ]
     found += [
         *_statuses(history, clock),
         *_unused(history, activity, clock),
@@ -73,14 +80,14 @@ def verdicts(teller: Teller) -> list[Finding]:
     return worst_first(found)
 
 
-def _departures(history: History, teller: Teller) -> Iterator[Finding]:
+def _departures(history: History, departures: Departures) -> Iterator[Finding]:
     """Members that were thrown out and never heard so, and those that left because they did not poll."""
     for generation in history.generations:
         for cause in generation.endings:
             departure, member = cause.departure, cause.member
-            if departure is None or member is None or id(departure) in teller.told:
+            if departure is None or member is None or id(departure) in departures.told:
                 continue
-            finding = teller.departure(member, departure)
+            finding = departures.finding(member, departure)
             if finding is not None:
                 yield finding
 
@@ -101,37 +108,45 @@ def _unfinished(history: History, activity: Activity, clock: Clock) -> Iterator[
         what += f"later: {some(waiting)} {'wait' if len(waiting) > 1 else 'waits'} in JoinGroup"
         what += f" for {some(absent)}" if absent else ""
         advice = "Whoever is waited for must poll; after its rebalance timeout the group goes on without it."
-        yield Finding("warning", what, (first.asked,), advice, f"group {history.name}", first.asked_at)
+        yield Finding("warning", what, (first.asked,), advice, f"group {history.name}", first.asked_at,
+                      detector="slow-joiner", about=about(group=history.name), last=end)  # fmt: skip
     if current is not None and current.assigned is None and not current.adopted and current.formed is not None:
         parked = [member for member in current.members.values() if member.parked and member.id not in current.synced]
         leader = current.members.get(current.leader)
         if parked and history.forming is None and end - current.formed > LONG and leader is not None:
             what = f"generation {current.number} waits since {clock(current.formed)} for its leader {leader.label}, "
             what += "which has not sent SyncGroup"
-            yield Finding("warning", what, tuple(refs(current.formed_by)), "", f"group {history.name}", current.formed)
+            yield Finding("warning", what, tuple(refs(current.formed_by)), "", f"group {history.name}", current.formed,
+                          detector="slow-joiner", about=about(group=history.name), last=end)  # fmt: skip
 
 
 def _slow(history: History, clock: Clock) -> Iterator[Finding]:
-    """Rebalances that took long, and who was waited for."""
+    """Rebalances that took long, and who was waited for. What passes until a member's next heartbeat tells it of the
+    rebalance is the protocol's, and not the member's."""
     slow = [one for one in history.generations if one.waited and _joining(one) > SLOW and not one.by_epochs]
     for generation in sorted(slow, key=_joining, reverse=True)[:5]:
-        what = (
-            f"generation {generation.number} took {lasted(_joining(generation))} to form from {clock(generation.began)}"
-        )
+        took = lasted(_joining(generation))
+        what = f"generation {generation.number} took {took} to form from {clock(generation.began)}"
         last = generation.last_join
         evidence = refs(generation.trigger.refs[0] if generation.trigger and generation.trigger.refs else None)
+        of = about(group=history.name)
         if generation.unmet:
             what += f": it waited for {some(generation.unmet)} in vain"
         elif last is not None and last.asked_at - generation.began > SLOW // 2:
+            if last.told is not None and last.asked_at - last.told.time < AT_ONCE:
+                continue
             what += f": {last.member.label} joined {lasted(last.asked_at - generation.began)} after it began"
             what += f", though told to at {clock(last.told.time)} ({frame(last.told)})" if last.told else ""
             evidence += refs(last.told, last.asked)
+            seat = last.member.seat
+            of = about(client_id=seat.client_id, address=seat.host, group=history.name)
         advice = "Nobody consumes meanwhile. "
         if generation.unmet:
             advice += "Who does not come back is waited for as long as its rebalance timeout (max.poll.interval.ms)."
         else:
             advice += "Poll more often, or lower max.poll.interval.ms: that long is waited at most."
-        yield Finding("warning", what, evidence, advice, f"group {history.name}", generation.began)
+        yield Finding("warning", what, evidence, advice, f"group {history.name}", generation.began,
+                      detector="slow-joiner", about=of, last=generation.formed)  # fmt: skip
 
 
 def _statuses(history: History, clock: Clock) -> Iterator[Finding]:
@@ -197,9 +212,20 @@ def _storm(history: History, clock: Clock) -> Iterator[Finding]:
         noun = "generations" if history.kinds["classic"] else "epochs"
         what = f"the group does not come to rest: {best} {noun} within {lasted(STORM_TIME)} from {clock(first.began)}, "
         what += f"{first.number} to {last.number}, though no new member joined"
+        began = Counter(_started(one.trigger) for one in formed if first.began <= one.began <= last.began)
+        what += "; what began them: " + ", ".join(f"{said} ({count}×)" for said, count in began.most_common(4))
         advice = f"{ROUNDS} group.instance.id for static membership, and look at why they come and go."
         yield Finding("warning", what, tuple(refs(first.formed_by, last.formed_by)), advice, f"group {history.name}",
-                      first.began)  # fmt: skip
+                      first.began, detector="rebalance-storm", about=about(group=history.name),
+                      last=last.formed, count=best)  # fmt: skip
+
+
+def _started(cause: Cause | None) -> str:
+    """What made a group rebalance, without the time."""
+    if cause is None or cause.kind == "unseen":
+        return "nothing that is seen"
+    words = {"joined": "joined", "back": "came back", "leader": "joined again", "rejoined": "joined again"}
+    return f"{cause.label} {words.get(cause.kind) or words_of(cause)}"
 
 
 def _close(history: History, clock: Clock) -> Iterator[Finding]:
@@ -214,21 +240,23 @@ def _close(history: History, clock: Clock) -> Iterator[Finding]:
             what = f"{seat.label}: {lasted(seat.beats.longest)} between two heartbeats at {clock(at.time)}; "
             what += f"{session_of(member)}"
             advice = "Near an eviction: raise session.timeout.ms, or keep heartbeat.interval.ms at a third of it."
-            yield Finding("warning", what, tuple(refs(at, member.said)), advice, f"group {history.name}", at.time)
+            yield Finding("warning", what, tuple(refs(at, member.said)), advice, f"group {history.name}", at.time,
+                          detector="evicted", about=about(client_id=seat.client_id, address=seat.host,
+                                                          group=history.name))  # fmt: skip
 
 
 def _disagreements(history: History, clock: Clock) -> Iterator[Finding]:
     """Where the capture is not as Kafka's rules have it."""
     for one in history.contradictions:
         call, check = one.call, one.check
-        seen = name(call.error) if call.error else "without an error"
+        seen = error_label(call.error) if call.error else "without an error"
         what = f"{one.label}: {call.api} at {clock(call.asked_at)} was answered {seen}"
         if check is None:
             what += ", and a member is missing in it that by Kafka's rules was there"
         elif check.error < 0:
             what += f"; by Kafka's rules {check.why}"
         else:
-            what += f"; by Kafka's rules {name(check.error) if check.error else 'no error'}: {check.why}"
+            what += f"; by Kafka's rules {error_label(check.error) if check.error else 'no error'}: {check.why}"
         for ident, member in ((call.member, history.members.get(call.member)),):
             what = what.replace(ident, member.label) if ident and member else what
         advice = (

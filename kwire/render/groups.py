@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kwire.analyze.departures import Departures, frame, words_of
 from kwire.analyze.findings import SEVERITIES, Clock, Finding, lasted
 from kwire.analyze.history import Generation, History
 from kwire.analyze.members import Seat
-from kwire.analyze.teller import Teller, frame, words_of
 from kwire.counted import counted
 from kwire.render.lines import Line, Piece, clean, flowing, joined, paragraph, table
 from kwire.render.timeline import chart_of, timeline_lines
@@ -17,7 +17,7 @@ from kwire.render.timeline import chart_of, timeline_lines
 STYLES = {"error": "error", "warning": "note", "note": "dim"}
 ROWS = 12  # members, generations, findings of a group, unless all are asked for
 LANES = 16
-Judged = Sequence[tuple[History, Teller, list[Finding]]]
+Judged = Sequence[tuple[History, Departures, list[Finding]]]
 
 
 def groups_lines(judged: Judged, clock: Clock, width: int, everything: bool, timeline: bool | None) -> list[Line]:
@@ -27,8 +27,8 @@ def groups_lines(judged: Judged, clock: Clock, width: int, everything: bool, tim
     lines = _summary(judged)
     lines += findings_lines([(history.name, one) for history, _, found in judged for one in found], width, everything)
     shown = judged if everything else judged[:ROWS]
-    for history, teller, _ in shown:
-        lines += [[], *_group(history, teller, clock, width, everything, timeline)]
+    for history, departures, _ in shown:
+        lines += [[], *_group(history, departures, clock, width, everything, timeline)]
     if len(shown) < len(judged):
         lines += [[], [(f"… {len(judged) - len(shown):,} more groups (--all, --group NAME)", "dim")]]
     return lines
@@ -80,7 +80,7 @@ def _summary(judged: Judged) -> list[Line]:
 
 
 def _group(
-    history: History, teller: Teller, clock: Clock, width: int, everything: bool, timeline: bool | None
+    history: History, departures: Departures, clock: Clock, width: int, everything: bool, timeline: bool | None
 ) -> list[Line]:
     lines = flowing([(clean(history.name), "section"), (clean(_kind(history)), "")], width, "  ")
     lines += paragraph(" · ".join(_facts(history, clock)), width, "  ", "dim", "    ", breaks=True)
@@ -91,7 +91,7 @@ def _group(
         if len(shown) < len(seats):
             lines.append([(f"  … {len(seats) - len(shown):,} more members (--all)", "dim")])
     if history.generations:
-        lines += [[], *_indented(_generations(history, teller, clock, width - 2, everything))]
+        lines += [[], *_indented(_generations(history, departures, clock, width - 2, everything))]
     if timeline is not False:
         chart = chart_of(history, clock, None if everything else LANES)
         if chart is not None and (timeline or width >= 60):
@@ -162,7 +162,7 @@ def _seat(seat: Seat, history: History) -> list[Piece]:
     return [(clean(seat.label), "name"), (seat.host or "not seen", ""), (timeouts, ""), (text, "")]
 
 
-def _generations(history: History, teller: Teller, clock: Clock, width: int, everything: bool) -> list[Line]:
+def _generations(history: History, departures: Departures, clock: Clock, width: int, everything: bool) -> list[Line]:
     found = list(history.generations)
     shown = found if everything else found[-ROWS:]
     rows: list[list[Piece]] = []
@@ -174,7 +174,7 @@ def _generations(history: History, teller: Teller, clock: Clock, width: int, eve
         took = generation.took
         rows.append([
             (clock(generation.began), "offset"), (lasted(took) if took else "", ""),
-            (str(generation.number), "title"), (clean("; ".join(_said(generation, teller))), ""),
+            (str(generation.number), "title"), (clean("; ".join(_said(generation, departures))), ""),
         ])  # fmt: skip
         for cause in generation.returns[: 4 * ROWS]:
             member = cause.member
@@ -195,11 +195,11 @@ def _generations(history: History, teller: Teller, clock: Clock, width: int, eve
     return table(["began", "took", noun, "what"], rows, width, frozenset({0, 1, 2}))
 
 
-def _said(generation: Generation, teller: Teller) -> Iterator[str]:
+def _said(generation: Generation, departures: Departures) -> Iterator[str]:
     """What there is to say of a generation."""
     if generation.adopted:
         yield "began before the capture or unseen"
-    causes = [teller.cause(cause, cause.time != generation.began) for cause in generation.causes[:3]]
+    causes = [departures.cause(cause, cause.time != generation.began) for cause in generation.causes[:3]]
     if causes:
         yield ", then ".join(causes) + (
             f" and {len(generation.causes) - 3:,} more" if len(generation.causes) > 3 else ""
@@ -245,11 +245,11 @@ def document(judged: Judged, clock: Clock) -> dict[str, Any]:
     """All of it. Times are ns since the epoch."""
     return {
         "start": clock.start,
-        "groups": [_row(history, teller, found) for history, teller, found in judged],
+        "groups": [_row(history, departures, found) for history, departures, found in judged],
     }
 
 
-def _row(history: History, teller: Teller, found: list[Finding]) -> dict[str, Any]:
+def _row(history: History, departures: Departures, found: list[Finding]) -> dict[str, Any]:
     return {
         "group": history.name, "kinds": dict(history.kinds), "protocol_type": history.protocol_type or None,
         "first_time": history.first, "last_time": history.last, "exchanges": history.calls,
@@ -257,7 +257,7 @@ def _row(history: History, teller: Teller, found: list[Finding]) -> dict[str, An
         "as_the_model": history.agreed, "unlike_the_model": history.disagreed,
         "findings": [one.row() for one in found],
         "members": [_member_row(seat, history) for seat in history.seats.all.values()],
-        "generations": [_generation_row(one, teller) for one in history.generations],
+        "generations": [_generation_row(one, departures) for one in history.generations],
         "rebalancing_at_the_end": history.forming is not None and bool(history.forming.joins),
         "committed": [
             {"topic": topic, "partition": part, "offset": one.offset, "by": one.by, **one.ref.row()}
@@ -275,7 +275,7 @@ def _member_row(seat: Seat, history: History) -> dict[str, Any]:
     return {**seat.row(), **timeouts, "commits": history.commits[seat.label]}
 
 
-def _generation_row(generation: Generation, teller: Teller) -> dict[str, Any]:
+def _generation_row(generation: Generation, departures: Departures) -> dict[str, Any]:
     members = generation.members
     leader = members.get(generation.leader)
     return {
@@ -285,7 +285,7 @@ def _generation_row(generation: Generation, teller: Teller) -> dict[str, Any]:
         "leader": leader.label if leader else generation.leader or None, "protocol": generation.protocol or None,
         "members": [member.label for member in members.values()],
         "causes": [
-            {"time": cause.time, "kind": cause.kind, "member": cause.label or None, "what": teller.cause(cause),
+            {"time": cause.time, "kind": cause.kind, "member": cause.label or None, "what": departures.cause(cause),
              "evidence": [ref.row() for ref in cause.refs]}
             for cause in generation.causes
         ],

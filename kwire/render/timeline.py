@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwire.analyze.findings import Clock, lasted
+from kwire.analyze.findings import Clock, error_label, lasted
 from kwire.analyze.history import History
-from kwire.analyze.teller import name
 from kwire.render.lines import Line, clean
 
 LABEL = 24  # columns of a member's name, at most
@@ -79,7 +78,9 @@ def chart_of(history: History, clock: Clock, most: int | None) -> Chart | None:
     lanes = []
     for seat in seats:
         spells = tuple((first or start, end if last is None else last) for first, last in seat.spells)
-        marks = [Mark(time, "error", f"{name(code)} at {clock(time)}") for time, code in seat.errors if code != 27]
+        marks = [
+            Mark(time, "error", f"{error_label(code)} at {clock(time)}") for time, code in seat.errors if code != 27
+        ]
         lanes.append(Lane(seat.label, spells, tuple(seat.ticks.moments()), (*marks, *outs.get(seat.label, ()))))
     noun = "generation" if history.kinds["classic"] else "epoch"
     bands = []

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kwire.analyze.findings import Clock, Finding, lasted
-from kwire.analyze.teller import name
+from kwire.analyze.findings import Clock, Finding, error_label, lasted
 from kwire.analyze.trace import Consumer, Step
 from kwire.counted import counted
 from kwire.render.groups import STYLES
@@ -57,7 +56,7 @@ def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
     style = "good" if step.reached else "error" if step.tries else "dim"
     said = [step.detail] if step.detail else []
     if step.errors:
-        said.append(", ".join(f"{name(code)} {count:,}×" for code, count in step.errors.most_common(3)))
+        said.append(", ".join(f"{error_label(code)} {count:,}×" for code, count in step.errors.most_common(3)))
     if step.number == 3 and consumer.rounds > 1:
         said.append(f"joined {counted(consumer.rounds, 'time')}")
     usual = step.intervals.usual

@@ -1,0 +1,31 @@
+"""Members that have no assignor in common with their group.
+
+Sees INCONSISTENT_GROUP_PROTOCOL (23) of JoinGroup, and the Protocols that the member offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.findings import Finding
+
+
+class Assignors(Watch):
+    def findings(self) -> Iterator[Finding]:
+        for finding in self.case.of_groups("assignor-clash"):
+            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
+
+
+OTHERWISE = "A join of the same member that goes well: the others had left meanwhile."
+DETECTOR = Detector(
+    "members without an assignor in common",
+    watch=Assignors,
+    fields="error code 23; JoinGroup.Protocols",
+    source="org.apache.kafka.coordinator.group.classic.ClassicGroup.supportsProtocols",
+    means="A member offers only assignors, or a protocol type, that not all others of the group offer.",
+    proof="The refused JoinGroup with what it offers, and the protocol that the group uses.",
+    advice="Change partition.assignment.strategy in two rolling restarts: first both, then the new one.",
+    needs=("answers", "requests"),
+)

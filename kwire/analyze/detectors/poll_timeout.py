@@ -1,0 +1,33 @@
+"""Members that left by themselves since their application did not poll within max.poll.interval.ms (KIP-62).
+
+Sees LeaveGroup, or a heartbeat with epoch -1, of a client that goes on on connections it had before: its reason where
+it gives one (KIP-800), else the time since its last join or commit against RebalanceTimeoutMs. A client that closes for
+good, or starts anew, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.findings import Finding
+
+
+class Polls(Watch):
+    def findings(self) -> Iterator[Finding]:
+        for finding in self.case.of_groups("poll-timeout"):
+            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
+
+
+OTHERWISE = "A commit or join of that member meanwhile, on a connection that the capture does not hold."
+DETECTOR = Detector(
+    "members that left since they did not poll",
+    watch=Polls,
+    fields="LeaveGroup.Reason; JoinGroup.RebalanceTimeoutMs; times of joins and commits",
+    source="KIP-62, KIP-800; org.apache.kafka.clients.consumer.internals.AbstractCoordinator",
+    means="The application took longer for the records of one poll than max.poll.interval.ms allows.",
+    proof="The LeaveGroup, and the time since the member's last join or commit.",
+    advice="Lower max.poll.records, raise max.poll.interval.ms, or move the work to another thread.",
+    needs=("answers", "requests"),
+)

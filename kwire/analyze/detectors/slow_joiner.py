@@ -1,0 +1,32 @@
+"""Rebalances in which one member is waited for: told that the group rebalances, it joins late or not at all.
+
+Sees REBALANCE_IN_PROGRESS (27), which tells a member at its heartbeat, and the time from there to its JoinGroup. The
+time until its next heartbeat is the protocol's (heartbeat.interval.ms) and not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.findings import Finding
+
+
+class Slow(Watch):
+    def findings(self) -> Iterator[Finding]:
+        for finding in self.case.of_groups("slow-joiner"):
+            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
+
+
+OTHERWISE = "A JoinGroup of that member on a connection that the capture does not hold."
+DETECTOR = Detector(
+    "members that a whole rebalance waits for",
+    watch=Slow,
+    fields="error code 27 of Heartbeat; times of JoinGroup requests and answers",
+    source="KIP-62; max.poll.interval.ms, which is the rebalance timeout",
+    means="Nobody in the group consumes while a member that was told to join does not: its application does not poll.",
+    proof="The answer that told it, its JoinGroup or the lack of one, and the rebalance's length.",
+    advice="Shorten the work between polls, or lower max.poll.interval.ms; cooperative assignors or KIP-848 stop less.",
+    needs=("answers", "requests"),
+)

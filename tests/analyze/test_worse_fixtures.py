@@ -1,0 +1,74 @@
+"""Each fixture as a worse capture would have it: one direction, short packets, losses, cut anywhere, all packets twice.
+No finding appears that the whole capture does not have, but what is said of the capture itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from scenes import Packet, cut, diagnosed, packets_of
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+NAMES = sorted(path.name for path in CAPTURES.glob("*.pcap*"))
+PORTS = {9092, 9094}
+IP_AT = {1: 14, 101: 0, 113: 16, 276: 20, 0: 4}
+SELF = "capture-quality"
+Told = tuple[str, frozenset[tuple[str, str | int]]]
+
+
+def to_broker(packet: Packet) -> bool:
+    """Whether a packet goes to a broker, by its port."""
+    at = IP_AT[packet.link]
+    first = packet.data[at] >> 4
+    tcp = at + (40 if first == 6 else (packet.data[at] & 15) * 4)
+    return int.from_bytes(packet.data[tcp + 2 : tcp + 4], "big") in PORTS
+
+
+@cache
+def whole(name: str) -> list[Packet]:
+    return packets_of(CAPTURES / name)
+
+
+def told(packets: list[Packet]) -> set[Told]:
+    return {(one.detector, frozenset(one.about.items())) for one in diagnosed(packets).findings if one.detector != SELF}
+
+
+@cache
+def told_of(name: str) -> set[Told]:
+    return told(whole(name))
+
+
+def lossy(packets: list[Packet]) -> list[Packet]:
+    dice = random.Random(3)
+    return [packet for packet in packets if dice.random() >= 0.03]
+
+
+def part(tenth: int) -> Callable[[list[Packet]], list[Packet]]:
+    """The first tenths of a capture, and from there on."""
+    return lambda packets: packets[: len(packets) * tenth // 11]
+
+
+def rest(tenth: int) -> Callable[[list[Packet]], list[Packet]]:
+    return lambda packets: packets[len(packets) * tenth // 11 :]
+
+
+CHANGES: dict[str, Callable[[list[Packet]], list[Packet]]] = {
+    "no requests": lambda packets: [one for one in packets if not to_broker(one)],
+    "no answers": lambda packets: [one for one in packets if to_broker(one)],
+    "snaplen 96": lambda packets: cut(packets, 96),
+    "3 % lost": lossy,
+    "doubled": lambda packets: [one for packet in packets for one in (packet, packet)],
+    **{f"up to {tenth}": part(tenth) for tenth in range(1, 11)},
+    **{f"from {tenth}": rest(tenth) for tenth in range(1, 11)},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", NAMES)
+def test_no_finding_appears(name: str, change: str) -> None:
+    known = told_of(name)
+    for detector, about in told(CHANGES[change](whole(name))):
+        assert any(detector == other and about <= wider for other, wider in known), (detector, dict(about))
