@@ -4,12 +4,14 @@ that goes on fetching while its heartbeats stop is not."""
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
+    from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
     from kwire.wire.columns import Ints
 
@@ -27,6 +29,7 @@ class Activity:
         self.last: dict[Who, int] = {}
         self._gaps: dict[Who, deque[tuple[int, int]]] = {}
         self._hosts: dict[str, str] = {}
+        self._lacking: set[str] = set()  # connections of which the capture does not hold all
         self.first_time: int | None = None
         self.last_time = 0
 
@@ -86,6 +89,15 @@ class Activity:
         for at in np.flatnonzero(times - before > QUIET).tolist():
             self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((int(before[at]), int(times[at])))
         self.last[who] = max(int(times[-1]), last or 0)
+
+    def close(self, connection: ConnectionInfo) -> None:
+        """A connection that is over: of one of which the capture lacks something, silence proves nothing."""
+        if not connection.coverage.whole and len(self._lacking) < MOST_CLIENTS:
+            self._lacking.add(f"{connection.capture} {connection.name}")
+
+    def is_whole(self, connections: Iterable[str]) -> bool:
+        """Whether all that was said on connections, named as a Call names its own, is in the capture."""
+        return self._lacking.isdisjoint(connections)
 
     def silence(self, client_id: str, host: str, at: int) -> tuple[int, int | None] | None:
         """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not

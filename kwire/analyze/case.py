@@ -71,6 +71,7 @@ class Case:
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection that is over."""
         self.dials.close(connection)
+        self.groups.activity.close(connection)
         self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)
         self.end = max(self.end, connection.tcp.last_time)
         return self.coverage.close(connection)

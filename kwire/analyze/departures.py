@@ -24,6 +24,8 @@ class Departures:
 
     def finding(self, member: Member, departure: Departure) -> Finding | None:
         """Of a member that was thrown out and met no error, or left because it did not poll; None when all is well."""
+        if not departure.certain and not self.activity.is_whole(member.seat.connections):
+            return None
         if departure.kind in ("evicted", "expelled"):
             self.told.add(id(departure))
             seen = "" if departure.certain else "; no frame says so, but it was silent until the end"

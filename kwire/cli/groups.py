@@ -51,7 +51,12 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     groups = Groups(wanted if patterns else None)
     chosen = captures._replace(wanted=captures.wanted._replace(groups=()))
     sealed = Sealed()
-    done = chosen.each(groups.add, sealed.add, tracking=True)
+
+    def ended(connection: ConnectionInfo) -> None:
+        groups.activity.close(connection)
+        sealed.add(connection)
+
+    done = chosen.each(groups.add, ended, tracking=True)
     groups.finish()
     judged = judge(groups, clock_of(done))
     if output == "json":

@@ -333,7 +333,7 @@ def test_a_group_that_does_not_come_to_rest(life: Life) -> None:
         life.join("c1", 3.0 * number, number, members=("c1-id",), asks="c1-id")
     assert life.said(until=19.0)[0] == (
         "warning: the group does not come to rest: 5 generations within 60.0 s from 6.000, 2 to 6, though no new "
-        "member joined"
+        "member joined; what began them: c1 joined again (5×)"
     )
 
 

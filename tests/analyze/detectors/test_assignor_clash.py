@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scenes import Scene
 
 
 def join(scene: Scene, error: int) -> None:
     asked = {"GroupId": "billing", "SessionTimeoutMs": 6000, "RebalanceTimeoutMs": 6000, "MemberId": "",
              "ProtocolType": "consumer", "Protocols": [{"Name": "sticky", "Metadata": b""}]}  # fmt: skip
-    answer = {"ErrorCode": error, "GenerationId": -1 if error else 1, "ProtocolName": "" if error else "sticky",
-              "Leader": "m", "MemberId": "" if error else "m", "Members": []}  # fmt: skip
+    answer: dict[str, Any] = {
+        "ErrorCode": error, "GenerationId": -1 if error else 1, "ProtocolName": "" if error else "sticky",
+        "Leader": "m", "MemberId": "" if error else "m", "Members": [],
+    }  # fmt: skip
     scene.connect(0).ask(1, "JoinGroup", 3, asked, answer)
 
 
