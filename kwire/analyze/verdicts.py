@@ -201,7 +201,7 @@ def _joining(generation: Generation) -> int:
 
 def _storm(history: History, clock: Clock) -> Iterator[Finding]:
     """Rebalances that follow each other."""
-    formed = [one for one in history.generations if one.trigger and one.trigger.kind in RESTLESS and one.formed]
+    formed = [one for one in history.generations if one.formed and any(it.kind in RESTLESS for it in one.causes)]
     best = start = 0
     for end, generation in enumerate(formed):
         while (generation.formed or 0) - (formed[start].formed or 0) > STORM_TIME:
@@ -212,7 +212,8 @@ def _storm(history: History, clock: Clock) -> Iterator[Finding]:
         noun = "generations" if history.kinds["classic"] else "epochs"
         what = f"the group does not come to rest: {best} {noun} within {lasted(STORM_TIME)} from {clock(first.began)}, "
         what += f"{first.number} to {last.number}, though no new member joined"
-        began = Counter(_started(one.trigger) for one in formed if first.began <= one.began <= last.began)
+        shaken = [one for one in formed if first.began <= one.began <= last.began]
+        began = Counter(_started(it) for one in shaken for it in one.causes if it.kind in RESTLESS or it is one.trigger)
         what += "; what began them: " + ", ".join(f"{said} ({count}×)" for said, count in began.most_common(4))
         advice = f"{ROUNDS} group.instance.id for static membership, and look at why they come and go."
         yield Finding("warning", what, tuple(refs(first.formed_by, last.formed_by)), advice, f"group {history.name}",

@@ -16,6 +16,8 @@ from kwire.analyze.findings import Finding
 class Restless(Watch):
     def findings(self) -> Iterator[Finding]:
         for finding in self.case.of_groups("rebalance-storm"):
+            if finding.count < self.limit("generations"):
+                continue
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
@@ -28,5 +30,6 @@ DETECTOR = Detector(
     means="Members come and go, or join again, faster than the group can settle.",
     proof="The generations with the frames that formed them, and the event that began each.",
     advice="Find what throws members out first; static membership and cooperative assignors make it bearable.",
+    thresholds={"generations": 4},
     needs=("answers", "requests"),
 )
