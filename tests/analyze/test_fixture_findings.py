@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from provoked import TRUTH
+from provoked import LABELS, TRUTH, capture_of
 from scenes import diagnosed, packets_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -27,7 +27,7 @@ TROUBLES = {  # severity and detector, as often as they come
     "txn": ["error producer-fenced"],
 }
 FILES = sorted((FIXTURES / "captures").glob("*.pcap*"))
-PAIRS = sorted((FIXTURES / "doctor").glob("*.pcap*"))
+PAIRS = [capture_of(label) for label in LABELS]
 
 
 def label(path: Path) -> str:

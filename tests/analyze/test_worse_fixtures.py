@@ -12,9 +12,7 @@ import pytest
 from scenes import Packet, cut, diagnosed, packets_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-NAMES = sorted(
-    f"{path.parent.name}/{path.name}" for of in ("captures", "doctor") for path in (FIXTURES / of).glob("*.pcap*")
-)
+NAMES = sorted(f"captures/{path.name}" for path in (FIXTURES / "captures").glob("*.pcap*"))
 PORTS = {9092, 9094, 19010}
 IP_AT = {1: 14, 101: 0, 113: 16, 276: 20, 0: 4}
 SELF = "capture-quality"
@@ -79,4 +77,6 @@ def test_no_finding_appears(name: str, change: str) -> None:
 def fits(about: dict[str, str | int], wider: dict[str, str | int]) -> bool:
     """Whether both are about the same client, group and broker, as far as they name them: what stands for several
     names none, and a topic may be known by its id only."""
-    return all(about[name] == wider[name] for name in ("client_id", "group", "broker") if name in about and name in wider)
+    return all(
+        about[name] == wider[name] for name in ("client_id", "group", "broker") if name in about and name in wider
+    )

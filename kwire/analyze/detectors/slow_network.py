@@ -110,6 +110,8 @@ class SlowNetwork(Watch):
             if len(path.proofs) < 3:
                 path.proofs.append(proof)
         for (host, broker), path in self.paths.items():
+            if len(path.trips) == 1 and path.reactions >= self.limit("reactions"):
+                continue  # one handshake, which the capture saw near the broker: a slow client looks the same
             if path.trips and path.caller is not None and min(path.trips) >= self.limit("ms") * MS:
                 found = self._finding(path, path.caller, host, broker)
                 if found is not None:
