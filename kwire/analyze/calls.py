@@ -23,6 +23,7 @@ CONSUMER_HEARTBEAT, SHARE_HEARTBEAT, STREAMS_HEARTBEAT = 68, 76, 88
 EPOCH_HEARTBEATS = {CONSUMER_HEARTBEAT: "consumer", SHARE_HEARTBEAT: "share", STREAMS_HEARTBEAT: "streams"}
 CLASSIC = (JOIN, HEARTBEAT, LEAVE, SYNC)
 COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
+ELEMENTS = (("Results", "GroupId"), ("Groups", "GroupId"), ("Coordinators", "Key"))  # answers with one for each group
 CUT = ("truncated", "gap")
 KEYS = {*CLASSIC, *COMMITS, *EPOCH_HEARTBEATS, OFFSET_FETCH, FIND_COORDINATOR, DELETE_GROUPS, OFFSET_DELETE}
 
@@ -100,12 +101,26 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
     both = request, response
     for group, member, instance, generation in _subjects(kind.key, body):
         yield Call(
-            kind.key, kind.api, kind.version, group, member, instance, generation, exchange.error or 0,
+            kind.key, kind.api, kind.version, group, member, instance, generation, _error_of(exchange, answer, group),
             request.last_time, None if response is None else response.time, Reference.of(request),
             None if response is None else Reference.of(response), request.client_id or "",
             client.rpartition(":")[0].strip("[]"), broker, f"{connection.capture} {connection.name}", body, answer,
             exchange.ending, connection.topics.name, any(one is not None and one.quality in CUT for one in both),
         )  # fmt: skip
+
+
+def _error_of(exchange: Exchange, answer: dict[str, Any] | None, group: str) -> int:
+    """The error of a group: where an answer has an element for each, that which its own carries."""
+    found = exchange.error or 0
+    if not found or answer is None:
+        return found
+    for array, name in ELEMENTS:
+        for element in answer.get(array) or ():
+            if isinstance(element, dict) and element.get(name) == group:
+                parts = [part for topic in element.get("Topics") or () for part in topic["Partitions"]]
+                codes = [element["ErrorCode"], *(part["ErrorCode"] for part in parts)]
+                return next((code for code in codes if code), 0)
+    return found
 
 
 def is_unread(exchange: Exchange) -> bool:

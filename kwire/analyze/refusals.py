@@ -18,7 +18,8 @@ from kwire.counted import counted
 from kwire.schema.errorcodes import errors
 
 COORDINATOR = {  # while it starts or moves
-    14: "the coordinator was still loading", 15: "there was no coordinator yet", 16: "the coordinator was another one",
+    14: "the coordinator was still loading", 15: "there was no coordinator yet",
+    16: "that broker did not coordinate it then",
 }  # fmt: skip
 REBALANCE, ILLEGAL, UNKNOWN, SESSION, FENCED, PROTOCOL = 27, 22, 25, 26, 82, 23
 FENCED_EPOCH, STALE_EPOCH = 110, 113
