@@ -37,7 +37,7 @@ class Case:
         self.dials = AllDials()
         self.cluster = Cluster()
         self.participants = Participants()
-        self.groups = Groups()
+        self.groups = Groups(replay=False)
         self.group_findings: list[Finding] = []
         self.judgement: Judgement | None = None
         self.start: int | None = None
@@ -61,7 +61,7 @@ class Case:
         facts = self.troubles.add(batch)
         self.groups.activity.add_batch(batch)
         for row in rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS}):
-            exchange = batch[row]
+            exchange = batch.made.setdefault(row, batch[row])  # detectors will ask for it again
             kind = exchange.first.api
             if kind is not None and kind.key in CLUSTER_KEYS:
                 self.cluster.exchange(exchange)
