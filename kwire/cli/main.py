@@ -41,6 +41,7 @@ COMMANDS = {  # name: (module, what it does)
     "proxy": ("proxy", "Between clients and a cluster: shows, saves and rewrites what is said."),
     "fault": ("fault", "Faults of a broker or proxy that runs: add, list, clear."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
+    "help": ("help", "The guide: pages to read, and the options of commands."),
 }
 
 
