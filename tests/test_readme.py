@@ -1,4 +1,4 @@
-"""README.md names every command and every option, and what it shows is what kwire prints."""
+"""README.md and the guide name every command and every option, and what they show is what kwire prints."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import pytest
 
 from kwire.cli.main import COMMANDS, cli
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-SECTIONS = re.split(r"^## ", README, flags=re.MULTILINE)
+ROOT = Path(__file__).parents[1]
+FILES = [ROOT / "README.md", *sorted((ROOT / "kwire" / "guide").glob("*.md"))]
+README = "\n".join(path.read_text("utf-8") for path in FILES)
+SECTIONS = re.split(r"^##? ", README, flags=re.MULTILINE)
 
 
 def _commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -42,6 +44,10 @@ OPTIONS = [
 def _section(name: str) -> str:
     """All sections that speak of the command."""
     return "\n".join(section for section in SECTIONS if re.search(rf"{name}\b", section))
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    assert len(FILES[0].read_text("utf-8").splitlines()) <= 150
 
 
 @pytest.mark.parametrize("name", [name for name, _ in EVERY])

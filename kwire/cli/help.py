@@ -38,7 +38,11 @@ def _contents() -> list[Line]:
     lines: list[Line] = [[("pages, for kwire help PAGE", "head")], []]
     for page in pages:
         lines.append([(f"  {page.name.ljust(wide)}  ", "name"), (page.title, "")])
-    return [*lines, [], [("kwire help COMMAND tells a command's options, kwire --help which commands there are", "dim")]]
+    return [
+        *lines,
+        [],
+        [("kwire help COMMAND tells a command's options, kwire --help which commands there are", "dim")],
+    ]
 
 
 def _help_of(ctx: click.Context, words: tuple[str, ...]) -> str:
