@@ -42,6 +42,7 @@ COMMANDS = {  # name: (module, what it does)
     "fault": ("fault", "Faults of a broker or proxy that runs: add, list, clear."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
     "help": ("help", "The guide: pages to read, and the options of commands."),
+    "completion": ("completion", "Completion of commands and options in bash, zsh, fish."),
 }
 
 

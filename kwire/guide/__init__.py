@@ -12,7 +12,7 @@ from kwire.errors import UnknownName
 from kwire.schema.shipped import folder_of, listed
 
 ORDER = (
-    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "encrypted", "in-between", "test-broker", "asking",
+    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "sharing", "encrypted", "in-between", "test-broker", "asking",
     "tables", "questions", "spark", "reference", "newer-kafka", "python", "speed", "security", "internals",
 )  # fmt: skip
 
