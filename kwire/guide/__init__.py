@@ -12,8 +12,8 @@ from kwire.errors import UnknownName
 from kwire.schema.shipped import folder_of, listed
 
 ORDER = (
-    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "sharing", "encrypted", "in-between", "test-broker", "asking",
-    "tables", "questions", "spark", "reference", "newer-kafka", "python", "speed", "security", "internals",
+    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "sharing", "in-between", "test-broker",
+    "asking", "tables", "questions", "spark", "reference", "newer-kafka", "python", "speed", "security", "internals",
 )  # fmt: skip
 
 

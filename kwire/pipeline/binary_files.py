@@ -44,9 +44,16 @@ def from_column(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for path, data in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                yield from _one(str(path), data or b"", table, limits)
+                yield from (_as_spark(rows, table) for rows in _one(str(path), data or b"", table, limits))
 
     return frame.select(name, content).mapInArrow(run, ddl(table))
+
+
+def _as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:
+    """With the types that Spark has: of times, µs."""
+    kinds = [pa.timestamp("us", "UTC") if pa.types.is_timestamp(field.type) else field.type for field in SCHEMAS[table]]
+    fields = [pa.field(name, kind) for name, kind in zip(SCHEMAS[table].names, kinds, strict=True)]
+    return rows.cast(pa.schema(fields), safe=False)
 
 
 def bring(spark: SparkSession, paths: Sequence[str], folder: str) -> list[str]:
