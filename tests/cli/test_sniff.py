@@ -166,9 +166,9 @@ def test_traffic_is_shown_and_saved_and_can_be_read_again(tmp_path: Path) -> Non
 def test_it_ends_after_so_many_exchanges() -> None:
     ran = Sniffed("-c", "4", "--api", "ApiVersions")
     head, *lines = ran.out.splitlines()
-    assert head.split()[:2] == ["time", "client"]
+    assert head.split()[:3] == ["time", "packet", "client"]
     assert len(lines) == 4
-    assert all(re.match(r"\d\d:\d\d:\d\d\.\d{6}  probe .*ApiVersions v0 ", line) for line in lines)
+    assert all(re.match(r"\d\d:\d\d:\d\d\.\d{6} +\d+\S* +probe .*ApiVersions v0 ", line) for line in lines)
     assert ran.status == Exit.OK
 
 
