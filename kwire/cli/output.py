@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from kwire.render.html.frame import Facts
+
 PIPE_WIDTH = 100
 PIPE_WIDE = 160  # where a line holds many columns: all of them, and nothing is cut
 
@@ -76,8 +78,13 @@ def _console(forced: bool) -> Console:
     )  # fmt: skip
 
 
-def export(lines: Iterable[Line], form: str, title: str) -> str:
-    """The lines as an SVG or an HTML document that needs nothing from elsewhere."""
-    from kwire.render.export import html, svg
+def export(lines: Iterable[Line], form: str, title: str, facts: Facts = ()) -> str:
+    """The lines as an SVG or an HTML document that needs nothing from elsewhere. facts: what stands at the top of the
+    page, by names as "capture"."""
+    if form == "svg":
+        from kwire.render.lines_svg import svg
 
-    return svg(lines, title) if form == "svg" else html(lines, title)
+        return svg(lines, title)
+    from kwire.render.html.frame import page, pre
+
+    return page(title, pre(lines), facts=facts)

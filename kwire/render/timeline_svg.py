@@ -5,12 +5,15 @@ Neither needs anything from elsewhere; colors follow the reader's dark or light.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 
 from kwire.analyze.findings import Clock
-from kwire.render.export import COLORS, FONT, GROUND
+from kwire.render.colors import COLORS, FONT, GROUND, palette
 from kwire.render.groups import LANES, ROWS, STYLES, Judged
+from kwire.render.html.frame import Facts
+from kwire.render.html.frame import page as framed
+from kwire.render.html.markup import LINE, Markup, element, joined
 from kwire.render.lines import clean
 from kwire.render.timeline import Chart, Lane, chart_of
 
@@ -26,7 +29,7 @@ def picture(judged: Judged, clock: Clock, everything: bool) -> str:
     height = sum(_height(chart) for chart in charts) + 40
     parts = [
         _head(WIDTH, height, "kwire groups"),
-        f"<style>\n{_rules()}</style>",
+        f"<style>\n{_schemes()}</style>",
         '<rect class="ground" width="100%" height="100%"/>',
     ]
     top = 0
@@ -38,22 +41,35 @@ def picture(judged: Judged, clock: Clock, everything: bool) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def page(judged: Judged, clock: Clock, everything: bool) -> str:
-    """The verdicts, then the charts."""
+def page(judged: Judged, clock: Clock, everything: bool, facts: Facts = ()) -> str:
+    """The verdicts, then the charts. facts: what stands at the top."""
     items = [
-        f'<li><b class="{STYLES[one.severity]}">{one.severity}</b> <b>{_text(history.name)}</b> {_text(one.what)}'
-        + (f"<br>the broker says: {_text(one.words)}" if one.words else "")
-        + (f"<br>→ {_text(one.advice)}" if one.advice else "") + _frames([str(ref) for ref in one.evidence]) + "</li>"
+        element("li", element("b", one.severity, class_=STYLES[one.severity]), " ", element("b", history.name), " ",
+                one.what, _beneath("the broker says: ", one.words), _beneath("→ ", one.advice),
+                _beneath("frames ", ", ".join(dict.fromkeys(str(ref) for ref in one.evidence)), "dim"))
         for history, _, found in judged for one in found if everything or one.severity != "note"
     ]  # fmt: skip
-    well = '<p class="good">nothing wrong</p>' if judged else "<p>no groups</p>"
-    said = f"<ul>\n{chr(10).join(items)}\n</ul>" if items else well
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>kwire groups</title>\n'
-        f"<style>\nbody {{ margin: 1.5em; max-width: {WIDTH}px; font: 14px/1.5 {FONT} }}\nli {{ margin: .7em 0 }}\n"
-        f"ul {{ list-style: none; padding: 0 }}\n{_rules()}</style>\n</head>\n<body>\n{said}\n"
-        f"{picture(judged, clock, everything)}\n</body>\n</html>"
-    )
+    well = element("p", "nothing wrong", class_="good") if judged else element("p", "no groups")
+    charts = [figure(chart) for chart in _charts(judged, clock, everything)]
+    body = joined([element("ul", *items, class_="bare") if items else well, *charts], LINE)
+    return framed("kwire groups", body, facts=facts, style=page_style())
+
+
+def figure(chart: Chart) -> Markup:
+    """One chart, for a page that has page_style()."""
+    height = _height(chart) + 20
+    parts = [_head(WIDTH, height, f"{clean(chart.title)}: members over time"), *_chart(chart, 0)]
+    parts += [_legend(height - 6), "</svg>"]
+    return element("figure", Markup("\n".join(parts)))
+
+
+def page_style() -> str:
+    """CSS of charts in a page: colors are the page's."""
+    return FIXED + _rules({name: f"var(--{name or 'text'})" for name in COLORS}, "var(--ground)")
+
+
+def _beneath(label: str, text: str, style: str | None = None) -> Markup | None:
+    return joined([Markup("<br>"), element("span", label, text, class_=style)]) if text else None
 
 
 def _charts(judged: Judged, clock: Clock, everything: bool) -> list[Chart]:
@@ -64,7 +80,7 @@ def _charts(judged: Judged, clock: Clock, everything: bool) -> list[Chart]:
 
 def _head(width: int, height: int, title: str) -> str:
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<title>{title}</title>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>\n<title>{escape(title)}</title>'
 
 
 def _height(chart: Chart) -> int:
@@ -138,29 +154,26 @@ def _text(text: str) -> str:
     return escape(clean(text))
 
 
-def _frames(references: list[str]) -> str:
-    shown = ", ".join(map(_text, dict.fromkeys(references)))
-    return f'<br><span class="dim">frames {shown}</span>' if shown else ""
+FIXED = (
+    f"svg text {{ font: 12px {FONT} }}\nsvg .big {{ font-size: 15px; font-weight: bold }}\n.band {{ opacity: .3 }}\n"
+    ".grid { opacity: .25 }\n.beat { stroke-width: 1 }\n.out { stroke-width: 2.5; fill: none }\n"
+)
 
 
-def _rules() -> str:
-    """CSS: dark, and light where the reader's system says so."""
+def _schemes() -> str:
+    """CSS of a picture alone: dark, and light where the reader's system says so."""
+    dark, light = (_rules(palette(index), GROUND[index]) for index in (0, 1))
+    return f"{FIXED}{dark}\n@media (prefers-color-scheme: light) {{\n{light}\n}}\n"
 
-    def scheme(index: int) -> str:
-        color = {name: colors[index] for name, colors in COLORS.items()}
-        rules = [f"body {{ background: {GROUND[index]}; color: {color['']} }}", f".ground {{ fill: {GROUND[index]} }}"]
-        rules.append(f"text {{ fill: {color['']} }}")
-        for name in ("title", "dim", "value", "good", "note", "error"):
-            rules.append(f".{name} {{ fill: {color[name]}; color: {color[name]} }}")
-        rules.append(f".beat {{ stroke: {color['good']}; fill: {color['good']} }}")
-        rules.append(f".spell {{ fill: {color['dim']} }}")
-        rules.append(f".grid {{ stroke: {color['dim']} }}")
-        rules.append(f".band {{ fill: {color['value']} }}")
-        rules.append(f".out {{ stroke: {color['error']} }}")
-        return "\n".join(rules)
 
-    fixed = (
-        f"text {{ font: 12px {FONT} }}\n.big {{ font-size: 15px; font-weight: bold }}\n.band {{ opacity: .3 }}\n"
-        ".grid { opacity: .25 }\n.beat { stroke-width: 1 }\n.out { stroke-width: 2.5; fill: none }\n"
-    )
-    return f"{fixed}{scheme(0)}\n@media (prefers-color-scheme: light) {{\n{scheme(1)}\n}}\n"
+def _rules(color: Mapping[str, str], ground: str) -> str:
+    """CSS with these colors."""
+    rules = [f".ground {{ fill: {ground} }}", f"svg text {{ fill: {color['']} }}"]
+    for name in ("title", "dim", "value", "good", "note", "error"):
+        rules.append(f"svg .{name} {{ fill: {color[name]} }}")
+    rules.append(f".beat {{ stroke: {color['good']}; fill: {color['good']} }}")
+    rules.append(f".spell {{ fill: {color['dim']} }}")
+    rules.append(f".grid {{ stroke: {color['dim']} }}")
+    rules.append(f".band {{ fill: {color['value']} }}")
+    rules.append(f".out {{ stroke: {color['error']} }}")
+    return "\n".join(rules)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.render.export import COLORS
+from kwire.render.colors import COLORS
 from kwire.render.lines import STYLES, Piece, Shortener, clean, joined, paragraph, plain, quoted, table
 
 

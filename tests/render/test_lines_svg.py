@@ -1,16 +1,12 @@
-"""SVG and HTML: well-formed, with every line at its place, and nothing from elsewhere."""
+"""SVG: well-formed, with every line at its place, and nothing from elsewhere."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-import pytest
-
-from kwire.render.export import ADVANCE, LEADING, MARGIN, SIZE, html, svg
-from kwire.render.lines import Line, plain
+from kwire.render.lines import Line
+from kwire.render.lines_svg import ADVANCE, LEADING, MARGIN, SIZE, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINES: list[Line] = [
@@ -47,49 +43,19 @@ def test_an_svg_is_as_large_as_its_lines() -> None:
     )
 
 
-def test_an_html_page_holds_the_lines_as_they_are() -> None:
-    parser = _Text()
-    parser.feed(html(LINES, "a <title>"))
-    assert parser.texts["title"] == "a <title>"
-    assert parser.texts["pre"].splitlines() == [plain(line) for line in LINES]
-
-
-@pytest.mark.parametrize("make", [svg, html])
-def test_every_style_that_is_used_is_defined_for_dark_and_light(make: Callable[[Iterable[Line], str], str]) -> None:
-    text = make(LINES, "")
+def test_every_style_that_is_used_is_defined_for_dark_and_light() -> None:
+    text = svg(LINES, "")
     used = set(re.findall(r'class="(\w+)"', text))
     assert {"title", "dim", "offset", "error"} <= used
     assert all(text.count(f".{style} {{") == 2 for style in used)
     assert text.count("prefers-color-scheme: light") == 1
 
 
-@pytest.mark.parametrize("make", [svg, html])
-def test_nothing_is_loaded_or_run(make: Callable[[Iterable[Line], str], str]) -> None:
+def test_nothing_is_loaded_or_run() -> None:
     hostile: list[Line] = [[("<script>alert(1)</script><img src=x>", "value"), ("]]>", "<b>")]]
-    text = make(hostile, "</title><script>")
+    text = svg(hostile, "</title><script>")
     assert not re.search(r"<script|<img|<b>|url\(|@import|<link|href=|src=\w", text.replace("src=x&gt;", ""))
 
 
-@pytest.mark.parametrize("make", [svg, html])
-def test_no_lines_make_an_empty_document(make: Callable[[Iterable[Line], str], str]) -> None:
-    assert "empty" in make([], "empty")
-
-
-class _Text(HTMLParser):
-    """Collects the text inside each kind of tag."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: dict[str, str] = {}
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, _: object) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        for tag in self.open:
-            self.texts[tag] = self.texts.get(tag, "") + data
+def test_no_lines_make_an_empty_document() -> None:
+    assert "empty" in svg([], "empty")
