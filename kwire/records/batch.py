@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
+from functools import cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -72,10 +74,35 @@ def read_header(data: bytes | memoryview, pos: int) -> Header:
 
 
 def crc32c(data: bytes | memoryview) -> int:
-    """CRC-32C (Castagnoli), the checksum of magic 2."""
-    import google_crc32c
+    """CRC-32C (Castagnoli), the checksum of magic 2; by a table where google_crc32c is not installed."""
+    return _fastest()(bytes(data))
 
-    return int(google_crc32c.value(bytes(data)))
+
+@cache
+def _fastest() -> Callable[[bytes], int]:
+    try:
+        import google_crc32c
+    except ImportError:
+        return plain_crc32c
+    value: Callable[[bytes], int] = google_crc32c.value
+    return value
+
+
+def plain_crc32c(data: bytes | memoryview) -> int:
+    """The same, a byte at a time."""
+    table, crc = _castagnoli(), 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+@cache
+def _castagnoli() -> list[int]:
+    """What each byte makes of the checksum, by its reflected polynomial (RFC 3720, appendix B.4)."""
+    table = list(range(256))
+    for _ in range(8):
+        table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]
+    return table
 
 
 def crc32(data: bytes | memoryview) -> int:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from struct import error as StructError
 from struct import pack, unpack_from
-from typing import Any
 
 from kwire.codec.annotate import MAX_SPANS
 from kwire.codec.span import NOT_OPENED
 from kwire.errors import KwireError
+from kwire.records.codecs import Codecs, TooLargeError, codecs
+from kwire.records.codecs import CompressionError as CompressionError
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")  # by the low three bits of a batch's attributes
 LIMIT = 64 * 1024 * 1024  # what a batch may decompress to, in bytes
@@ -26,14 +27,6 @@ LZ4_MAGIC = 0x184D2204
 LZ4_BLOCK = 64 * 1024
 LZ4_DESCRIPTOR = (0x60, 0x40)  # version 1, independent blocks; blocks of 64 KiB
 LZ4_CHECKSUMS = (0x1A, 0x82, 0x82)  # of that descriptor, by magic; the first is the wrong one
-
-
-class CompressionError(KwireError):
-    """The bytes do not decompress, or to more than the limit."""
-
-
-class TooLargeError(CompressionError):
-    """They decompress to more than the limit."""
 
 
 class Budget:
@@ -80,62 +73,29 @@ def name_of(attributes: int) -> str:
 
 def decompress(codec: str, data: bytes | memoryview, limit: int = LIMIT, magic: int = 2) -> bytes:
     """The plain bytes. Raises CompressionError."""
-    import cramjam
-
-    raw = bytes(data)
+    raw, by = bytes(data), codecs()
     if codec == "none":
         return raw
     if not raw:
         return b""
     try:
         if codec == "gzip":
-            return _grow(cramjam.gzip.decompress_into, raw, limit)
+            return by.gzip(raw, limit)
         if codec == "zstd":
-            return _grow(cramjam.zstd.decompress_into, raw, limit)
+            return by.zstd(raw, limit)
         if codec == "snappy":
-            return _xerial(raw, limit) if raw.startswith(XERIAL) else _snappy(raw, limit)
+            return _xerial(raw, limit, by) if raw.startswith(XERIAL) else by.snappy(raw, limit)
         if codec == "lz4":
-            return _lz4_blocks(raw, limit) if magic == 0 else _grow(cramjam.lz4.decompress_into, raw, limit)
+            return _lz4_blocks(raw, limit, by) if magic == 0 else by.lz4(raw, limit)
     except CompressionError:
         raise
-    except (cramjam.DecompressionError, StructError, ValueError, IndexError, OverflowError) as error:
+    except (by.error, StructError, ValueError, IndexError, OverflowError) as error:
         raise CompressionError(f"does not decompress as {codec}: {error}") from error
     raise CompressionError(f"unknown compression {codec}")
 
 
-def _too_large(limit: int) -> TooLargeError:
-    return TooLargeError(f"decompresses to more than {limit:,} bytes, the limit")
-
-
-def _grow(into: Any, data: bytes, limit: int) -> bytes:
-    """Decompresses into buffers of growing size, the last as large as the limit."""
-    size = min(limit, max(4096, 4 * len(data)))
-    while True:
-        out = bytearray(size)
-        try:
-            return bytes(memoryview(out)[: into(data, out)])
-        except Exception as error:
-            if "whole buffer" not in str(error):
-                raise
-            if size >= limit:
-                raise _too_large(limit) from error
-            size = min(limit, 8 * size)
-
-
-def _snappy(data: bytes, limit: int) -> bytes:
-    import cramjam
-
-    size = cramjam.snappy.decompress_raw_len(data)
-    if size > limit:
-        raise _too_large(limit)
-    out = bytearray(size)
-    return bytes(memoryview(out)[: cramjam.snappy.decompress_raw_into(data, out)])
-
-
-def _xerial(data: bytes, limit: int) -> bytes:
+def _xerial(data: bytes, limit: int, by: Codecs) -> bytes:
     """Xerial's stream: a header of 16 bytes, then blocks of raw snappy with their sizes in front."""
-    import cramjam
-
     out, pos = bytearray(), 16
     if len(data) < pos:
         raise CompressionError(f"a snappy stream of {len(data)} bytes, its header takes 16")
@@ -145,17 +105,15 @@ def _xerial(data: bytes, limit: int) -> bytes:
         if size < 0 or pos + size > len(data):
             raise CompressionError(f"a snappy block claims {size:,} bytes, {len(data) - pos:,} are left")
         block = data[pos : pos + size]
-        if len(out) + cramjam.snappy.decompress_raw_len(block) > limit:
-            raise _too_large(limit)
-        out += _snappy(block, limit)
+        if len(out) + by.snappy_size(block) > limit:
+            raise TooLargeError(limit)
+        out += by.snappy(block, limit)
         pos += size
     return bytes(out)
 
 
-def _lz4_blocks(data: bytes, limit: int) -> bytes:
+def _lz4_blocks(data: bytes, limit: int, by: Codecs) -> bytes:
     """An LZ4 frame of independent blocks, its checksums unread (lz4_Frame_format.md, "Frame Descriptor")."""
-    import cramjam
-
     magic, flags, descriptor = unpack_from("<IBB", data)
     if magic != LZ4_MAGIC:
         raise CompressionError("not an LZ4 frame")
@@ -174,10 +132,9 @@ def _lz4_blocks(data: bytes, limit: int) -> bytes:
         if plain:
             out += block
         else:
-            room = bytearray(block_size)
-            out += memoryview(room)[: cramjam.lz4.decompress_block_into(block, room)]
+            out += by.lz4_block(block, block_size)
         if len(out) > limit:
-            raise _too_large(limit)
+            raise TooLargeError(limit)
         pos += size + (4 if flags & 16 else 0)
     return bytes(out)
 

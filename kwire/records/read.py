@@ -129,8 +129,12 @@ def _read_v2(data: bytes, start: int, end: int, _number: int, limit: int, budget
 
 
 def _by_columns(out: list[Record], data: bytes, pos: int, end: int, header: v2.Header) -> bool:
-    """The same as records_into for large batches, through columns; False when they cannot be read so."""
-    from kwire.records.columns import of_payload
+    """The same as records_into for large batches, through columns; False when they cannot be read so, or numpy is not
+    installed."""
+    try:
+        from kwire.records.columns import of_payload
+    except ImportError:
+        return False
 
     try:
         found = of_payload(data, pos, end, header)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kwire.analyze import detectors
 from kwire.codec.library import Library
-from kwire.errors import UnknownName
+from kwire.errors import KwireError, UnknownName
 from kwire.render import keylog
 from kwire.render.cells import slot_type
 from kwire.render.lines import Line, paragraph, table
@@ -65,8 +65,12 @@ def _other(name: str, unknown: UnknownName, library: Library) -> Answer:
 
 
 def _detector(name: str) -> Answer:
-    from kwire.render.findings import explain_json, explain_lines
+    try:
+        from kwire.render.findings import explain_json, explain_lines
 
+        detectors.detector(name)
+    except ModuleNotFoundError as error:  # a detector's page stands in its code, which works on columns
+        raise KwireError(f"the page of a detector needs {error.name}, which is not installed") from error
     return Answer(name, lambda width: explain_lines(name, width), lambda: explain_json(name))
 
 
