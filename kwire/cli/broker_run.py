@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kwire.cli.notices import Notices
 from kwire.errors import KwireError, OutputError
 
 if TYPE_CHECKING:
@@ -63,10 +64,11 @@ async def run(settings: Settings, options: Run) -> None:
     recorder = Recorder(capture, limit=settings.limits.capture) if capture else None
     control = ControlSocket(options.control, fault_verbs(faults)) if options.control else None
     server = Server(settings, faults, recorder, context, control)
+    notices = Notices(sys.stdout if options.events else sys.stderr)
     if options.events:
-        server.state.watching.append(_json_line)
+        server.state.watching.append(lambda happening: notices.put(_json_line(happening)))
     elif not options.quiet:
-        server.state.watching.append(_line)
+        server.state.watching.append(lambda happening: notices.put(_line(happening)))
     try:
         await server.start()
     except OSError as error:
@@ -88,7 +90,7 @@ async def run(settings: Settings, options: Run) -> None:
     if options.ready is not None:
         _write_ready(options.ready, _where(server, certificate, options))
     if options.events:
-        _print_json({"kind": "ready", **_where(server, certificate, options)})
+        notices.put(json.dumps({"kind": "ready", **_where(server, certificate, options)}))
     else:
         _greet(server, certificate, options)
     try:
@@ -96,6 +98,7 @@ async def run(settings: Settings, options: Run) -> None:
     finally:
         server.state.watching.clear()
         await server.stop()
+        notices.close()
         if options.ready is not None:
             options.ready.unlink(missing_ok=True)
         seen = len(server.state.requests)
@@ -150,24 +153,18 @@ def _greet(server: Server, certificate: Output | None, options: Run) -> None:
     sys.stdout.flush()
 
 
-def _print_json(row: dict[str, Any]) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        print(json.dumps(row), flush=True)
-
-
-def _json_line(happening: Happening) -> None:
+def _json_line(happening: Happening) -> str:
     """An event for programs; time in ns since the epoch."""
-    _print_json({"time": happening.time, "kind": happening.kind, "who": happening.who, "text": happening.text})
+    row = {"time": happening.time, "kind": happening.kind, "who": happening.who, "text": happening.text}
+    return json.dumps(row)
 
 
-def _line(happening: Happening) -> None:
-    """One line on stderr; who and what come from the wire."""
+def _line(happening: Happening) -> str:
+    """Nothing for what _greet says; who and what come from the wire."""
     from kwire.render.lines import clean
 
     if happening.kind == "listening":
-        return
+        return ""
     moment = time.strftime("%H:%M:%S", time.localtime(happening.time // 1_000_000_000))
     fraction = happening.time // 1_000_000 % 1000
-    text = clean(f"{happening.kind:<10} {happening.who}  {happening.text}")
-    with contextlib.suppress(BrokenPipeError):
-        print(f"{moment}.{fraction:03} {text}", file=sys.stderr, flush=True)
+    return f"{moment}.{fraction:03} " + clean(f"{happening.kind:<10} {happening.who}  {happening.text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import time
@@ -15,6 +16,7 @@ from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following
 from kwire.cli.keylogs import SECRETS, written
+from kwire.cli.notices import Notices
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.errors import Exit, KwireError
 
@@ -138,7 +140,8 @@ def command(
         feed=None if quiet else feed, tls=context, upstream_tls=outward, control=control,
     )  # fmt: skip
     proxy.seen = None
-    proxy.watching.append(_say)
+    told = Told(Notices(sys.stderr))
+    proxy.watching.append(told)
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     _end_with_signals(feed)
     with written(keylog, tls or upstream_tls, "--tls or --upstream-tls") as log:
@@ -146,7 +149,7 @@ def command(
             if each is not None and log is not None:
                 each.keylog_filename = str(log)
         grave = False
-        with proxy.start():
+        with contextlib.closing(told), proxy.start():
             if quiet:
                 while not feed.closed:
                     time.sleep(0.1)
@@ -217,9 +220,39 @@ def _end_with_signals(feed: Feed) -> None:
             signal.signal(number, end)
 
 
-def _say(notice: Notice) -> None:
-    """A line on stderr; who and what come from the wire."""
-    from kwire.render.lines import clean
+class Told:
+    """What a person sees of the notices, a line each. A broker that stays unreachable is two: when it begins, and how
+    often it was tried when it is over."""
 
-    if notice.kind in SAID:
-        print(clean(f"kwire: {notice.kind}: {notice.who} {notice.text}"), file=sys.stderr, flush=True)
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self._away: dict[str, tuple[Notice, int]] = {}  # and how many more times, by broker
+
+    def __call__(self, notice: Notice) -> None:
+        if notice.kind == "connected":
+            self._over(notice.text.removeprefix("to "))
+        if notice.kind == "unreachable":
+            before, more = self._away.get(notice.who, (None, 0))
+            if before == notice:
+                self._away[notice.who] = notice, more + 1
+                return
+            self._over(notice.who)
+            self._away[notice.who] = notice, 0
+        if notice.kind in SAID:
+            self._say(notice)
+
+    def close(self) -> None:
+        for who in list(self._away):
+            self._over(who)
+        self._notices.close()
+
+    def _over(self, who: str) -> None:
+        notice, more = self._away.pop(who, (None, 0))
+        if notice is not None and more:
+            self._say(notice, f" ({more:,} more time{'s' * (more != 1)})")
+
+    def _say(self, notice: Notice, more: str = "") -> None:
+        """Who and what come from the wire."""
+        from kwire.render.lines import clean
+
+        self._notices.put(clean(f"kwire: {notice.kind}: {notice.who} {notice.text}") + more)

@@ -174,3 +174,39 @@ def test_what_the_doctor_finds_comes_at_the_end() -> None:
             process.kill()
     assert "may not Describe topic t" in out
     assert process.returncode == 1
+
+
+def test_nobody_needs_to_read_what_is_said_beside() -> None:
+    """Each frame that is refused is a line on stderr, which nobody reads here: a pipe holds some 700 of these."""
+    with Broker() as broker:
+        process, port = started(broker.address, "-q")
+        try:
+            for _ in range(1500):
+                with socket.create_connection(("127.0.0.1", port), 30) as sock:
+                    sock.sendall(pack(">i", -1))
+                    assert sock.recv(1) == b""
+            ask(port)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.communicate()
+    assert err.count("refused") == 1500
+
+
+def test_a_broker_that_stays_away_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        away = closed.getsockname()[1]
+    process, port = started(f"127.0.0.1:{away}", "-q")
+    try:
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port), 30) as sock:
+                assert sock.recv(1) == b""
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    lines = [line for line in err.splitlines() if "unreachable" in line]
+    assert len(lines) == 2
+    assert lines[1].endswith("(19 more times)")
