@@ -144,7 +144,7 @@ def test_live_on_loopback() -> None:
             stop_filter=lambda packet: Kafka in packet and packet[Kafka].kind == "response",
         )  # fmt: skip
         sniffer.start()
-        assert begun.wait(10)
+        assert begun.wait(10), sniffer.exception
         with socket.create_connection(("127.0.0.1", port), 10) as peer:
             peer.sendall(bytes(Kafka(api="ApiVersions", version=3, correlation_id=5, client_id="x", body={})))
             answer = peer.recv(1 << 16)
