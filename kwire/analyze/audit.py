@@ -34,6 +34,7 @@ VERDICTS = (BLOCKED, UNPROVEN, READY)
 UNSUPPORTED = 35
 GREETINGS = {API_VERSIONS, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE, SASL_AUTHENTICATE}  # what every client says
 OLD_MAGIC = 2
+COMING: Release = (4, 0)  # the release that is asked about when none is named: it takes old versions away (KIP-896)
 MOST = 20_000
 
 

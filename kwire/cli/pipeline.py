@@ -130,14 +130,14 @@ def run_command(
     from kwire.pipeline import need_spark
 
     need_spark()
-    from kwire.cli.table import _names
+    from kwire.cli.table import names_of
     from kwire.pipeline.job import Job
     from kwire.pipeline.messages import is_topic
     from kwire.pipeline.run import run, session
     from kwire.pipeline.stream import run_stream
     from kwire.render.bodies import Bodies
 
-    names = _names(chosen, bodies != "none")
+    names = names_of(chosen, bodies != "none", False)
     if split_size < 1:
         raise click.UsageError("--split-size must be at least a byte")
     if stream:

@@ -59,8 +59,8 @@ def command(
     words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Output | None,
     raw: bool, rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
 ) -> int:  # fmt: skip
-    """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality and
-    bodies are tables, as kwire table --columns describes them. The SQL is DuckDB's.
+    """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality,
+    bodies, findings and audit are tables, as kwire table --columns describes them. The SQL is DuckDB's.
 
     Without QUERY and --report it comes from stdin, or a prompt asks for it.
     """

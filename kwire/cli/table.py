@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     help="The form of the files.",
 )
 @click.option("--bodies", is_flag=True, help="The table bodies too: every body as JSON.")
+@click.option("--findings", is_flag=True, help="The tables findings and audit too: what kwire doctor and audit say.")
 @jobs_option
 @click.option("--columns", "listing", is_flag=True, help="The tables and their columns, and no files.")
 @raw_option
@@ -55,15 +56,15 @@ if TYPE_CHECKING:
 @connection_options
 def command(
     paths: tuple[str, ...], folder: Path | None, streamed: str | None, chosen: str | None, form: str, bodies: bool,
-    jobs: int | None, listing: bool, raw: bool, show_secrets: bool, bounds: Bounds,
+    findings: bool, jobs: int | None, listing: bool, raw: bool, show_secrets: bool, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
-    connections, quality. A file has its name only when it is whole."""
+    connections, quality; on request bodies, findings, audit. A file has its name only when it is whole."""
     if listing:
         return _list()
     if not paths or (folder is None) == (streamed is None):
         raise click.UsageError("needs captures, and -o DIR or --table NAME")
-    if streamed is not None and (chosen or bodies or raw or form != "parquet"):
+    if streamed is not None and (chosen or bodies or findings or raw or form != "parquet"):
         raise click.UsageError("--table writes one table, as Arrow")
     if streamed is not None and sys.stdout.isatty():
         raise click.UsageError("--table writes Arrow to stdout: it needs a pipe, or > FILE")
@@ -71,7 +72,7 @@ def command(
         raise OutputError(str(folder), "becomes a folder, with a file for each table; kwire sql -o writes one file")
     from kwire.render.bodies import BESIDE_TABLES, Bodies
 
-    names = _names(streamed or chosen, bodies)
+    names = names_of(streamed or chosen, bodies, findings)
     limits = bounds.settings()
     texts = Bodies(show_secrets, inflate=BESIDE_TABLES) if "bodies" in names else None
     need("pyarrow", command="kwire table")
@@ -122,9 +123,10 @@ def _stream(
     return conclude(reading, exchanges > 0, False)
 
 
-def _names(chosen: str | None, bodies: bool) -> list[str]:
+def names_of(chosen: str | None, bodies: bool, findings: bool) -> list[str]:
+    """The tables that are wanted. Raises UnknownName."""
     from kwire.errors import UnknownName
-    from kwire.tables.columns import COLUMNS, DEFAULT
+    from kwire.tables.columns import COLUMNS, DEFAULT, JUDGEMENTS
 
     names = [name.strip() for name in chosen.split(",")] if chosen else list(DEFAULT)
     for name in names:
@@ -132,7 +134,8 @@ def _names(chosen: str | None, bodies: bool) -> list[str]:
             import difflib
 
             raise UnknownName("table", name, tuple(difflib.get_close_matches(name, COLUMNS, 2)))
-    return names + ["bodies"] * (bodies and "bodies" not in names)
+    asked = [*(["bodies"] if bodies else []), *(JUDGEMENTS if findings else [])]
+    return names + [name for name in asked if name not in names]
 
 
 def _list() -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TYPES = {
     "string": "string", "int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "bool": "boolean",
     "timestamp": "timestamp",
-    "list<string>": "array<string>",
+    "list<string>": "array<string>", "list<int16>": "array<smallint>",
     "list<struct<api: string, versions: list<int16>>>": "array<struct<api: string, versions: array<smallint>>>",
 }  # fmt: skip
 

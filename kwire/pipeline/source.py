@@ -26,6 +26,7 @@ from kwire.pipeline.splits import Split, plan
 from kwire.pipeline.stream_source import KwireStream
 from kwire.pipeline.workers import LEAST, few_collections, surveyor
 from kwire.tables.build import BodyTexts, Builder, Emit, read_into
+from kwire.tables.columns import JUDGEMENTS
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -107,7 +108,11 @@ class KwireReader(DataSourceReader):
         assert self._asked.names  # says what cannot be, before anything is read
         paths = self._options.files()
         splits = plan(paths, self._options.split_size)
-        if len(splits) == 1 or _size(splits) <= min(LEAST, self._options.split_size):
+        if (
+            self._options.table in JUDGEMENTS
+            or len(splits) == 1
+            or _size(splits) <= min(LEAST, self._options.split_size)
+        ):
             return [Whole(paths)]
         return self.planned(self._plan(splits))
 
@@ -148,6 +153,8 @@ class KwireReader(DataSourceReader):
             try:
                 self._whole(partition.paths, emit)
             except KwireError:  # one of the files cannot be read: by splits, the others still can
+                if options.table in JUDGEMENTS:
+                    raise
                 found.clear()
                 for part in self.planned(self._plan(plan(partition.paths, options.split_size), jobs=1)):
                     self._read(part, found)

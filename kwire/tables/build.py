@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -22,8 +22,11 @@ from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables import exchange_columns, group_events, partitions, rows
 from kwire.tables.body_rows import PARTITIONED, Facts
-from kwire.tables.columns import EXCHANGE
+from kwire.tables.columns import EXCHANGE, JUDGEMENTS
 from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows
+
+if TYPE_CHECKING:
+    from kwire.tables.judgements import Judgements
 
 BODIED = {"partitions", "batches", "group_events", "clients"}  # what rests on bodies
 NAMED = {"partitions", "batches"}  # that need topics' names
@@ -94,13 +97,19 @@ class Builder:
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
             raise UnknownName("table", name, tuple(COLUMNS))
-        self.tracking = bool(self.names & NAMED)
-        self.scans = bool(self.names & BODIED) or columns is None or not exchange_columns.JUDGED.isdisjoint(columns)
+        self._judged = self.names & JUDGEMENTS.keys()
+        self.tracking = bool(self.names & NAMED or self._judged)
+        self.scans = (
+            bool(self.names & BODIED or self._judged)
+            or columns is None
+            or not exchange_columns.JUDGED.isdisjoint(columns)
+        )
         self._columns = columns
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
         self._whole, self.exchanges = whole, 0
         self._facts, self.clients, self._stats = Facts(self.names), Clients(), Stats()
+        self._judgements = _judgements(self._judged) if self._judged else None
 
     def add(self, batch: ExchangeBatch) -> None:
         """Exchanges."""
@@ -116,6 +125,8 @@ class Builder:
         """A batch whose bodies others need too."""
         batch = decoded.batch
         self.exchanges += len(batch)
+        if self._judgements is not None:
+            self._judgements.add(batch)
         common = exchange_columns.shared(batch)
         if "messages" in self.names:
             self._emit("messages", exchange_columns.message_batch(batch, self._columns, common))
@@ -146,6 +157,8 @@ class Builder:
 
     def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
+        if self._judgements is not None:
+            self._judgements.close(connection)
         if "connections" in self.names:
             self._stats.close(connection)
             self._put("connections", rows.connection_row(connection, self._stats.connections.pop()))
@@ -164,6 +177,8 @@ class Builder:
             self._emit("clients", client_batch(self.clients, self._columns))
         if "quality" in self.names:
             self._quality(reading)
+        for name, row in self._judgements.rows() if self._judgements is not None else ():
+            self._put(name, row)
         for name in self.names:
             self._flush(name)
 
@@ -207,6 +222,12 @@ class Builder:
         found, self._rows[name] = self._rows[name], []
         if found:
             self._emit(name, batch_of_rows(name, found, self._columns))
+
+
+def _judgements(names: Collection[str]) -> Judgements:
+    from kwire.tables.judgements import Judgements  # all the detectors: only where they are asked
+
+    return Judgements(names)
 
 
 def client_batch(clients: Clients, columns: Collection[str] | None = None) -> pa.RecordBatch:

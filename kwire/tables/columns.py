@@ -189,5 +189,45 @@ BODIES: list[Column] = [
     ("api_version", "int16", "of a response, from its request"),
     ("body", "string", "the body as JSON, as kwire read --body writes it"),
 ]
-COLUMNS["bodies"] = BODIES
-DEFAULT = tuple(name for name in COLUMNS if name != "bodies")
+FINDINGS: list[Column] = [
+    ("detector", "string", "what found it, as kwire explain knows it"),
+    ("severity", "string", "error, warning, note"),
+    ("about_client_id", "string", "whom or what it is about: null where it is not about such a thing"),
+    ("about_address", "string", "the client's address"),
+    ("about_group", "string", "the group"),
+    ("about_member", "string", "its member"),
+    ("about_topic", "string", "the topic"),
+    ("about_partition", "int32", "its partition"),
+    ("about_broker", "string", "the broker: its address, or node and number"),
+    ("about_principal", "string", "as whom the client logged in"),
+    ("about_transactional_id", "string", "of a transactional producer"),
+    ("about_api", "string", "the API's name"),
+    *_time("first_time", "of the first fact"),
+    *_time("last_time", "of the last one"),
+    ("count", "int64", "how many equal facts it stands for"),
+    ("packets", "list<string>", "that show it, as kwire decode --frame takes them"),
+    ("text", "string", "what was found"),
+    ("advice", "string", "what to do"),
+    ("otherwise", "string", "what would prove that it is not so"),
+]
+AUDIT: list[Column] = [
+    ("release", "string", "the Kafka release that is to come: 4.0"),
+    ("verdict", "string", "blocked, ready, unproven"),
+    ("client_id", "string", "as the client calls itself"),
+    ("addresses", "list<string>", "where it comes from"),
+    ("principal", "string", "as whom it logged in"),
+    ("software", "string", "its library and version, as it says in ApiVersions"),
+    ("library", "string", "the library that it is, as far as can be told"),
+    ("brokers", "list<string>", "whom it asks"),
+    ("blocked_by", "list<struct<api: string, versions: list<int16>>>", "what the release refuses"),
+    ("blocked_magic", "list<int16>", "of batches that the release refuses"),
+    ("why", "string", "why it is unproven"),
+    ("cure", "string", "the version of its library that is taken"),
+    ("negotiates", "bool", "whether it asks for versions with ApiVersions"),
+    ("packets", "list<string>", "requests that show what blocks it"),
+    *_time("first_time", "of its first request"),
+    *_time("last_time", "of its last"),
+]
+JUDGEMENTS: dict[str, list[Column]] = {"findings": FINDINGS, "audit": AUDIT}  # by a whole capture, in the order of time
+COLUMNS |= {"bodies": BODIES, **JUDGEMENTS}
+DEFAULT = tuple(name for name in COLUMNS if name != "bodies" and name not in JUDGEMENTS)

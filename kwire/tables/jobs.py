@@ -24,6 +24,7 @@ from kwire.errors import JobError, KwireError
 from kwire.session.reader import Settings
 from kwire.session.reading import Progress, Reading
 from kwire.tables.build import BodyTexts, Builder, Emit, into, read_into
+from kwire.tables.columns import JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sharding import leave, take
 from kwire.tables.shared_memory import Place, Slot
@@ -40,7 +41,15 @@ def build_with_jobs(
 ) -> tuple[Reading, int]:  # fmt: skip
     """As build.build, with so many workers beside this process, with none when it is one; how the reading went, and how
     many exchanges there were. Workers are forked: only where a system can. Raises CaptureError, OSError, and JobError
-    with what went wrong in a worker."""
+    with what went wrong in a worker.
+
+    What judges a capture as a whole does not share it among processes: one reads it once more for these tables."""
+    judged = [name for name in names if name in JUDGEMENTS]
+    if jobs > 1 and judged:
+        rest = [name for name in names if name not in judged]
+        if rest:
+            build_with_jobs(paths, rest, emit, settings, jobs, bodies, progress)
+        names, jobs = judged, 1
     if jobs == 1:
         builder = Builder(names, emit, bodies)
         reading = read_into(builder, paths, settings, progress)

@@ -19,6 +19,7 @@ NS = "_ns"
 KINDS = {
     "string": pa.string(), "int64": pa.int64(), "int32": pa.int32(), "int16": pa.int16(), "int8": pa.int8(),
     "bool": pa.bool_(), "timestamp": TIMESTAMP, "list<string>": pa.list_(pa.string()),
+    "list<int16>": pa.list_(pa.int16()),
     "list<struct<api: string, versions: list<int16>>>": pa.list_(
         pa.struct([("api", pa.string()), ("versions", pa.list_(pa.int16()))])
     ),

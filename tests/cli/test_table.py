@@ -55,6 +55,13 @@ def test_bodies_are_a_table_on_request(arguments: list[str], kwire: Run, tmp_pat
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
+def test_findings_are_tables_on_request(jobs: str, kwire: Run, tmp_path: Path) -> None:
+    assert kwire("table", CAPTURE, "-o", str(tmp_path), "--findings", "--jobs", jobs).status == 0
+    assert names(tmp_path) == sorted(f"{name}.parquet" for name in (*DEFAULT, "findings", "audit"))
+    assert pq.read_table(tmp_path / "audit.parquet")["verdict"].to_pylist() != []
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_secrets_are_withheld_unless_asked_for(jobs: str, kwire: Run, tmp_path: Path) -> None:
     for more, open_ in (([], False), (["--show-secrets"], True)):
         arguments = ["--tables", "bodies", "--jobs", jobs, *more]

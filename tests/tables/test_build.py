@@ -194,7 +194,7 @@ def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", COLUMNS)
 def test_only_some_tables_need_topics_names(name: str) -> None:
     builder = build.Builder(["messages", name], lambda *_: None)
-    assert builder.tracking == (name in ("partitions", "batches"))
+    assert builder.tracking == (name in ("partitions", "batches", "findings", "audit"))
 
 
 # ---------------------------------------------------------------- hostile

@@ -48,13 +48,22 @@ FIXED = {
                "bytes int64, note string",
     "bodies": "capture string, connection string, kind string, index int64, api string, api_version int16, "
               "body string",
+    "findings": "detector string, severity string, about_client_id string, about_address string, about_group string, "
+                "about_member string, about_topic string, about_partition int32, about_broker string, "
+                "about_principal string, about_transactional_id string, about_api string, first_time timestamp, "
+                "last_time timestamp, count int64, packets list<item: string>, text string, advice string, "
+                "otherwise string",
+    "audit": "release string, verdict string, client_id string, addresses list<item: string>, principal string, "
+             "software string, library string, brokers list<item: string>, "
+             "blocked_by list<item: struct<api: string, versions: list<item: int16>>>, "
+             "blocked_magic list<item: int16>, why string, cure string, negotiates bool, packets list<item: string>, "
+             "first_time timestamp, last_time timestamp",
 }  # fmt: skip
 
 
 def test_these_are_the_tables() -> None:
     assert list(COLUMNS) == list(SCHEMAS) == list(FIXED)
-    assert set(FIXED) - set(DEFAULT) == {"bodies"}
-    assert [*DEFAULT, "bodies"] == list(FIXED)
+    assert [*DEFAULT, "bodies", "findings", "audit"] == list(FIXED)
 
 
 @pytest.mark.parametrize("name", FIXED)

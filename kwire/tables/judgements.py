@@ -1,0 +1,69 @@
+"""The tables findings and audit: what kwire doctor and kwire audit say, as rows.
+
+Both judge a capture as a whole: they take its batches in the order of time, in one process, and have their rows when
+all is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from kwire.analyze.audit import COMING, Audit, Verdict
+from kwire.analyze.doctor import Doctor
+from kwire.analyze.findings import ABOUT, Finding
+from kwire.session.batch import ExchangeBatch
+from kwire.session.connection_info import ConnectionInfo
+
+Row = dict[str, Any]
+
+
+class Judgements:
+    """add(batch) and close(connection) as Doctor has them, then rows(). names: which of the two tables."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._doctor = Doctor() if "findings" in names else None
+        self._audit = Audit() if "audit" in names else None
+
+    def add(self, batch: ExchangeBatch) -> None:
+        """Exchanges."""
+        if self._doctor is not None:
+            self._doctor.add(batch)
+        if self._audit is not None:
+            self._audit.add(batch)
+
+    def close(self, connection: ConnectionInfo) -> None:
+        """A connection that is over."""
+        if self._doctor is not None:
+            self._doctor.close(connection)
+
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """All is read: a table's name with each row."""
+        if self._doctor is not None:
+            for finding in self._doctor.diagnose().findings:
+                yield "findings", finding_row(finding)
+        if self._audit is not None:
+            for verdict in self._audit.verdicts(COMING):
+                yield "audit", audit_row(verdict)
+
+
+def finding_row(finding: Finding) -> Row:
+    """Of the table findings."""
+    row = finding.record()
+    about = row.pop("about")
+    broker = about.get("broker")
+    about |= {} if broker is None else {"broker": str(broker)}
+    return row | {f"about_{name}": about.get(name) for name in ABOUT}
+
+
+def audit_row(verdict: Verdict) -> Row:
+    """Of the table audit."""
+    row = verdict.row()
+    blocked = row.pop("blocked_by")
+    return row | {
+        "release": ".".join(map(str, COMING)),
+        "blocked_by": [{"api": one["api"], "versions": one["versions"]} for one in blocked if one["versions"]],
+        "blocked_magic": sorted({magic for one in blocked for magic in one.get("magic", ())}),
+        "packets": list(dict.fromkeys(packet for one in blocked for packet in one["packets"])),
+        "why": row["why"] or None,
+    }  # fmt: skip
