@@ -14,7 +14,20 @@ if TYPE_CHECKING:
 SHOWN = 4  # topics or brokers
 
 
-def has_records(exchange: Exchange) -> bool:
+def given_in(exchange: Exchange) -> dict[str, list[int]]:
+    """The partitions that an answer assigns, by topic, or of streams groups by subtopology; none where it leaves all as
+    it was, or gives nothing before others have given it up."""
+    body = _answer(exchange)
+    if "ActiveTasks" in body:
+        return {f"subtopology {one['SubtopologyId']}": one["Partitions"] for one in body["ActiveTasks"] or ()}
+    given: Any = body.get("Assignment")
+    if isinstance(given, dict):
+        names = exchange.connection.topics.name
+        return {names(one["TopicId"]): one["Partitions"] for one in given["TopicPartitions"]}
+    return assigned(given) if given else {}
+
+
+def brings_records(exchange: Exchange) -> bool:
     """Whether a Fetch or ShareFetch brought any."""
     body = _answer(exchange)
     return any(part.get("Records") for topic in body.get("Responses") or () for part in topic.get("Partitions") or ())
@@ -52,15 +65,10 @@ def _join(exchange: Exchange) -> str:
 
 
 def _assignment(exchange: Exchange) -> str:
-    body = _answer(exchange)
-    if "ActiveTasks" in body:
-        count = sum(len(one["Partitions"]) for one in body["ActiveTasks"] or ())
-        return counted(count, "active task")
-    given: Any = body.get("Assignment")
-    if isinstance(given, dict):
-        names = exchange.connection.topics.name
-        return _partitions({names(one["TopicId"]): one["Partitions"] for one in given["TopicPartitions"]})
-    return _partitions(assigned(given))
+    given = given_in(exchange)
+    if "ActiveTasks" in _answer(exchange):
+        return counted(sum(map(len, given.values())), "active task")
+    return _partitions(given)
 
 
 def _heartbeat(exchange: Exchange) -> str:

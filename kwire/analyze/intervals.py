@@ -1,4 +1,8 @@
-"""How far apart things usually come: the median interval, which one silent stretch does not move."""
+"""How far apart things come: the median where they come regularly, else the stretch in which most intervals lie.
+
+A median says "every 500 ms" of what comes every 500 ms. Of intervals of two kinds, as of fetches that wait half a
+second when there is nothing and none when there is, it is a number that no interval has.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from array import array
 from dataclasses import dataclass, field
 
 MOST = 256  # intervals that are kept
+LIKE = 1.25  # times by which the middle half of regular intervals may differ from the median
 
 
 @dataclass(slots=True)
@@ -27,6 +32,16 @@ class Intervals:
         self.longest = max(self.longest, interval)
 
     @property
+    def middle(self) -> tuple[int, int] | None:
+        """Between which the middle half lies; None without any."""
+        found = sorted(self.kept)
+        return (found[(len(found) - 1) // 4], found[(3 * len(found) + 3) // 4 - 1]) if found else None
+
+    @property
     def usual(self) -> int | None:
-        """The median; the lower one of two."""
-        return sorted(self.kept)[(len(self.kept) - 1) // 2] if self.kept else None
+        """The median, the lower one of two; None where they are not alike."""
+        if not self.kept:
+            return None
+        median = sorted(self.kept)[(len(self.kept) - 1) // 2]
+        low, high = self.middle or (median, median)
+        return median if low * LIKE >= median and high <= median * LIKE else None

@@ -4,6 +4,7 @@ is judged. Counted in columns, with no object for an exchange."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST = 50_000
 READS = {keys.FETCH, keys.SHARE_FETCH}
-GROUPS = {keys.JOIN_GROUP, keys.SYNC_GROUP, keys.HEARTBEAT, keys.LEAVE_GROUP, *EPOCH_HEARTBEATS}
+GROUPS = {keys.JOIN_GROUP, keys.SYNC_GROUP, keys.HEARTBEAT, *EPOCH_HEARTBEATS}  # admin clients ask LeaveGroup too
 CONTROL = {  # what only brokers and controllers ask: of each other, and of the quorum
     keys.LEADER_AND_ISR, keys.STOP_REPLICA, keys.UPDATE_METADATA, keys.CONTROLLED_SHUTDOWN, keys.WRITE_TXN_MARKERS,
     keys.VOTE, keys.BEGIN_QUORUM_EPOCH, keys.END_QUORUM_EPOCH, keys.ALTER_PARTITION, keys.ENVELOPE,
@@ -28,6 +29,16 @@ CONTROL = {  # what only brokers and controllers ask: of each other, and of the 
     keys.DELETE_SHARE_GROUP_STATE, keys.READ_SHARE_GROUP_STATE_SUMMARY,
 }  # fmt: skip
 BROKER, CONSUMER, PRODUCER, ADMIN = "broker", "consumer", "producer", "admin"
+
+
+def role_of(client_id: str, asked: Set[int]) -> str:
+    """What a client is that asks for these API keys: a broker (or controller, or follower), a consumer, a producer,
+    else an admin client."""
+    if asked & CONTROL or (client_id and BROKERS.search(client_id)):
+        return BROKER
+    if asked & (READS | GROUPS):
+        return CONSUMER
+    return PRODUCER if asked & {keys.PRODUCE, keys.INIT_PRODUCER_ID} else ADMIN
 
 
 @dataclass(slots=True)
@@ -45,13 +56,8 @@ class Participant:
 
     @property
     def role(self) -> str:
-        """What it is: a broker (or controller, or follower), a consumer, a producer, else an admin client."""
-        asked = self.keys.keys()
-        if asked & CONTROL or (self.client_id and BROKERS.search(self.client_id)):
-            return BROKER
-        if asked & (READS | GROUPS):
-            return CONSUMER
-        return PRODUCER if asked & {keys.PRODUCE, keys.INIT_PRODUCER_ID} else ADMIN
+        """What it is."""
+        return role_of(self.client_id, self.keys.keys())
 
     @property
     def label(self) -> str:

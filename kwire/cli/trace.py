@@ -24,7 +24,8 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     --client-id X or --group NAME says whose; all without it. Exit status 1 when one of them is stuck with errors.
     """
     from kwire.analyze.findings import SEVERITIES
-    from kwire.analyze.trace import Trace, verdict
+    from kwire.analyze.standing import verdict
+    from kwire.analyze.trace import Trace
     from kwire.analyze.verdicts import some
     from kwire.cli.groups import Sealed, clock_of
     from kwire.cli.output import show, width

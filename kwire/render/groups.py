@@ -155,6 +155,8 @@ def _seat(seat: Seat, history: History) -> list[Piece]:
     text = f"{beats.count:,}" if beats.count else "none seen"
     if beats.usual is not None:
         text += f", every {lasted(beats.usual)}, at most {lasted(beats.longest)}"
+    elif beats.longest:
+        text += f", at most {lasted(beats.longest)} apart"
     if len(seat.ids) > 1:
         text += f" · {len(seat.ids):,} member ids"
     if seat.instance:

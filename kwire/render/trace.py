@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kwire.analyze.findings import Clock, Finding, error_label, lasted
-from kwire.analyze.trace import Consumer, Step
+from kwire.analyze.steps import Step
+from kwire.analyze.trace import Consumer
 from kwire.counted import counted
 from kwire.render.groups import STYLES
 from kwire.render.lines import Line, Piece, clean, flowing, paragraph, table
@@ -33,8 +34,10 @@ def document(traced: Traced, clock: Clock) -> dict[str, Any]:
 
 
 def _consumer(consumer: Consumer, found: Finding, clock: Clock, width: int) -> list[Line]:
-    title = clean(consumer.client_id) or "(no client id)"
+    title = clean(consumer.name) or "(no client id)"
     parts: list[Piece] = [(title, "section"), (consumer.host, "")]
+    if consumer.sharing > 1:
+        parts.append((f"one of {consumer.sharing:,} with this client id", ""))
     if consumer.software:
         parts.append((clean(consumer.software), ""))
     if consumer.groups:
@@ -52,21 +55,28 @@ def _consumer(consumer: Consumer, found: Finding, clock: Clock, width: int) -> l
 
 def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
     first = clock(step.first.time) if step.first else ""
-    reached = clock(step.reached.time) if step.reached else "no" if step.tries else "-"
-    style = "good" if step.reached else "error" if step.tries else "dim"
+    reached = clock(step.reached.time) if step.reached else "-" if not step.tries else "?" if step.unseen else "no"
+    style = {"-": "dim", "?": "note", "no": "error"}.get(reached, "good")
     said = [step.detail] if step.detail else []
     if step.errors:
         said.append(", ".join(f"{error_label(code)} {count:,}×" for code, count in step.errors.most_common(3)))
     if step.number == 3 and consumer.rounds > 1:
         said.append(f"joined {counted(consumer.rounds, 'time')}")
-    usual = step.intervals.usual
-    if step.number in (5, 7) and usual is not None and step.last:
-        said.append(f"every {lasted(usual)}, at most {lasted(step.intervals.longest)}, last at {clock(step.last.time)}")
+    if step.number in (5, 7) and step.last and step.longest is not None:
+        said.append(f"{_pace(step)}, at most {lasted(step.longest)}, last at {clock(step.last.time)}")
     if step.number == 7 and consumer.records:
         said.append(f"first records at {clock(consumer.records.time)} (frame {consumer.records})")
     if step.pending:
         said.append(f"waits since {clock(step.pending.time)} (frame {step.pending})")
     elif step.reached and step.number not in (5, 7):
-        said.append(f"frame {step.reached}")
+        said.append(f"frame {step.said_in or step.reached}")
     return [(f"{step.number} {step.name}", "name"), (first, "offset"), (reached, style), (f"{step.tries:,}", ""),
             (clean(" · ".join(said)), "")]  # fmt: skip
+
+
+def _pace(step: Step) -> str:
+    """How far apart its requests come on a connection: at regular intervals, or between which most of them lie."""
+    if step.usual is not None:
+        return f"every {lasted(step.usual)}"
+    low, high = step.middle or (0, 0)
+    return f"mostly {lasted(low)} to {lasted(high)} apart"

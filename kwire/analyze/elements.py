@@ -1,0 +1,49 @@
+"""What of an exchange went well and what failed: an error is that of the topic, partition or group whose element holds
+it, and all else that was asked in the same request went well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire.analyze.failures import failures_of
+
+if TYPE_CHECKING:
+    from kwire.session.exchange import Exchange
+
+ALL = ""  # stands for everything that was asked
+
+
+class Outcome(NamedTuple):
+    """failed: error codes by the element that holds them, ALL where none does or where none went well; asked: the
+    elements that the request is about, as "orders" and "orders-0", none where it names none."""
+
+    failed: dict[str, int]
+    asked: frozenset[str]
+
+    @property
+    def fine(self) -> bool:
+        """Whether any of it went well."""
+        return ALL not in self.failed and not (self.asked and self.asked <= self.failed.keys())
+
+
+def outcome_of(exchange: Exchange, usual: frozenset[int] = frozenset()) -> Outcome:
+    """Of an exchange with an answer that can be read. usual: error codes that are no failures."""
+    failed: dict[str, int] = {}
+    for one in failures_of(exchange):
+        if one.code not in usual:
+            failed.setdefault(one.subject, one.code)
+    asked = asked_in(exchange)
+    if not failed and exchange.error and exchange.error not in usual:
+        failed[ALL] = exchange.error  # of a body that cannot be decoded
+    if failed and asked and asked <= failed.keys() and len(codes := set(failed.values())) == 1:
+        failed = {ALL: codes.pop()}
+    return Outcome(failed, asked)
+
+
+def asked_in(exchange: Exchange) -> frozenset[str]:
+    """The elements that a request is about: partitions where it names them, else topics, else groups."""
+    about = exchange.about
+    named = [
+        one for topic, parts in about.topics.items() for one in ([f"{topic}-{part}" for part in parts] or [topic])
+    ]  # fmt: skip
+    return frozenset(named or about.groups)
