@@ -25,6 +25,12 @@ class Outcome(NamedTuple):
         """Whether any of it went well."""
         return ALL not in self.failed and not (self.asked and self.asked <= self.failed.keys())
 
+    def went_well(self, element: str) -> bool:
+        """Whether an element that failed before was asked for and went well; ALL where any did."""
+        if element in self.failed:
+            return False
+        return element == ALL or not self.asked or bool({element, element.rpartition("-")[0]} & self.asked)
+
 
 def outcome_of(exchange: Exchange, usual: frozenset[int] = frozenset()) -> Outcome:
     """Of an exchange with an answer that can be read. usual: error codes that are no failures."""

@@ -243,12 +243,7 @@ class Talk:
             usual = failing and not outcome.failed
             if not outcome.fine or usual:
                 return False
-            well = [
-                subject for subject in step.wrong
-                if subject not in outcome.failed
-                and (subject in (ALL, *outcome.asked) or not outcome.asked or subject.rpartition("-")[0] in outcome.asked)
-            ]  # fmt: skip
-            for subject in well:
+            for subject in [one for one in step.wrong if outcome.went_well(one)]:
                 del step.wrong[subject]
         step.good += 1
         step.fine = answered.time
