@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kwire.wire.columns import Ints
 
 QUIET = 2_000_000_000  # ns from which silence is kept
+CLOSING = 1_000_000_000  # ns within which a client that closes has closed its connections
+OPEN = -1
 MOST_CLIENTS = 100_000
 MOST_GAPS = 32
 
@@ -30,6 +32,7 @@ class Activity:
         self._gaps: dict[Who, deque[tuple[int, int]]] = {}
         self._hosts: dict[str, str] = {}
         self._lacking: set[str] = set()  # connections of which the capture does not hold all
+        self._until: dict[str, int] = {}  # when connections were last heard of that were closed, or OPEN
         self.first_time: int | None = None
         self.last_time = 0
 
@@ -92,8 +95,18 @@ class Activity:
 
     def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over: of one of which the capture lacks something, silence proves nothing."""
+        name, tcp = f"{connection.capture} {connection.name}", connection.tcp
         if not connection.coverage.whole and len(self._lacking) < MOST_CLIENTS:
-            self._lacking.add(f"{connection.capture} {connection.name}")
+            self._lacking.add(name)
+        if len(self._until) < MOST_CLIENTS:
+            self._until[name] = tcp.last_time if tcp.closing else OPEN
+
+    def went_on(self, connections: Iterable[str], at: int) -> bool:
+        """Whether any of these connections, named as a Call names its own, was still open a while after a time, ns:
+        who closes a consumer closes its connections too, whatever is opened under its client id later."""
+        full = len(self._until) >= MOST_CLIENTS
+        ends = (self._until.get(name, 0 if full else OPEN) for name in connections)
+        return any((self.last_time if end == OPEN else end) > at + CLOSING for end in ends)
 
     def is_whole(self, connections: Iterable[str]) -> bool:
         """Whether all that was said on connections, named as a Call names its own, is in the capture."""

@@ -127,18 +127,13 @@ class Departures:
         if limit is None or limit < 0 or since is None:
             return ""
         passed = departure.time - since
-        if not limit * 1_000_000 * 0.95 <= passed <= limit * 1_000_000 * 1.5 + SOON or not self._goes_on(
-            member, departure
-        ):
+        if not limit * 1_000_000 * 0.95 <= passed <= limit * 1_000_000 * 1.5 + SOON:
+            return ""
+        if not self.activity.went_on([member.connection], departure.time):
             return ""
         said = f" ({member.said_in})" if member.said_in else ""
         why = f"its application had not polled for max.poll.interval.ms, {limit:,} ms{said}"
         return f"{why}: {lasted(passed)} passed since its last join or commit"
-
-    def _goes_on(self, member: Member, departure: Departure) -> bool:
-        """Whether the client is not just closing."""
-        last = self.activity.last.get((member.seat.client_id, member.seat.host), 0)
-        return last > departure.time + 1_000_000_000
 
     def advice(self, member: Member, departure: Departure) -> str:
         if departure.kind == "expelled":
@@ -151,6 +146,8 @@ class Departures:
         if not seat.host:
             return ""
         silence = self.activity.silence(seat.client_id, seat.host, at)
+        if silence is None and self._shares(member, at):
+            return ""  # which of them went on nobody knows
         if silence is None:
             return "Its other requests went on meanwhile: only its heartbeats stopped (a blocked thread, or no poll)."
         start, end = silence
@@ -159,6 +156,15 @@ class Departures:
             f"Nothing at all came from it from {self.clock(start)} to {until}: the process was stopped or paused "
             "(GC, swap, SIGSTOP, a frozen container), or cut off."
         )
+
+    def _shares(self, member: Member, at: int) -> bool:
+        """Whether another member was at work under the same client id and address then."""
+        seat = member.seat
+        return any(
+            other is not seat and (other.client_id, other.host) == (seat.client_id, seat.host)
+            and any((start or 0) <= at and (end is None or at <= end) for start, end in other.spells)
+            for other in self.history.seats.all.values()
+        )  # fmt: skip
 
 
 def frame(ref: Reference) -> str:

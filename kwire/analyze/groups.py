@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.activity import Activity
 from kwire.analyze.calls import (
@@ -190,7 +190,7 @@ class Groups:
             self._epochs[history.name].answered(call)
         if call.key in COMMITS and call.member in history.members:
             history.members[call.member].polled = call.asked_at
-        if call.key in COMMITS and call.fine:
+        if call.key in COMMITS:
             self._committed(history, call)
         elif call.key == DELETE_GROUPS and call.fine:
             history.deleted = call.proof
@@ -211,9 +211,8 @@ class Groups:
         current = history.current
         problem = Problem(call.slim(), label, member, None, current)
         if call.key in COMMITS:
-            topics = call.body["Topics"]
-            names = tuple(one["Name"] if "Name" in one else call.topic(one["TopicId"]) for one in topics[:3])
-            problem.unstored = sum(len(one["Partitions"]) for one in topics), names
+            refused = {topic: parts for topic, parts in committed_in(call, refused=True).items() if parts}
+            problem.unstored = sum(map(len, refused.values())), tuple(refused)[:3]
         if member is not None:
             member.seat.errors.append((problem.time, call.error))
             del member.seat.errors[:-200]
@@ -248,16 +247,41 @@ class Groups:
         history.open[label] = left
 
     def _committed(self, history: History, call: Call) -> None:
+        """What a commit stored: of one that was refused in part, the rest."""
+        stored = committed_in(call, refused=False)
+        if not any(stored.values()):
+            return
         label, _ = self._label(history, call)
         history.commits[label] += 1
         if not history.kinds:
             history.kinds["offsets only"] += 1
-        for topic in call.body["Topics"]:
-            name = topic["Name"] if "Name" in topic else call.topic(topic["TopicId"])
-            for part in topic["Partitions"]:
-                key = name, part["PartitionIndex"]
+        for name, parts in stored.items():
+            for part, offset in parts:
+                key = name, part
                 if key in history.committed or len(history.committed) < COMMITTED:
-                    history.committed[key] = Committed(part["CommittedOffset"], call.asked_at, label, call.asked)
+                    history.committed[key] = Committed(offset, call.asked_at, label, call.asked)
+
+
+def committed_in(call: Call, refused: bool) -> dict[str, list[tuple[int, int]]]:
+    """The partitions of a commit by topic, with their offsets: those that were refused, or those that were stored. An
+    error belongs to the partition that carries it; of an answer that cannot be read, all were refused or none."""
+
+    def name_of(topic: dict[str, Any]) -> str:
+        return str(topic["Name"]) if "Name" in topic else call.topic(topic["TopicId"])
+
+    codes = {
+        (name_of(topic), part["PartitionIndex"]): part["ErrorCode"]
+        for topic in (call.answer or {}).get("Topics") or () for part in topic["Partitions"]
+    }  # fmt: skip
+    out: dict[str, list[tuple[int, int]]] = {}
+    for topic in call.body["Topics"]:
+        name = name_of(topic)
+        found = out.setdefault(name, [])
+        for part in topic["Partitions"]:
+            failed = call.answered_at is None or codes.get((name, part["PartitionIndex"]), call.error) != 0
+            if failed == refused:
+                found.append((part["PartitionIndex"], part["CommittedOffset"]))
+    return out
 
 
 def _solves(call: Call, wrong: Call) -> bool:

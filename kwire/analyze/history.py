@@ -234,6 +234,7 @@ class History:
             if not seat.host and call.client_id == seat.client_id:
                 seat.host = call.host
             self.seats.meet(seat, call.connection)
+        known.connection = call.connection
         return known
 
     def named(self, ident: str, instance: str | None) -> Member:

@@ -112,6 +112,7 @@ class Member:
     topics: tuple[str, ...] = ()
     assignment: Assignment | None = None
     gone: Departure | None = None
+    connection: str = ""  # on which it spoke last
     polled: int | None = None  # when it last did what a client does only when its application polls, ns
 
     @property

@@ -135,8 +135,7 @@ def test_a_member_that_left_because_it_did_not_poll(life: Life) -> None:
     for at in (5.0, 6.0, 7.0, 8.0, 9.0):
         life.beat("c1", at, 1)
     life.leave("c1", 9.5)
-    life.groups.activity.last[("c1", "10.0.0.7")] = life.end + 5_000_000_000
-    assert life.said() == [
+    assert life.said(14.5) == [
         "error: c1: left by itself at 9.500 (LeaveGroup, frame 15): its application had not polled for "
         "max.poll.interval.ms, 6,000 ms (JoinGroup, frame 1): 8.5 s passed since its last join or commit"
     ]
@@ -382,3 +381,11 @@ def test_an_id_that_nobody_used_and_a_group_that_was_deleted(life: Life) -> None
         "note: a member id was handed out (MEMBER_ID_REQUIRED, 1.001) and nobody joined with it",
         "note: the group was deleted at 5.001",
     ]
+
+
+def test_a_broker_that_does_not_coordinate_says_nothing_of_another_one(life: Life) -> None:
+    life.join("c1", 1.0, 0, error=16)
+    life.join("c1", 2.0, 1, members=("c1-id",))
+    (said,) = [one for one in life.said(9.0, notes=True) if "NOT_COORDINATOR" in one]
+    assert said.startswith("note: c1: NOT_COORDINATOR at 1.001 (JoinGroup): that broker did not coordinate it then")
+    assert "another" not in said
