@@ -60,7 +60,7 @@ class Source:
         if stat.S_ISREG(found.st_mode):
             self.size = found.st_size
         head = file.peek(4)[:4]
-        if stat.S_ISREG(found.st_mode) and not follow and found.st_size and not _compressed(head):
+        if stat.S_ISREG(found.st_mode) and not follow and found.st_size and not is_compressed(head):
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._mapped = memoryview(self._map)
             file.close()
@@ -75,7 +75,7 @@ class Source:
             buffered = io.BufferedReader(_Begun(head, buffered))
         self._file = buffered
         self._pieces = self._plain()
-        if _compressed(head):
+        if is_compressed(head):
             if self._follow:
                 raise CaptureError(self.name, "a compressed file cannot be followed")
             self._pieces = self._unpacked(_gunzip if head[:2] == GZIP else _unzstd)
@@ -177,7 +177,8 @@ class _Begun(io.RawIOBase):
         return len(piece)
 
 
-def _compressed(head: bytes) -> bool:
+def is_compressed(head: bytes) -> bool:
+    """Whether a file that begins with these four bytes is gzip or zstd."""
     return head[:2] == GZIP or head == ZSTD
 
 

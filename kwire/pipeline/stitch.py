@@ -141,7 +141,7 @@ class Stitch:
         if origin is not None:
             self.origins.append(origin)
 
-    def _unknown(self, _: Topics) -> None:
+    def _unknown(self, _: Topics, __: UUID) -> None:
         self.unknown = True
 
     def _read_again(self, at: int, keys: set[Key], file: _File) -> None:

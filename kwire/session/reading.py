@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
+from uuid import UUID
 
 from kwire.capture.files import Capture, note_kind, open_capture
 from kwire.capture.packet_numbers import labels
@@ -19,10 +20,12 @@ from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
 from kwire.session.order import merged
 from kwire.session.reader import Reader, Settings
+from kwire.session.topic_search import TopicSearch, Unclear
 from kwire.session.topics import Topics
 
 T = TypeVar("T")
 Progress = Callable[[Capture], None]
+MOST_SOUGHT = 16  # topics whose names are looked for one by one before all captures are read for them
 JOIN = 300_000_000_000  # ns by which a capture may begin after the one before it ended, for both to be one
 
 
@@ -119,7 +122,7 @@ class Reading:
 
     def topics(self) -> Topics:
         """Names of topics that all captures tell; what is not known yet is looked for ahead, where that can be."""
-        return Topics(self._look_ahead if self._twice else None)
+        return Topics(self._ahead if self._twice else None)
 
     @property
     def _twice(self) -> bool:
@@ -177,8 +180,27 @@ class Reading:
                     self.progress(capture)
             before += capture.packets
 
-    def _look_ahead(self, topics: Topics) -> None:
-        """Reads all captures for the names of topics: an id may be used before the response that explains it."""
+    @cached_property
+    def _search(self) -> TopicSearch:
+        return TopicSearch(self.paths)
+
+    def _ahead(self, topics: Topics, ident: UUID) -> None:
+        """Looks for the name of a topic whose id is used before a response explains it: in the bytes of the captures,
+        and where these do not tell for sure, by reading all captures."""
+        if not self.settings.keys and self.settings.library is None and self._search.sought < MOST_SOUGHT:
+            try:
+                name = self._search.name(ident)
+            except Unclear:
+                pass
+            else:
+                if name is not None:
+                    topics.names[ident] = name
+                return
+        topics.elsewhere = None
+        self._read_ahead(topics)
+
+    def _read_ahead(self, topics: Topics) -> None:
+        """Reads all captures for the names of topics."""
         ahead = Topics()
         for path in self.paths:
             capture = open_capture(path)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from kwire.wire import uuids
 
-if TYPE_CHECKING:
-    pass
-
 MOST_SESSIONS = 10_000
+MOST_ASKED = 100_000  # ids that are looked for elsewhere
 NONE, FINAL = 0, -1  # session id of no session; epoch of a fetch outside of any
 Partitions = dict[str, list[int]]
 
@@ -35,15 +33,16 @@ class _Session:
         return self.shown
 
 
-Elsewhere = Callable[["Topics"], None] | None
+Elsewhere = Callable[["Topics", UUID], None] | None
 
 
 class Topics:
-    """name(id) gives a topic's name. elsewhere: asked once, when an id is not known, to learn what lies ahead."""
+    """name(id) gives a topic's name. elsewhere: asked once for each id that is not known, to learn what lies ahead."""
 
     def __init__(self, elsewhere: Elsewhere = None) -> None:
         self.names: dict[UUID, str] = {}
         self.elsewhere = elsewhere
+        self._asked: set[UUID] = set()  # of elsewhere
         self._sessions: dict[tuple[object, int], _Session] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -52,9 +51,10 @@ class Topics:
     def name(self, ident: UUID) -> str:
         """The topic's name, or the id as Kafka prints it."""
         known = self.names.get(ident)
-        if known is None and self.elsewhere is not None and ident.int > 1:
-            elsewhere, self.elsewhere = self.elsewhere, None
-            elsewhere(self)
+        if known is None and self.elsewhere is not None and ident.int > 1 and ident not in self._asked:
+            if len(self._asked) < MOST_ASKED:
+                self._asked.add(ident)
+                self.elsewhere(self, ident)
             known = self.names.get(ident)
         if known is None:
             return "__cluster_metadata" if ident.int == 1 else uuids.to_text(ident)

@@ -73,13 +73,13 @@ def test_or_in_another_file(traffic: Any, tmp_path: Path) -> None:
     assert found == [{"payments": [3]}]
 
 
-def test_elsewhere_is_asked_once() -> None:
+def test_elsewhere_is_asked_once_for_each_id() -> None:
     asked = []
-    topics = Topics(lambda made: (asked.append(1), made.names.update({ORDERS: "orders"}))[0])
-    assert [topics.name(each) for each in (ORDERS, PAYMENTS, UUID(int=1))] == [
+    topics = Topics(lambda made, ident: (asked.append(ident), made.names.update({ORDERS: "orders"}))[0])
+    assert [topics.name(each) for each in (ORDERS, PAYMENTS, UUID(int=1)) * 2] == [
         "orders", uuids.to_text(PAYMENTS), "__cluster_metadata",
-    ]  # fmt: skip
-    assert asked == [1]
+    ] * 2  # fmt: skip
+    assert asked == [ORDERS, PAYMENTS]
 
 
 def test_an_incremental_fetch_asks_for_all_that_its_session_holds(traffic: Any) -> None:

@@ -1,0 +1,107 @@
+"""Names of topics that captures tell later than they are needed, found in the bytes of the files.
+
+A response that explains a topic's id holds the topic's name right before the id or right behind it. So the id is looked
+for in the files as they are, which takes a fraction of a second a gigabyte, and the text beside it is the name. Where a
+packet's end may have come between both, or the id is in no plain file, Unclear says that only reading all of it can
+tell.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from uuid import UUID
+
+from kwire.capture.source import is_compressed
+
+LONGEST = 249  # bytes of a topic's name, as Kafka allows it
+HALF = 8  # bytes of an id
+LEGAL = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+legal = re.compile(rb"[a-zA-Z0-9._-]*").match
+
+
+class Unclear(Exception):
+    """The bytes alone do not tell."""
+
+
+class TopicSearch:
+    """name(id) is the topic's name if one of the files tells it. sought: how many ids were looked for."""
+
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        self._paths = list(paths)
+        self._files: list[mmap.mmap] | None = None
+        self.sought = 0
+
+    def name(self, ident: UUID) -> str | None:
+        """None when no file tells. Raises Unclear, OSError."""
+        if self._files is None:
+            self._files = [_opened(path) for path in self._paths if Path(path).stat().st_size]
+        self.sought += 1
+        doubtful = False
+        for file in self._files:
+            for begin in _places(file, ident.bytes):
+                if begin is None:
+                    doubtful = True
+                    continue
+                name, unsure = _beside(file, begin)
+                if name is not None:
+                    return name.decode()
+                doubtful |= unsure
+        if doubtful:
+            raise Unclear
+        return None
+
+
+def _opened(path: str | Path) -> mmap.mmap:
+    with open(path, "rb") as file:
+        if is_compressed(file.read(4)):
+            raise Unclear
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
+    """Where the id stands; None for a half of it without the other, which may be in another packet."""
+    first, second = ident[:HALF], ident[HALF:]
+    at = file.find(first)
+    while at >= 0:
+        yield at if file[at + HALF : at + 2 * HALF] == second else None
+        at = file.find(first, at + 1)
+    at = file.find(second)
+    while at >= 0:
+        if file[max(at - HALF, 0) : at] != first:
+            yield None
+        at = file.find(second, at + 1)
+
+
+def _beside(file: mmap.mmap, begin: int) -> tuple[bytes | None, bool]:
+    """The name beside an id that stands there, a text with its length before it; and without one whether a text may be
+    cut."""
+    near = file[begin + 2 * HALF : begin + 2 * HALF + 3]
+    if file[begin - 1] not in LEGAL and LEGAL.isdisjoint(near[1:]):
+        return None, False
+    before = file[max(begin - LONGEST - 2, 0) : begin]
+    run = len(legal(before[::-1])[0])  # type: ignore[index]
+    for size in range(min(run, LONGEST), 0, -1):
+        if before[: len(before) - size].endswith(_length(size)):
+            return before[len(before) - size :], False
+    behind = file[begin + 2 * HALF : begin + 2 * HALF + LONGEST + 2]
+    size, at = _size_at(behind)
+    found = legal(behind, at)[0] if 0 < size <= LONGEST else b""  # type: ignore[index]
+    if found and len(found) >= size:
+        return found[:size], False
+    return None, run > 0 or len(found) > 0
+
+
+def _length(size: int) -> bytes:
+    """What stands before a compact string of so many bytes."""
+    size += 1
+    return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+
+
+def _size_at(data: bytes) -> tuple[int, int]:
+    """How long the compact string is whose length stands there, and where it begins."""
+    if len(data) < 2:
+        return 0, 0
+    return (data[0] - 1, 1) if data[0] < 128 else ((data[0] & 127) + (data[1] << 7) - 1, 2)
