@@ -31,6 +31,7 @@ COMMANDS = {  # name: (module, what it does)
     "doctor": ("doctor", "What is wrong in a capture, with proof; and what is not."),
     "trace": ("trace", "How far a consumer came: its seven steps, and what it waits for."),
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
+    "diff": ("diff", "What changed between two captures, or between two clients."),
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
     "sql": ("sql", "Captures, asked in SQL."),
     "pipeline": ("pipeline", "Captures to tables on Spark; reports on them."),

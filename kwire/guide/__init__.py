@@ -12,7 +12,7 @@ from kwire.errors import UnknownName
 from kwire.schema.shipped import folder_of, listed
 
 ORDER = (
-    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "sharing", "in-between", "test-broker",
+    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "comparing", "sharing", "in-between", "test-broker",
     "asking", "tables", "questions", "spark", "reference", "newer-kafka", "python", "speed", "security", "internals",
 )  # fmt: skip
 
