@@ -259,7 +259,7 @@ def _measures(old: Profile, new: Profile) -> Iterator[Change]:
         yield from _latency(new.client_id, api, first, last)
         for code in sorted(first.errors.keys() | last.errors.keys()):
             was, became = first.errors[code], last.errors[code]
-            if not min(was, became) and max(was, became) >= FEW or _differ(was, first.count, became, last.count):
+            if (not min(was, became) and max(was, became) >= FEW) or _differ(was, first.count, became, last.count):
                 before, after = (
                     f"{n:,} of {of:,}" if n else "" for n, of in ((was, first.count), (became, last.count))
                 )

@@ -1,5 +1,5 @@
-"""The settings of a client that its requests show, by the Java client's names: which field tells which, and what batches
-of records tell of how they were put together."""
+"""The settings of a client that its requests show, by the Java client's names: which field tells which, and what
+batches of records tell of how they were put together."""
 
 from __future__ import annotations
 
