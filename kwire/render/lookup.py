@@ -1,4 +1,5 @@
-"""What explain is asked for: a message or an API, an error, a number, a field, a type. Each gives an Answer."""
+"""What explain is asked for: a message or an API, an error, a number, a field, a type; else words that pages have. Each
+gives an Answer."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from kwire.render import keylog
 from kwire.render.cells import slot_type
 from kwire.render.lines import Line, paragraph, table
 from kwire.render.page import Page, page_of
+from kwire.render.search import entries, found_lines, search
+from kwire.render.types import read_types
 from kwire.render.versions import accepted, diff_lines
 from kwire.schema.errorcodes import ErrorCode, errors
 from kwire.schema.model import Definition, Field, Message
-from kwire.schema.shipped import folder_of
 
 
 class Answer(NamedTuple):
@@ -28,7 +30,19 @@ class Answer(NamedTuple):
 
 
 def look_up(name: str, library: Library, version: int | None, every: bool, diff: tuple[int, int] | None) -> Answer:
-    """Finds what name is. Raises UnknownName with the nearest of all that there is."""
+    """Finds what name is, or else the pages that have its words. Raises UnknownName with the nearest names."""
+    try:
+        return _named(name, library, version, every, diff)
+    except UnknownName as unknown:
+        asked = version is not None or every or diff or not unknown.what.startswith("message,")
+        found = [] if asked else search(entries(library), name)
+        if not found:
+            raise unknown from None
+    data = [{"kind": entry.kind, "page": entry.name, "about": entry.summary} for entry in found]
+    return Answer(name, lambda width: found_lines(found, name, width), lambda: data)
+
+
+def _named(name: str, library: Library, version: int | None, every: bool, diff: tuple[int, int] | None) -> Answer:
     wanted = name.strip()
     if wanted.lstrip("-").isdecimal():
         return _number(int(wanted), library)
@@ -270,28 +284,6 @@ def _field_json(place: _Place, library: Library) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- types
-
-
-def read_types() -> dict[str, tuple[str, str]]:
-    """types.txt: {word: (title, text)}; a block begins with "type NAME NAME…" and its title behind " · "."""
-    out: dict[str, tuple[str, str]] = {}
-    words: list[str] = []
-    title, body = "", list[str]()
-
-    def end() -> None:
-        text = "\n\n".join(" ".join(part.split()) for part in "\n".join(body).split("\n\n")).strip()
-        out.update(dict.fromkeys(words, (title, text)))
-
-    types = folder_of("kwire.schema") / "types.txt"
-    for line in types.read_text(encoding="utf-8").splitlines():
-        if line.startswith("type "):
-            end()
-            names, _, title = line.removeprefix("type ").partition(" · ")
-            words, body = names.split(), []
-        else:
-            body.append(line.strip())
-    end()
-    return out
 
 
 def _type(word: str, types: dict[str, tuple[str, str]]) -> Answer:

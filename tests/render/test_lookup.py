@@ -9,7 +9,8 @@ import pytest
 from kwire.codec.library import builtin_library
 from kwire.errors import UnknownName
 from kwire.render.lines import plain
-from kwire.render.lookup import Answer, look_up, read_types, returned_by
+from kwire.render.lookup import Answer, look_up, returned_by
+from kwire.render.types import read_types
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 

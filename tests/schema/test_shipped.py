@@ -20,7 +20,7 @@ READ = """
 import json, os, sys
 import kwire
 from kwire.broker.configs import known
-from kwire.render.lookup import read_types
+from kwire.render.types import read_types
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import Registry, builtin
 from kwire.tables.sqltext import reports
