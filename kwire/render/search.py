@@ -56,7 +56,7 @@ def _stem(word: str) -> str:
 def search(entries: Iterable[Entry], wanted: str) -> list[Entry]:
     """The entries that have all the words, the best first."""
     sought = set(words(wanted))
-    ranked = []
+    ranked: list[tuple[float, int, Entry]] = []
     for entry in entries:
         places = entry.words()
         worth = [_worth(word, places) for word in sought]
