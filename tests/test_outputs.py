@@ -306,7 +306,7 @@ def test_pipes_and_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
     reader.start()
     with Output(pipe, private=True, force=False) as file:
         file.write(b"through")
-    reader.join(10)
+    reader.join(60)
     assert (got, names(tmp_path)) == ([b"through"], ["pipe"])
     with Output("/dev/null", force=False) as file:
         file.write(b"gone")

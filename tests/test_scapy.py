@@ -144,11 +144,11 @@ def test_live_on_loopback() -> None:
             stop_filter=lambda packet: Kafka in packet and packet[Kafka].kind == "response",
         )  # fmt: skip
         sniffer.start()
-        assert begun.wait(10), sniffer.exception
-        with socket.create_connection(("127.0.0.1", port), 10) as peer:
+        assert begun.wait(60), sniffer.exception
+        with socket.create_connection(("127.0.0.1", port), 60) as peer:
             peer.sendall(bytes(Kafka(api="ApiVersions", version=3, correlation_id=5, client_id="x", body={})))
             answer = peer.recv(1 << 16)
-        sniffer.join(20)
+        sniffer.join(60)
         found = [packet[Kafka] for packet in sniffer.results or [] if Kafka in packet]
     kinds = {(each.kind, each.api, each.correlation_id) for each in found}  # lo may show a packet twice: out and in
     assert kinds == {("request", "ApiVersions", 5), ("response", "ApiVersions", 5)}

@@ -23,7 +23,7 @@ def heartbeat(address: str) -> int:
     """Sends Heartbeat v0 and gives the error code of its answer."""
     host, _, port = address.rpartition(":")
     frame = pack(">hhih", 12, 0, 7, -1) + pack(">h1sih1s", 1, b"g", 1, 1, b"m")
-    with socket.create_connection((host, int(port)), 10) as sock:
+    with socket.create_connection((host, int(port)), 60) as sock:
         sock.sendall(pack(">i", len(frame)) + frame)
         answer = sock.recv(100)
     return int.from_bytes(answer[8:10], signed=True)
@@ -136,7 +136,7 @@ def test_nodes_stop_and_start_at_the_same_port_with_the_same_log() -> None:
 
 
 def test_connections_of_a_node_that_stops_end() -> None:
-    with Broker(nodes=[4, 8]) as made, socket.create_connection(("127.0.0.1", int(made.addresses[1][10:])), 10) as sock:
+    with Broker(nodes=[4, 8]) as made, socket.create_connection(("127.0.0.1", int(made.addresses[1][10:])), 60) as sock:
         sock.sendall(pack(">ihhih", 10, 18, 0, 7, -1))
         assert sock.recv(1000)
         made.node(8).stop()

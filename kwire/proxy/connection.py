@@ -7,9 +7,11 @@ and a broker that is paused. Whatever a peer sends can end this connection and n
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
+from struct import pack
 from typing import TYPE_CHECKING, cast
 
 from kwire.client.address import Address
@@ -77,7 +79,8 @@ class Pair:
             self._joined()
             return
         self.server.tell("unreachable", str(self.route), "; ".join(reasons))
-        self.close("its broker cannot be reached")
+        self.client.reset_at_end()  # as the broker's own machine refuses; an end in peace reads as a refused login
+        self.close("its broker cannot be reached", abort=True)
 
     def _joined(self) -> None:
         client, broker = self.client.transport, self.broker.transport
@@ -250,6 +253,12 @@ class Half(asyncio.Protocol):
         """Whether more is read."""
         if wanted != self.transport.is_reading() and not self.transport.is_closing():
             self.transport.resume_reading() if wanted else self.transport.pause_reading()
+
+    def reset_at_end(self) -> None:
+        """The peer shall see a reset (RST) when this is closed, not an end (FIN)."""
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, pack("ii", 1, 0))
 
     def pause_writing(self) -> None:
         self.full = True

@@ -39,7 +39,7 @@ def running(path: Path, faults: Faults) -> Iterator[None]:
 def said(path: Path, *lines: bytes) -> list[bytes]:
     """What comes back, until nothing more does."""
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20)
+        sock.settimeout(60)
         sock.connect(str(path))
         sock.sendall(b"".join(lines))
         sock.shutdown(socket.SHUT_WR)

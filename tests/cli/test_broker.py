@@ -75,14 +75,14 @@ def test_it_listens_tells_and_ends(tmp_path: Path, number: signal.Signals) -> No
         assert all(found)
         assert lines[2] == f"capture in {capture}\n"
         assert found[0] is not None
-        with socket.create_connection(("127.0.0.1", int(found[0][1])), 10) as sock:
+        with socket.create_connection(("127.0.0.1", int(found[0][1])), 60) as sock:
             sock.sendall(METADATA)
             assert len(sock.recv(4)) == 4
-        with socket.create_connection(("127.0.0.1", int(found[0][1])), 10) as sock:
+        with socket.create_connection(("127.0.0.1", int(found[0][1])), 60) as sock:
             sock.sendall(b"GET / HTTP/1.1\r\n")
             assert sock.recv(1) == b""
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert (process.returncode, out) == (0, "")
@@ -100,11 +100,11 @@ def test_text_from_the_wire_is_shown_not_obeyed() -> None:
         group = b"\x1b[31mred\x1b[0m"
         body = pack(">h", len(group)) + group + pack(">ih8shI", 10_000, 0, b"", 0, 0)[:6]
         frame = pack(">hhih", 11, 0, 7, -1) + body + pack(">h", 8) + b"consumer" + pack(">ih1si", 1, 1, b"r", 0)
-        with socket.create_connection(("127.0.0.1", port), 10) as sock:
+        with socket.create_connection(("127.0.0.1", port), 60) as sock:
             sock.sendall(pack(">i", len(frame)) + frame)
             assert len(sock.recv(4)) == 4
         process.send_signal(signal.SIGINT)
-        err = process.communicate(timeout=30)[1]
+        err = process.communicate(timeout=60)[1]
     finally:
         process.kill()
     assert "\x1b" not in err
@@ -169,13 +169,13 @@ def test_programs_learn_when_it_is_ready_and_what_happens(tmp_path: Path) -> Non
             [*MAIN[:-1], "fault", "add", "Metadata:cut", "--control", str(control)], capture_output=True, text=True
         )
         assert done.stdout == "1  Metadata:cut\n" or "Metadata:cut" in done.stdout
-        with socket.create_connection((host, int(port)), 10) as sock:
+        with socket.create_connection((host, int(port)), 60) as sock:
             sock.sendall(METADATA)
             assert sock.recv(4) == b""
         kinds = [json.loads(process.stdout.readline())["kind"] for _ in range(3)]
         assert kinds == ["connected", "fault", "closed"]
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert not ready.exists()
     assert not control.exists()

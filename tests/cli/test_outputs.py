@@ -267,7 +267,7 @@ def test_a_broker_that_is_ended_leaves_a_whole_capture(number: signal.Signals, t
     )
     assert any(exchange.response for exchange in Reading([target]).exchanges())
     running.send_signal(number)
-    running.communicate(timeout=20)
+    running.communicate(timeout=60)
     assert (running.returncode, names(tmp_path)) == (0, ["x.pcapng"])
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert any(exchange.response for exchange in Reading([target]).exchanges())

@@ -175,7 +175,7 @@ def test_an_interrupt_is_clean() -> None:
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(3)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=60)
     assert (out, err.strip()) == ("", "")
     assert running.returncode == Exit.INTERRUPTED
 
@@ -198,7 +198,7 @@ class Terminal:
         )  # fmt: skip
         os.close(theirs)
 
-    def until(self, text: str, seconds: float = 30, again: str = "") -> str:
+    def until(self, text: str, seconds: float = 60, again: str = "") -> str:
         """What it writes up to text, which must come. again: typed once more every five seconds until it does, since a
         signal between two looks of readline waits for the next key."""
         end, next_time = time.monotonic() + seconds, time.monotonic() + 5
@@ -221,7 +221,7 @@ class Terminal:
         os.write(self._mine, text.encode())
 
     def end(self) -> int:
-        return self._process.wait(20)
+        return self._process.wait(60)
 
     def close(self) -> None:
         self._process.kill()

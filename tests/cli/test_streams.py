@@ -37,7 +37,7 @@ def test_a_part_of_what_comes_through_a_pipe(temporary: Path, tmp_path: Path, kw
     writer = threading.Thread(target=lambda: pipe.write_bytes(CAPTURE.read_bytes()))
     writer.start()
     ran = kwire("read", str(pipe), *PART, "-")
-    writer.join(10)
+    writer.join(60)
     assert ran.out == kwire("read", str(CAPTURE), *PART, "-").out != b""
     assert list(temporary.iterdir()) == []
 

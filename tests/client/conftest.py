@@ -16,7 +16,7 @@ from kwire.codec.library import builtin_library
 from kwire.codec.values import Codec
 
 Reply = Callable[[bytes], bytes | None]
-PATIENCE = 5.0
+PATIENCE = 30.0
 
 
 def answer(body: dict[str, Any], *, version: int | None = None, shift: int = 0) -> Reply:

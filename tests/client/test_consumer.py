@@ -80,14 +80,14 @@ def _in_thread(call: Callable[[], Joined]) -> Callable[[], Joined]:
     thread.start()
 
     def wait() -> Joined:
-        thread.join(20)
+        thread.join(60)
         return out[0]
 
     return wait
 
 
 def _until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)

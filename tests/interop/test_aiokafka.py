@@ -47,5 +47,5 @@ async def live(broker: Broker) -> tuple[int, list[int], str]:
 
 def test_a_group_of_two() -> None:
     with Broker() as broker:
-        assert asyncio.run(asyncio.wait_for(live(broker), 40)) == (40, [2, 2], "Stable")
+        assert asyncio.run(asyncio.wait_for(live(broker), 120)) == (40, [2, 2], "Stable")
         assert [event.kind for event in broker.events()].count("left") == 2

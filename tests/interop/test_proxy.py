@@ -36,7 +36,7 @@ def test_librdkafka_logs_in_produces_and_consumes(tmp_path: Path) -> None:
         consumer = confluent.Consumer({**config, "group.id": "g", "auto.offset.reset": "earliest"})
         consumer.subscribe(["t"])
         got: list[bytes] = []
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while len(got) < COUNT and time.monotonic() < until:
             message = consumer.poll(1)
             if message is not None and not message.error():
@@ -75,7 +75,7 @@ def test_aiokafka_produces_and_consumes() -> None:
         async with aiokafka.AIOKafkaConsumer(
             "t", bootstrap_servers=address, group_id="g", auto_offset_reset="earliest"
         ) as consumer:
-            return [(await asyncio.wait_for(consumer.getone(), 20)).value for _ in range(COUNT)]
+            return [(await asyncio.wait_for(consumer.getone(), 60)).value for _ in range(COUNT)]
 
     with Broker(nodes=3, topics={"t": 3}) as broker, Proxy(broker.address) as proxy:
         got = asyncio.run(run(proxy.address))

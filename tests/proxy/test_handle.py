@@ -39,7 +39,7 @@ def ask(sock: socket.socket, frame: bytes = METADATA) -> bytes:
 
 def connect(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)), 10)
+    return socket.create_connection((host, int(port)), 60)
 
 
 def brokers(answer: bytes) -> list[str]:
@@ -85,7 +85,10 @@ def test_a_broker_that_is_not_there_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with Proxy(f"127.0.0.1:{port}") as proxy, connect(proxy.address) as sock:
-        assert sock.recv(1) == b""
+        with pytest.raises(
+            ConnectionResetError
+        ):  # clients try another broker; franz-go takes an end for a login refused
+            sock.recv(1)
         (event,) = proxy.events("unreachable")
         assert event.text == f"127.0.0.1:{port}: Connection refused"
 
@@ -164,8 +167,9 @@ def test_a_broker_whose_certificate_is_not_trusted_is_said() -> None:
 
     with Broker(tls=True) as broker:
         outward = Security(True).context()
-        with Proxy(broker.address, upstream_tls=outward) as proxy, connect(proxy.address) as sock:
-            assert sock.recv(1) == b""
+        with Proxy(broker.address, upstream_tls=outward) as proxy:
+            with pytest.raises(ConnectionResetError), connect(proxy.address) as sock:
+                sock.recv(1)
             (event,) = proxy.events("unreachable")
             assert "certificate not trusted" in event.text
 
@@ -224,7 +228,7 @@ def test_a_paused_broker_is_silent_on_all_connections_until_the_rule_is_cleared(
             ask(two)
             proxy.faults.clear()
             for sock in (one, third):
-                sock.settimeout(10)
+                sock.settimeout(60)
                 size = exactly(sock, 4)
                 assert len(brokers(size + exactly(sock, int.from_bytes(size)))) == 2
 
@@ -240,10 +244,13 @@ def test_a_half_open_connection_stays_and_is_over_with_its_client() -> None:
                 with pytest.raises(TimeoutError):
                     sock.recv(1)
             assert proxy.events("closed") == []
+            until = time.monotonic() + 60
+            while not broker.events("closed") and time.monotonic() < until:
+                time.sleep(0.01)
             assert broker.events("closed")
             with connect(proxy.address) as other:
                 ask(other)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while len(proxy.events("closed")) < 2 and time.monotonic() < until:
             time.sleep(0.01)
         assert len(proxy.events("closed")) == 2

@@ -211,6 +211,6 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         time.sleep(1.5)
         self.process.send_signal(signal.SIGINT)
-        words = self.process.communicate(timeout=20)[1]
+        words = self.process.communicate(timeout=60)[1]
         assert self.out.stat().st_size > 24, "tcpdump saw nothing"
         assert "\n0 packets dropped by kernel" in "\n" + words, words
