@@ -181,7 +181,7 @@ class Audit:
             self.start = min(self.start or speaker.first, int(times.min()))
             self.end = max(self.end, int(times.max()))
             speaker.addresses.add(caller.host)
-            speaker.midstream |= connection.tcp.opener is None
+            speaker.midstream |= connection.tcp.opener is None or connection.resumed
             speaker.brokers.add(caller.broker)
             if said.principal:
                 speaker.principals.add(said.principal)

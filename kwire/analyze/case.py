@@ -29,9 +29,11 @@ SOON = 5_000_000_000  # ns before the end of a capture in which nothing need hav
 
 
 class Case:
-    """add(batch) in the order of time, close(connection), then finish(). start and end: of the exchanges, ns."""
+    """add(batch) in the order of time, close(connection), then finish(). start and end: of the exchanges, ns.
+    time_of_day: how moments are told, else as seconds from the start."""
 
-    def __init__(self) -> None:
+    def __init__(self, time_of_day: bool = False) -> None:
+        self.time_of_day = time_of_day
         self.coverage = Coverage()
         self.troubles = Troubles()
         self.dials = AllDials()
@@ -72,7 +74,8 @@ class Case:
         """A connection that is over."""
         self.dials.close(connection)
         self.groups.activity.close(connection)
-        self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)
+        if not connection.resumed:
+            self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)
         self.end = max(self.end, connection.tcp.last_time)
         return self.coverage.close(connection)
 
@@ -92,8 +95,8 @@ class Case:
 
     @property
     def clock(self) -> Clock:
-        """Times count from the first packet that was read."""
-        return Clock(self.start or 0)
+        """Times count from the first packet that was read, or are of the day."""
+        return Clock(None if self.time_of_day else self.start or 0)
 
     def shows_after(self, time: int) -> bool:
         """Whether the capture goes on long enough after a time, ns, for what should have followed to be in it."""

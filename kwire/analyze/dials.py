@@ -50,7 +50,7 @@ class Dials:
 def outcome(connection: ConnectionInfo) -> str:
     """How an attempt ended: one of the names above."""
     client, broker = (connection.tcp.streams[side] for side in connection.sides)
-    if connection.tcp.opener is None:
+    if connection.tcp.opener is None or connection.resumed:
         return MIDSTREAM
     if broker.syn is not None or broker.position or client.position:
         return CONNECTED

@@ -50,10 +50,13 @@ class Diagnosis:
 
 
 class Doctor:
-    """add(batch) in the order of time, close(connection) of each connection that is over, then diagnose()."""
+    """add(batch) in the order of time, close(connection) of each connection that is over, then diagnose(). time_of_day:
+    how moments are told, else as seconds from the first packet."""
 
-    def __init__(self, chosen: Iterable[str] | None = None, limits: Limits | None = None) -> None:
-        self.case = Case()
+    def __init__(
+        self, chosen: Iterable[str] | None = None, limits: Limits | None = None, time_of_day: bool = False
+    ) -> None:
+        self.case = Case(time_of_day)
         self.watches: dict[str, tuple[Detector, Watch]] = {}
         for name in chosen if chosen is not None else names():
             found = detector(name)
@@ -64,7 +67,6 @@ class Doctor:
         self._batches = [watch.batch for found, watch in watches if found.batches]
         self._exchanges = [(frozenset(found.exchanges), watch.exchange) for found, watch in watches if found.exchanges]
         self._bodies = [(frozenset(found.bodies), watch.columns) for found, watch in watches if found.bodies]
-        self._closed: set[int] = set()
 
     def add(self, batch: ExchangeBatch) -> None:
         """Exchanges."""

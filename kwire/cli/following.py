@@ -7,16 +7,26 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kwire.cli.exchange_output import Shown
 from kwire.cli.filters import Filter
 
 if TYPE_CHECKING:
-    from kwire.analyze.doctor import Doctor
+    from kwire.analyze.live import LiveDoctor
     from kwire.capture.packets import Packets
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.reader import Reader
+    from kwire.session.reader import Reader, Settings
+
+LOOK = 2.0  # seconds between two looks of a doctor
+PATIENCE = 60_000_000_000  # ns: longer than the usual long polls
+SELDOM = 20  # times as long as a look took, at least
+
+
+def patient(settings: Settings) -> Settings:
+    """How traffic is read that a doctor takes in the order of time: an exchange waits so long for an older one."""
+    return replace(settings, patience=PATIENCE)
 
 
 class Following:
@@ -69,22 +79,40 @@ class Following:
                     show(lines.lines(exchange))
                     show(beneath(exchange, None))
 
-    def show_diagnosis(self, doctor: Doctor, output: str) -> bool:
-        """What a doctor, who is told of connections that are over, finds in all of it; shown at the end. Whether a
-        finding is an error."""
+    def show_diagnosis(self, doctor: LiveDoctor, output: str) -> bool:
+        """What a doctor, who is told of connections that are over, finds: as it becomes certain, and when there is more
+        of it. At the end all of it; of json, what is new since. Whether a finding is an error."""
+        from kwire.analyze.findings import Clock
         from kwire.cli.output import show, width
-        from kwire.render.findings import diagnosis_json, diagnosis_lines
+        from kwire.render.findings import diagnosis_lines, record_line, told_lines
 
-        with contextlib.suppress(KeyboardInterrupt):
+        due, columns = time.monotonic() + LOOK, width()
+        try:
             for batch in self.batches():
                 if batch is not None:
                     doctor.add(batch)
-        diagnosis = doctor.diagnose()
-        if output == "json":
-            for line in diagnosis_json(diagnosis):
-                print(line)
+                if time.monotonic() < due:
+                    continue
+                began, before = time.monotonic(), doctor.aged
+                for told in doctor.look(self._reader.open_connections):
+                    if output == "text":
+                        show(told_lines(told, columns))
+                    elif not told.gone:
+                        print(record_line(told.finding))
+                if doctor.aged is not None and doctor.aged != before:
+                    print(f"kwire: facts before {Clock()(doctor.aged)} are let go; what was found stays",
+                          file=sys.stderr)  # fmt: skip
+                sys.stdout.flush()
+                due = time.monotonic() + max(LOOK, SELDOM * (time.monotonic() - began))
+        except KeyboardInterrupt:
+            for batch in self._wanted(self._reader.finish()):
+                doctor.add(batch)
+        diagnosis = doctor.diagnose(self._reader.open_connections)
+        if output == "text":
+            show([[], *diagnosis_lines(diagnosis, columns)])
         else:
-            show(diagnosis_lines(diagnosis, width()))
+            for finding in doctor.untold:
+                print(record_line(finding))
         return diagnosis.grave
 
     def show_stats(self) -> None:

@@ -14,7 +14,7 @@ from kwire.cli.brokers import FILE
 from kwire.cli.captures import Wanted, exchange_options, fewer_collections
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
-from kwire.cli.following import Following
+from kwire.cli.following import Following, patient
 from kwire.cli.keylogs import SECRETS, written
 from kwire.cli.notices import Notices
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
@@ -79,7 +79,7 @@ SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # con
 )  # fmt: skip
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
 @click.option(
-    "--doctor", is_flag=True, help="What kwire doctor finds in all that was said, at the end, instead of lines."
+    "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @shown_options
@@ -164,15 +164,15 @@ def command(
 
 def _show(feed: Feed, chosen: Filter, stats: bool, diagnosed: bool, shown: Shown, output: str) -> bool:
     """Until the feed ends; whether a finding is an error."""
-    from kwire.session.reader import Reader
+    from kwire.session.reader import Reader, Settings
 
     fewer_collections()
     sys.setswitchinterval(SWITCH)
     if diagnosed:
-        from kwire.analyze.doctor import Doctor
+        from kwire.analyze.live import LiveDoctor
 
-        doctor = Doctor()
-        reader = Reader("proxy", tracking=True, ended=doctor.close)
+        doctor = LiveDoctor()
+        reader = Reader("proxy", patient(Settings()), tracking=True, ended=doctor.close)
         return Following(feed.blocks(), reader, chosen).show_diagnosis(doctor, output)
     following = Following(feed.blocks(), Reader("proxy", tracking=True, ordered=False), chosen)
     if stats:

@@ -12,7 +12,7 @@ import click
 from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
-from kwire.cli.following import Following
+from kwire.cli.following import Following, patient
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.quantities import Duration
@@ -20,6 +20,7 @@ from kwire.counted import counted
 from kwire.errors import Exit, OutputError
 
 if TYPE_CHECKING:
+    from kwire.analyze.live import LiveDoctor
     from kwire.capture.live import Live
     from kwire.capture.packets import Packets
     from kwire.outputs import Output
@@ -45,13 +46,16 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @with_secrets
 @click.option("--stats", is_flag=True, help="Counts and times, refreshed in place, instead of lines.")
+@click.option(
+    "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
+)
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @exchange_options
 @connection_options
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
-    target: Output | None, secrets: bool, stats: bool, shown: Shown, output: str,
+    target: Output | None, secrets: bool, stats: bool, doctor: bool, shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
@@ -65,6 +69,8 @@ def command(
 
     if listing:
         return _list()
+    if stats and doctor:
+        raise click.UsageError("--stats or --doctor, not both")
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     limits = bounds.settings(growing=True)
     form = form_of(target.path, PACKETS, None, "pcapng") if target else ""
@@ -73,8 +79,12 @@ def command(
         raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
     saved = Saved(target, form, live) if target else None  # before the right to is gone
     load()
+    diagnosed = _doctor() if doctor else None
     live.drop_privileges()
-    reader = Reader(",".join(live.names) if len(live.names) < 4 else "any", limits, tracking=True, ordered=False)
+    reader = Reader(
+        ",".join(live.names) if len(live.names) < 4 else "any", patient(limits), tracking=True, ordered=doctor,
+        ended=diagnosed.close if diagnosed else None,
+    )  # fmt: skip
     if sys.stderr.isatty():
         where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, bounds.ports))}' if bounds.ports else ''}"
         print(f"kwire: listening on {where}; Ctrl-C ends it", file=sys.stderr)
@@ -83,11 +93,14 @@ def command(
     following = Following(live.blocks(until), reader, chosen, count)
     if saved is not None:
         following.each = lambda packets: saved.add(packets, reader.tls.take_secrets())
+    grave = False
     try:
         reader.tls.noting = secrets
         if target is not None and target.is_stdout:
             for _ in following.batches():
                 pass
+        elif diagnosed is not None:
+            grave = following.show_diagnosis(diagnosed, output)
         elif stats:
             following.show_stats()
         else:
@@ -104,7 +117,17 @@ def command(
     lost = f", {dropped:,} dropped by the kernel" if dropped else ""
     print(f"kwire: {counted(reader.packets, 'packet')}{lost}, {counted(following.seen, 'exchange')}", file=sys.stderr)
     chosen.say()
+    if grave:
+        return Exit.MALFORMED
     return Exit.OK if following.seen or reader.tls.sealed or not reader.packets else Exit.NOT_KAFKA
+
+
+def _doctor() -> LiveDoctor:
+    """With all that it takes to show what it finds: who has no rights any more may not be able to read it later."""
+    import kwire.render.findings  # noqa: F401
+    from kwire.analyze.live import LiveDoctor
+
+    return LiveDoctor()
 
 
 class Saved:

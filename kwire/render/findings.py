@@ -16,6 +16,7 @@ from kwire.render.lines import Line, clean, joined, paragraph
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.analyze.doctor import Diagnosis
+    from kwire.analyze.live import Told
 
 STYLES = {"error": "error", "warning": "note", "note": "dim"}
 MARGIN = " " * 9
@@ -26,6 +27,8 @@ PACKETS = 8
 def diagnosis_lines(diagnosis: Diagnosis, width: int, everything: bool = False) -> list[Line]:
     """The whole answer of kwire doctor."""
     lines = seen_lines(diagnosis.case, width)
+    if diagnosis.case.start is None:
+        return lines
     clock = diagnosis.clock
     for severity in SEVERITIES:
         found = [one for one in diagnosis.findings if one.severity == severity]
@@ -55,14 +58,33 @@ def _looked_for(rows: list[tuple[str, str]], width: int) -> list[Line]:
     return lines
 
 
-def finding_lines(finding: Finding, clock: Clock, width: int) -> list[Line]:
-    """A finding: severity, detector, when; what, advice, packets."""
+def told_lines(told: Told, width: int) -> list[Line]:
+    """What a look at traffic that goes on shows: a finding, or that there is more of it, or that it is none."""
+    one, before = told.finding, told.before
+    if before is None and not told.gone:
+        return [[], *finding_lines(one, Clock(), width)]
+    if told.gone:
+        return [[], *_head(one, Clock(), width), [(f"{MARGIN}no more: what followed shows otherwise", "dim")]]
+    assert before is not None
+    was = f"was {before.severity}" if before.severity != one.severity else f"was {before.count:,}"
+    return [[], *_head(one, Clock(), width, was), *paragraph(clean(one.what), width, MARGIN, "", breaks=True)]
+
+
+def _head(finding: Finding, clock: Clock, width: int, was: str = "") -> list[Line]:
+    """Severity, detector, when, how often."""
     first, last = clock(finding.time), clock(finding.last if finding.last is not None else finding.time)
     when = f"at {first}" if first == last else f"{first} to {last}"
     parts = [(finding.detector, "section"), (when, "dim")]
     if finding.count > 1:
         parts.append((f"{finding.count:,} times", "dim"))
-    lines: list[Line] = [[(f"{finding.severity:<9}", STYLES[finding.severity]), *joined(parts, width)[0]]]
+    if was:
+        parts.append((was, "dim"))
+    return [[(f"{finding.severity:<9}", STYLES[finding.severity]), *joined(parts, width)[0]]]
+
+
+def finding_lines(finding: Finding, clock: Clock, width: int) -> list[Line]:
+    """A finding: severity, detector, when; what, advice, packets."""
+    lines = _head(finding, clock, width)
     lines += paragraph(clean(finding.what), width, MARGIN, "", breaks=True)
     if finding.words:
         said = f"the broker says: {clean(finding.words)}"
@@ -115,8 +137,12 @@ def lacks(case: Case) -> Iterator[str]:
 
 def diagnosis_json(diagnosis: Diagnosis) -> Iterator[str]:
     """A finding a line."""
-    for finding in diagnosis.findings:
-        yield dumps(finding.record(), indent=None)
+    return map(record_line, diagnosis.findings)
+
+
+def record_line(finding: Finding) -> str:
+    """A finding as a line of JSON."""
+    return dumps(finding.record(), indent=None)
 
 
 def list_lines(names: list[str], width: int) -> list[Line]:

@@ -62,6 +62,7 @@ class ConnectionInfo:
     its client ids. verdict: what the connection is when it is not Kafka; foreign: what the broker sent where
     the first impossible size stood.
 
+    resumed: whoever judges it did not see its beginning, whatever the capture holds of that.
     exchanges: how many there were so far; asked: whether there was a request, answered or not; lost: captured bytes of
     which no frames could be made. inferred: what may go into guessing what its orphans are.
     """
@@ -81,6 +82,7 @@ class ConnectionInfo:
     foreign: bytes = b""
     exchanges: int = 0
     asked: bool = False
+    resumed: bool = False
     lost: int = 0
     inferred: Allowance = field(default_factory=lambda: Allowance(*OF_CONNECTION))
 
@@ -132,7 +134,8 @@ class ConnectionInfo:
         encrypted |= self.verdict is not None and self.verdict.is_tls and not self.verdict.is_refused
         steps = sum(step.after <= tcp.last_time and tcp.first_time <= step.before for step in self.clock)
         return ConnectionCoverage(
-            tcp.opener is not None, DIRECTIONS[seen[0], seen[1]], (client.missing, broker.missing), self.lost,
+            tcp.opener is not None and not self.resumed, DIRECTIONS[seen[0], seen[1]],
+            (client.missing, broker.missing), self.lost,
             client.repeated + broker.repeated, encrypted, tcp.tunnel, (client.position, broker.position), tcp.closed,
             (client.cut, broker.cut), (client.left_out, broker.left_out), steps,
         )  # fmt: skip

@@ -46,7 +46,8 @@ class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
     their frame, a quarter of it behind holes. keys: of TLS sessions; ledger: where TLS records lie is remembered.
-    careful: everything is read frame by frame."""
+    careful: everything is read frame by frame. patience: ns that exchanges wait for an older one that is still open,
+    None: as long as memory allows."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -57,6 +58,7 @@ class Settings:
     keys: KeyLog = field(default_factory=KeyLog)
     ledger: bool = False
     careful: bool = False
+    patience: int | None = None
 
 
 class Reader:
@@ -275,4 +277,6 @@ class Reader:
             return [batch] if batch is not None else []
         self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
         oldest = min((time for known in self._open.values() if (time := known.oldest) is not None), default=None)
+        if oldest is not None and self.settings.patience is not None:
+            oldest = max(oldest, self.last_time - self.settings.patience)
         return self._order.release(batch, oldest)

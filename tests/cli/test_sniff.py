@@ -68,6 +68,7 @@ def test_without_the_right_to_capture_the_command_that_grants_it_is_named(
         (("--count", "0"), "Error: Invalid value for '-c' / '--count': 0 is not in the range x>=1."),
         (("--duration", "long"), "Error: Invalid value for '--duration': long is no duration; as 100ms, 1.5s"),
         (("--api", "Heartbaet"), "kwire: no message Heartbaet; did you mean Heartbeat"),
+        (("--stats", "--doctor"), "Error: --stats or --doctor, not both"),
         (("--format", "pcap"), "Error: Invalid value for '--format': 'pcap' is not one of 'text', 'json'."),
         (("--host", "no such host"), "Error: no address no such host"),
     ],
@@ -178,6 +179,14 @@ def test_its_tables_are_shown_once_in_a_pipe() -> None:
     assert re.match(r"[\d,]+ exchanges in ", ran.out)
     assert re.search(r"^ApiVersions v0 +\d", ran.out, re.M)
     assert re.search(r"^probe +\d", ran.out, re.M)
+
+
+@as_root
+def test_a_doctor_looks_at_it() -> None:
+    ran = Sniffed("--duration", "3s", "--doctor")
+    assert re.search(r" UTC · 1 broker · 1 client · [\d,]+ messages · [\d,]+ connections", ran.out)
+    assert "looked for and not found\n  acl-denied  " in ran.out
+    assert ran.status == Exit.OK
 
 
 @as_root
