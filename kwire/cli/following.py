@@ -36,6 +36,7 @@ class Following:
     def __init__(self, blocks: Iterable[Packets], reader: Reader, chosen: Filter, count: int | None = None) -> None:
         self.seen = self.wanted = 0
         self.each: Callable[[Packets], None] = lambda _: None  # told of every block once it is read
+        self.told: Callable[[ExchangeBatch], None] = lambda _: None  # of the exchanges that are wanted, before others
         self._blocks, self._reader, self._chosen, self._count = blocks, reader, chosen, count
 
     def batches(self) -> Iterator[ExchangeBatch | None]:
@@ -57,7 +58,13 @@ class Following:
             if self._count is not None and self.wanted + len(kept) > self._count:
                 kept = kept.first(self._count - self.wanted)
             self.wanted += len(kept)
+            self.told(kept)
             yield kept
+
+    def run(self) -> None:
+        """Shows nothing: whoever is told shows it."""
+        for _ in self.batches():
+            pass
 
     def show(self, output: str, shown: Shown) -> None:
         """A line each, or with output json rows."""

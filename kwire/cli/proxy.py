@@ -16,6 +16,7 @@ from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
 from kwire.cli.keylogs import SECRETS, written
+from kwire.cli.monitoring import Monitoring, Monitors, monitoring_options
 from kwire.cli.notices import Notices
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.errors import Exit, KwireError
@@ -82,6 +83,7 @@ SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # con
     "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
+@monitoring_options
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @exchange_options
@@ -89,8 +91,8 @@ def command(
     upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
     tls: bool, cert: Path | None, key: Path | None, certificate: Output | None, upstream_tls: bool, ca: Path | None,
     client_cert: Path | None, client_key: Path | None, insecure: bool, keylog: Output | None,
-    faults: tuple[str, ...], control: str | None, stats: bool, doctor: bool, quiet: bool, shown: Shown, output: str,
-    wanted: Wanted,
+    faults: tuple[str, ...], control: str | None, stats: bool, doctor: bool, quiet: bool, monitoring: Monitoring,
+    shown: Shown, output: str, wanted: Wanted,
 ) -> int:  # fmt: skip
     """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
     port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
@@ -119,11 +121,12 @@ def command(
     from kwire.proxy.tap import Feed
     from kwire.proxy.types import Limits, MiB, Settings
 
+    how = "stats" if stats else "doctor" if doctor else "quiet" if quiet else "lines"
     settings = Settings(
         tuple(Address.parse_all(upstream)), _listen(listen), advertise,
         Limits(connections=most, capture=capture_limit * MiB),
     )  # fmt: skip
-    feed = Feed()
+    feed, shows = Feed(), not quiet or monitoring.wanted
     context, pem = _towards_clients(settings.listen.host, cert, key) if tls else (None, "")
     outward = Security(True, ca, client_cert, client_key, insecure).context() if upstream_tls else None
     if pem:
@@ -137,7 +140,7 @@ def command(
         print(f"kwire: clients must trust {certificate}", file=sys.stderr)
     proxy = Proxy(
         settings=settings, faults=faults, capture=capture, show_secrets=shown.show_secrets,
-        feed=None if quiet else feed, tls=context, upstream_tls=outward, control=control,
+        feed=feed if shows else None, tls=context, upstream_tls=outward, control=control,
     )  # fmt: skip
     proxy.seen = None
     told = Told(Notices(sys.stderr))
@@ -149,12 +152,11 @@ def command(
             if each is not None and log is not None:
                 each.keylog_filename = str(log)
         grave = False
-        with contextlib.closing(told), proxy.start():
-            if quiet:
-                while not feed.closed:
-                    time.sleep(0.1)
-            else:
-                grave = _show(feed, chosen, stats, doctor, shown, output)
+        with contextlib.closing(told), monitoring.started() as monitors, proxy.start():
+            if shows:
+                grave = _show(feed, chosen, monitors, how, shown, output)
+            while not feed.closed:
+                time.sleep(0.1)
     if feed.dropped:
         print(f"kwire: {feed.dropped:,} packets came too fast to be shown", file=sys.stderr)
     if not quiet:
@@ -162,21 +164,27 @@ def command(
     return Exit.MALFORMED if grave else Exit.OK
 
 
-def _show(feed: Feed, chosen: Filter, stats: bool, diagnosed: bool, shown: Shown, output: str) -> bool:
-    """Until the feed ends; whether a finding is an error."""
+def _show(feed: Feed, chosen: Filter, monitors: Monitors, how: str, shown: Shown, output: str) -> bool:
+    """Until the feed ends; whether a finding is an error. how: lines, stats, doctor or quiet."""
     from kwire.session.reader import Reader, Settings
 
     fewer_collections()
     sys.setswitchinterval(SWITCH)
-    if diagnosed:
+    if how == "doctor":
         from kwire.analyze.live import LiveDoctor
 
         doctor = LiveDoctor()
-        reader = Reader("proxy", patient(Settings()), tracking=True, ended=doctor.close)
-        return Following(feed.blocks(), reader, chosen).show_diagnosis(doctor, output)
-    following = Following(feed.blocks(), Reader("proxy", tracking=True, ordered=False), chosen)
-    if stats:
+        reader = Reader("proxy", patient(Settings()), tracking=True, ended=monitors.beside(doctor.close))
+        following = Following(feed.blocks(), reader, chosen)
+        following.told = monitors.add
+        return following.show_diagnosis(doctor, output)
+    reader = Reader("proxy", tracking=True, ordered=False, ended=monitors.close)
+    following = Following(feed.blocks(), reader, chosen)
+    following.told = monitors.add
+    if how == "stats":
         following.show_stats()
+    elif how == "quiet":
+        following.run()
     else:
         following.show(output, shown)
     return False

@@ -14,6 +14,7 @@ from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
 from kwire.cli.keylogs import with_secrets
+from kwire.cli.monitoring import Monitoring, monitoring_options
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.quantities import Duration
 from kwire.counted import counted
@@ -49,19 +50,23 @@ if TYPE_CHECKING:
 @click.option(
     "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
 )
+@click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
+@monitoring_options
 @shown_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @exchange_options
 @connection_options
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
-    target: Output | None, secrets: bool, stats: bool, doctor: bool, shown: Shown, output: str,
+    target: Output | None, secrets: bool, stats: bool, doctor: bool, quiet: bool, monitoring: Monitoring,
+    shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
     \b
     kwire sniff -i eth0 --port 9092
     kwire sniff --port 9092 --errors -w trouble.pcapng
+    kwire sniff --port 9092 --quiet --metrics :9469      for Prometheus
     """
     from kwire.capture.live import Live, expression
     from kwire.capture.tls.protection import load
@@ -81,37 +86,38 @@ def command(
     load()
     diagnosed = _doctor() if doctor else None
     live.drop_privileges()
-    reader = Reader(
-        ",".join(live.names) if len(live.names) < 4 else "any", patient(limits), tracking=True, ordered=doctor,
-        ended=diagnosed.close if diagnosed else None,
-    )  # fmt: skip
-    if sys.stderr.isatty():
-        where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, bounds.ports))}' if bounds.ports else ''}"
-        print(f"kwire: listening on {where}; Ctrl-C ends it", file=sys.stderr)
-    fewer_collections()
-    until = None if duration is None else time.monotonic() + duration / 1e9
-    following = Following(live.blocks(until), reader, chosen, count)
-    if saved is not None:
-        following.each = lambda packets: saved.add(packets, reader.tls.take_secrets())
     grave = False
-    try:
-        reader.tls.noting = secrets
-        if target is not None and target.is_stdout:
-            for _ in following.batches():
-                pass
-        elif diagnosed is not None:
-            grave = following.show_diagnosis(diagnosed, output)
-        elif stats:
-            following.show_stats()
-        else:
-            following.show(output, shown)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        dropped = live.count_drops()
-        live.close()
+    with monitoring.started() as monitors:
+        reader = Reader(
+            ",".join(live.names) if len(live.names) < 4 else "any", patient(limits), tracking=True, ordered=doctor,
+            ended=monitors.beside(diagnosed.close) if diagnosed else monitors.close,
+        )  # fmt: skip
+        if sys.stderr.isatty():
+            where = f"{', '.join(live.names)}{f', port {chr(44).join(map(str, bounds.ports))}' if bounds.ports else ''}"
+            print(f"kwire: listening on {where}; Ctrl-C ends it", file=sys.stderr)
+        fewer_collections()
+        until = None if duration is None else time.monotonic() + duration / 1e9
+        following = Following(live.blocks(until), reader, chosen, count)
+        following.told = monitors.add
         if saved is not None:
-            saved.close()
+            following.each = lambda packets: saved.add(packets, reader.tls.take_secrets())
+        try:
+            reader.tls.noting = secrets
+            if quiet or (target is not None and target.is_stdout):
+                following.run()
+            elif diagnosed is not None:
+                grave = following.show_diagnosis(diagnosed, output)
+            elif stats:
+                following.show_stats()
+            else:
+                following.show(output, shown)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            dropped = live.count_drops()
+            live.close()
+            if saved is not None:
+                saved.close()
     for note in reader.notes:
         print(f"kwire: {note}", file=sys.stderr)
     lost = f", {dropped:,} dropped by the kernel" if dropped else ""

@@ -1,0 +1,1 @@
+"""Live traffic for what watches it: metrics for Prometheus, spans for OpenTelemetry."""
