@@ -2,6 +2,7 @@
 
     KwireError
     ├── DecodeError          bytes that are not what they should be; knows the path and the offset
+    ├── CompressionError     records that do not decompress; TooLargeError: to more than the limit
     ├── EncodeError          a message that cannot be written; knows the path
     ├── SchemaError          a definition that cannot be read or merged; knows the file and the line
     ├── CaptureError         a file that is no capture, or damaged where nothing can be read any more
@@ -51,6 +52,17 @@ class DecodeError(KwireError):
         self.message, self.path, self.offset, self.reason = message, path, offset, reason
         where = f"{message}: {path}" if path else message
         super().__init__(f"{where}: {reason}")
+
+
+class CompressionError(KwireError):
+    """The bytes do not decompress, or to more than the limit."""
+
+
+class TooLargeError(CompressionError):
+    """They decompress to more than the limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"decompresses to more than {limit:,} bytes, the limit")
 
 
 class EncodeError(KwireError):

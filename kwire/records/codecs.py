@@ -8,19 +8,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from kwire.errors import KwireError
-
-
-class CompressionError(KwireError):
-    """The bytes do not decompress, or to more than the limit."""
-
-
-class TooLargeError(CompressionError):
-    """They decompress to more than the limit."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"decompresses to more than {limit:,} bytes, the limit")
-
+from kwire.errors import TooLargeError
 
 Decompress = Callable[[bytes, int], bytes]
 

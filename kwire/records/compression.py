@@ -13,9 +13,8 @@ from struct import pack, unpack_from
 
 from kwire.codec.annotate import MAX_SPANS
 from kwire.codec.span import NOT_OPENED
-from kwire.errors import KwireError
-from kwire.records.codecs import Codecs, TooLargeError, codecs
-from kwire.records.codecs import CompressionError as CompressionError
+from kwire.errors import CompressionError, KwireError, TooLargeError
+from kwire.records.codecs import Codecs, codecs
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")  # by the low three bits of a batch's attributes
 LIMIT = 64 * 1024 * 1024  # what a batch may decompress to, in bytes

@@ -10,7 +10,7 @@ from struct import unpack_from
 from typing import Any
 
 from kwire.codec.span import NOT_OPENED
-from kwire.records.codecs import CompressionError, TooLargeError
+from kwire.errors import CompressionError, TooLargeError
 
 LZ4_MAGIC = 0x184D2204
 LZ4_SKIPPED = range(0x184D2A50, 0x184D2A60)  # frames of something else, to be passed over

@@ -15,9 +15,10 @@ from struct import pack
 import cramjam
 
 from kwire.codec.span import Span
+from kwire.errors import CompressionError
 from kwire.records import read_records
 from kwire.records.annotate import annotate_records
-from kwire.records.compression import NAMES, XERIAL, CompressionError, decompress
+from kwire.records.compression import NAMES, XERIAL, decompress
 
 GIB = 1 << 30
 PIECE = 4 << 20  # of zeros: bombs repeat what it compresses to

@@ -13,10 +13,9 @@ import pytest
 from vectors import jsonl
 
 import kwire.records.columns as module
-from kwire.errors import DecodeError, KwireError
+from kwire.errors import CompressionError, DecodeError, KwireError
 from kwire.records import Record, build, read_records
 from kwire.records.columns import Columns, columns
-from kwire.records.compression import CompressionError
 
 COUNT_AT = 57  # where a batch says how many records it has
 DRAW = random.Random(4)

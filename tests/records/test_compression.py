@@ -14,8 +14,8 @@ import cramjam
 import pytest
 from vectors import damaged
 
-from kwire.errors import KwireError
-from kwire.records.compression import LIMIT, NAMES, XERIAL, CompressionError, compress, decompress, name_of
+from kwire.errors import CompressionError, KwireError
+from kwire.records.compression import LIMIT, NAMES, XERIAL, compress, decompress, name_of
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).parent / "bombs.py"

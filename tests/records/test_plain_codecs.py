@@ -12,9 +12,10 @@ import cramjam
 import pytest
 from vectors import damaged
 
+from kwire.errors import CompressionError
 from kwire.records import plain_codecs
 from kwire.records.batch import crc32c, plain_crc32c
-from kwire.records.codecs import CompressionError, codecs
+from kwire.records.codecs import codecs
 from kwire.records.compression import compress
 
 DRAW = random.Random(5)
