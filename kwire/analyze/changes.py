@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from kwire.analyze.client_settings import Batches
 from kwire.analyze.findings import SEVERITIES, Finding, lasted
 from kwire.analyze.measures import Measure
-from kwire.analyze.profile import Profile, Profiles
+from kwire.analyze.profile import Batches, Profile
+from kwire.analyze.profiles import Profiles
 from kwire.session.record import error_name
 
 KINDS = ("finding", "client", "version", "setting", "error", "rate", "latency")

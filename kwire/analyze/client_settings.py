@@ -3,14 +3,12 @@ batches of records tell of how they were put together."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.payload import subscribed
-from kwire.records.batch import LOG_OVERHEAD, MAGIC_AT, SIZE, read_header
+from kwire.records.batch import MAGIC_AT, read_header
 from kwire.records.compression import name_of
 from kwire.schema import keys
 
@@ -18,31 +16,9 @@ if TYPE_CHECKING:
     from kwire.analyze.profile import Profile
     from kwire.session.exchange import Exchange
 
-MOST_BATCHES = 3_000
 Body = dict[str, Any]
 ISOLATION = {0: "read_uncommitted", 1: "read_committed"}
 RESET = {-1: "latest", -2: "earliest"}
-
-
-@dataclass(slots=True)
-class Batches:
-    """Batches of a producer as they were sent: records, bytes, codec of each; spans: ms from its first to its last
-    record."""
-
-    records: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    spans: list[int] = field(default_factory=list)
-    codecs: Counter[str] = field(default_factory=Counter)
-
-    def add(self, data: bytes) -> None:
-        """The records of a partition; of several batches in them the first."""
-        if len(data) < SIZE or data[MAGIC_AT] < 2 or len(self.records) >= MOST_BATCHES:
-            return
-        header = read_header(data, 0)
-        self.records.append(header.record_count)
-        self.sizes.append(header.batch_length + LOG_OVERHEAD)
-        self.spans.append(max(header.max_timestamp - header.base_timestamp, 0))
-        self.codecs[header.compression] += 1
 
 
 PLAIN: dict[int, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {  # by API key: setting, field, value as text

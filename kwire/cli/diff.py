@@ -67,7 +67,7 @@ def _names(chosen: tuple[tuple[str, str | None], tuple[str, str | None]]) -> tup
 def _side(captures: Captures, path: str, client: str | None, findings: bool) -> tuple[Side, Pass]:
     from kwire.analyze.changes import Side
     from kwire.analyze.doctor import Doctor
-    from kwire.analyze.profile import Profiles
+    from kwire.analyze.profiles import Profiles
 
     profiles, doctor = Profiles(), Doctor() if findings else None
     wanted = captures.wanted._replace(client_ids=(client,)) if client else captures.wanted

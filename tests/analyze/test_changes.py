@@ -8,7 +8,8 @@ import pytest
 
 from kwire.analyze.changes import Side, changes, paired
 from kwire.analyze.measures import Measure
-from kwire.analyze.profile import Profile, Profiles
+from kwire.analyze.profile import Profile
+from kwire.analyze.profiles import Profiles
 
 SECOND = 1_000_000_000
 
