@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from kwire.analyze.findings import Reference
+from kwire.analyze.measures import PENDING
 from kwire.session.about import PARTITION, RESOURCES
 from kwire.session.record import error_name
 
@@ -135,7 +136,7 @@ class Failures:
     def add(self, exchange: Exchange) -> None:
         """An exchange."""
         if exchange.response is None:
-            if not exchange.silent:
+            if not exchange.silent and exchange.ending not in PENDING:
                 self._count(exchange, f"no answer: {exchange.ending}" if exchange.ending else "no answer", "", "")
             return
         for one in failures_of(exchange):

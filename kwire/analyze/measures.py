@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kwire.analyze.work import HELD
+from kwire.session.pairing import LOST
 from kwire.session.quality import QUALITY_CODES
 from kwire.session.record import error_name
 from kwire.wire.columns import Ints
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 STEP = math.log(1.04)
 BUCKETS = 4096  # of a timeline; when they do not suffice, each becomes twice as long
 FINEST = 100_000_000  # ns, the shortest bucket of a timeline
+PENDING = frozenset({"the capture ended", LOST})  # why there is no answer that may well have come
 CUT = [QUALITY_CODES["truncated"], QUALITY_CODES["gap"]]  # an answer of which a part is missing
 
 
@@ -90,26 +93,34 @@ class Timeline:
 @dataclass(slots=True)
 class Measure:
     """Of some exchanges: how many, how many bytes in requests and responses (frames, size prefix included), which
-    errors how often, how many without an answer, of how many the capture cut off what it said, and how long the answers
-    took."""
+    errors how often, how many without an answer; pending: how many whose answer may have come after the end of the
+    capture, or is missing from it; unseen: of how many answers the capture cut off the outcome; how long the answers
+    took. work: of those that a broker does not hold (work.py names which it does); held: how long it took over the
+    others, ns in all."""
 
     count: int = 0
     sent: int = 0
     got: int = 0
     unanswered: int = 0
+    pending: int = 0
     unseen: int = 0
     errors: Counter[int] = field(default_factory=Counter)
     latencies: Latencies = field(default_factory=Latencies)
+    work: Latencies = field(default_factory=Latencies)
+    held: int = 0
     timeline: Timeline = field(default_factory=Timeline)
 
     def row(self) -> dict[str, Any]:
         """As JSON shows it."""
         times = {f"p{share}_ns": self.latencies.percentile(share / 100) for share in (50, 90, 99)}
+        work = {f"work_p{share}_ns": self.work.percentile(share / 100) for share in (50, 90, 99)}
         errors = {error_name(code): count for code, count in self.errors.most_common()}
         return {
             "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered,
+            "pending": self.pending,
             "outcome_not_captured": self.unseen,
             "errors": errors, **times, "max_ns": self.latencies.highest if self.latencies.count else None,
+            **work, "work_max_ns": self.work.highest if self.work.count else None, "held_ns": self.held,
         }  # fmt: skip
 
 
@@ -122,12 +133,16 @@ class Measured:
         self.time = batch.time
         self.sent = np.where(asked, request.size + 4, 0)
         self.got = np.where(answered, response.size + 4, 0)
-        self.unanswered = ~answered & ~batch.silent
+        open_ = np.array([text in PENDING for text in batch.texts], bool)[batch.ending]
+        missing = ~answered & ~batch.silent
+        self.unanswered, self.pending = missing & ~open_, missing & open_
         self.unseen = answered & (batch.errors == 0) & np.isin(response.quality, CUT)
         self.error = np.where(batch.errors > 0, batch.first_error, 0)
         self.paired = asked & answered
         self.latency = batch.latency
         self.bucket = buckets_of(self.latency)
+        kept = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)
+        self.held = self.paired & kept[batch.kind]
 
     def of(self, rows: Ints, which: Ints, names: Sequence[str]) -> Iterator[tuple[str, Measure]]:
         """The measures of these rows by groups: which says of each row the number of its group's name."""
@@ -138,21 +153,37 @@ class Measured:
             return found
 
         counts = np.bincount(which, minlength=size)
-        sent, got, unanswered, unseen = (total(each) for each in (self.sent, self.got, self.unanswered, self.unseen))
+        sent, got, unseen = total(self.sent), total(self.got), total(self.unseen)
+        unanswered, pending = total(self.unanswered), total(self.pending)
         wrong, paired = self.error[rows] != 0, self.paired[rows]
         errors = _counted(which[wrong], self.error[rows][wrong])
-        buckets = _counted(which[paired], self.bucket[rows][paired])
         times = _counted(which, self.time[rows] // FINEST)
-        lowest, highest = np.full(size, np.iinfo(np.int64).max), np.zeros(size, np.int64)
-        np.minimum.at(lowest, which[paired], self.latency[rows][paired])
-        np.maximum.at(highest, which[paired], self.latency[rows][paired])
+        latencies, works = self._latencies(which, rows, paired, size), None
+        held = total(np.where(self.held, np.maximum(self.latency, 0), 0))
+        if self.held[rows].any():
+            works = self._latencies(which, rows, paired & ~self.held[rows], size)
         for number in np.flatnonzero(counts).tolist():
-            made = Measure(int(counts[number]), sent[number], got[number], unanswered[number], unseen[number])
+            made = Measure(
+                int(counts[number]), sent[number], got[number], unanswered[number], pending[number], unseen[number]
+            )
             made.errors.update(errors.get(number, {}))
-            if number in buckets:
-                made.latencies.add(buckets[number], int(lowest[number]), int(highest[number]))
+            for into, found in ((made.latencies, latencies), (made.work, works or latencies)):
+                if number in found:
+                    into.add(*found[number])
+            made.held = held[number]
             made.timeline.add(times[number])
             yield names[number], made
+
+    def _latencies(
+        self, which: Ints, rows: Ints, chosen: Any, size: int
+    ) -> dict[int, tuple[dict[int, int], int, int]]:  # fmt: skip
+        """Of each group, of the chosen rows: how many in each bucket, the shortest and the longest."""
+        which, rows = which[chosen], rows[chosen]
+        lowest, highest = np.full(size, np.iinfo(np.int64).max), np.zeros(size, np.int64)
+        np.minimum.at(lowest, which, self.latency[rows])
+        np.maximum.at(highest, which, self.latency[rows])
+        buckets = _counted(which, self.bucket[rows])
+        return {number: (found, int(lowest[number]), int(highest[number])) for number, found in buckets.items()}
 
 
 def buckets_of(latency: Ints) -> Ints:
@@ -180,8 +211,11 @@ def merge(into: Measure, other: Measure) -> None:
     into.sent += other.sent
     into.got += other.got
     into.unanswered += other.unanswered
+    into.pending += other.pending
     into.unseen += other.unseen
     into.errors.update(other.errors)
-    if other.latencies.count:
-        into.latencies.add(other.latencies.buckets, other.latencies.lowest, other.latencies.highest)
+    into.held += other.held
+    for mine, others in ((into.latencies, other.latencies), (into.work, other.work)):
+        if others.count:
+            mine.add(others.buckets, others.lowest, others.highest)
     into.timeline.add(other.timeline.counts)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kwire.analyze.failures import Failures
 from kwire.analyze.measures import Measure, Measured, merge
+from kwire.analyze.throttling import throttles
 from kwire.analyze.tls import row_of, session_of
 from kwire.session.about_columns import abouts_of
 from kwire.session.exchange import TOKEN
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
 
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
-OTHERS = "(others)"
-WAITS = {"Fetch", "ShareFetch", "JoinGroup", "SyncGroup"}  # the broker holds these until there is something to say
+OTHERS, NO_CLIENT = "(others)", "(no client id)"
+REFUSED = "refused"  # what a connection is that nobody took
+MOST_FAILED = 20_000  # exchanges whose errors are told one by one, unless all are asked for
 
 
 @dataclass(slots=True)
@@ -44,10 +47,34 @@ class ConnectionRow:
     tls: dict[str, Any] | None = None
 
 
-class Stats:
-    """add(batch) and close(connection) collect; the rest is read."""
+@dataclass(slots=True)
+class Throttled:
+    """Answers of one API that told a client to wait: how many, the longest wait and the sum of all, ms, and how many of
+    them came in versions in which the client waits by itself (KIP-219)."""
 
-    def __init__(self) -> None:
+    count: int = 0
+    longest: int = 0
+    total: int = 0
+    by_itself: int = 0
+
+
+@dataclass(slots=True)
+class Refused:
+    """Connections to one address that were refused: how many, from where, from when to when, ns."""
+
+    count: int = 0
+    hosts: set[str] = field(default_factory=set)
+    first_time: int = 0
+    last_time: int = 0
+
+
+class Stats:
+    """add(batch) and close(connection) collect; the rest is read. failed: how many exchanges' errors are told one by
+    one. throttled: by client id and API; refused: by address; untold: exchanges with errors beyond those."""
+
+    def __init__(self, failed: int = MOST_FAILED) -> None:
+        self.failures, self.untold, self._left = Failures(), 0, failed
+        self.throttled: dict[tuple[str, str], Throttled] = {}
         self.total = Measure()
         self.apis: dict[str, Measure] = {}
         self.clients: dict[str, Measure] = {}
@@ -74,7 +101,7 @@ class Stats:
         groups: list[tuple[dict[str, Measure], Sequence[str], Ints, Ints]] = [
             (self.apis, [*apis, TOKEN], np.where(batch.token, len(apis), batch.kind), rows),
             (self.brokers, brokers, batch.connection, rows),
-            (self.clients, [name or "(no client id)" for name in names], which, rows),
+            (self.clients, [name or NO_CLIENT for name in names], which, rows),
             (self.topics, *abouts_of(batch).topics()),
         ]
         for group, texts, numbers, of in groups:
@@ -82,6 +109,8 @@ class Stats:
                 merge(_of(group, name), made)
         for _, made in measured.of(rows, np.zeros(len(rows), np.int64), ["all"]):
             merge(self.total, made)
+        self._throttles(batch)
+        self._failures(batch)
         for side, kind in ((batch.request, "request"), (batch.response, "response")):
             for row in np.flatnonzero(side.there & WRONG_CODES[side.quality]).tolist():
                 quality = QUALITIES[side.quality[row]]
@@ -90,6 +119,40 @@ class Stats:
                 if len(self.oddities) < MOST_NAMES:
                     message = getattr(batch[row], kind)
                     self.oddities[quality, message.name] += 1
+
+    def _throttles(self, batch: ExchangeBatch) -> None:
+        for row, ms, waits in throttles(batch):
+            kind = batch.kinds[batch.kind[row]]
+            key = batch.client_id(row) or NO_CLIENT, "" if kind is None else kind.api
+            known = self.throttled.get(key)
+            if known is None:
+                key = key if len(self.throttled) < MOST_NAMES else (OTHERS, "")
+                known = self.throttled.setdefault(key, Throttled())
+            known.count += 1
+            known.longest = max(known.longest, ms)
+            known.total += ms
+            known.by_itself += waits
+
+    def _failures(self, batch: ExchangeBatch) -> None:
+        failed = batch.failed
+        for row in failed[: self._left]:
+            self.failures.add(batch[row])
+        told = min(self._left, len(failed))
+        self._left -= told
+        self.untold += len(failed) - told
+
+    @property
+    def refused(self) -> dict[str, Refused]:
+        """Connections that were refused, by the address that refused them."""
+        out: dict[str, Refused] = {}
+        for row in self.connections:
+            if row.what == REFUSED:
+                client, _, broker = row.name.rpartition("#")[0].partition(">")
+                one = out.setdefault(broker, Refused(first_time=row.first_time))
+                one.count += 1
+                one.hosts.add(client.rpartition(":")[0].strip("[]"))
+                one.first_time, one.last_time = min(one.first_time, row.first_time), max(one.last_time, row.last_time)
+        return out
 
     def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
@@ -107,7 +170,7 @@ class Stats:
         if session is not None and session.encrypted and connection.verdict is not None:
             what = f"{session.facts.version or 'TLS'}, encrypted"
         if what == "Kafka" and not connection.is_kafka:
-            what = "refused" if connection.tcp.reset and connection.tcp.segments < 4 else "nothing said"
+            what = REFUSED if connection.tcp.reset and connection.tcp.segments < 4 else "nothing said"
         ending = "reset" if connection.tcp.reset else "closed" if connection.tcp.closed else "open"
         streams = connection.tcp.streams
         return ConnectionRow(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 REBALANCE = (JOIN_GROUP, SYNC_GROUP)
 HELD = (FETCH, SHARE_FETCH, FETCH_SNAPSHOT, *REBALANCE)
+HELD_APIS = ("Fetch", "ShareFetch", "FetchSnapshot", "JoinGroup", "SyncGroup")  # the same by name
 WAITS = (  # that have a timeout of their own, or wait for other brokers
     CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS, DELETE_RECORDS, ELECT_LEADERS, END_TXN, INIT_PRODUCER_ID,
     WRITE_TXN_MARKERS,

@@ -90,6 +90,14 @@ def test_all_shows_every_row(kwire: Any) -> None:
     assert len(long.splitlines()) > len(short.splitlines())
 
 
+def test_without_errors_it_says_that_nothing_went_wrong(kwire: Any) -> None:
+    ran = kwire("stats", "fixtures/doctor/slow-client-healthy.pcap", "--errors", "--api", "Fetch")
+    assert ran.text.startswith("nothing went wrong\n")
+    assert ran.status == Exit.OK
+    ran = kwire("stats", CLASSIC, "--id", "12345678")
+    assert ran.text.startswith("no exchanges that fit\n")
+
+
 def test_nothing_is_said_to_be_nothing(kwire: Any) -> None:
     ran = kwire("stats", CLASSIC, "--port", "1")
     assert ran.text == "no exchanges\n"

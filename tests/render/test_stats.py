@@ -65,6 +65,54 @@ def test_a_curve_over_time_on_wide_terminals() -> None:
     assert not set("".join(text(CLASSIC, 80))) & set(module.SPARKS)
 
 
+def test_the_speed_of_clients_leaves_out_what_the_broker_holds() -> None:
+    row = next(line for line in text(CLASSIC, 80) if line.startswith("classic-c1"))
+    assert row.split() == ["classic-c1", "89", "6", "1.9", "ms", "27", "ms", "27", "ms", "19.48", "s"]
+    held = CLASSIC.clients["classic-c1"]
+    assert held.latencies.highest > 500_000_000
+    assert held.work.highest < 30_000_000
+
+
+def test_connections_that_were_refused_are_told_by_their_target() -> None:
+    stats = collected("../doctor/broker-gone.pcap.gz")
+    assert "  127.0.0.1:19030  refused 6 connections from 127.0.0.1 within 8.6 s" in text(stats)
+    assert sum("  refused" in line for line in text(stats)) == 1
+    assert sum("  refused" in line for line in text(stats, everything=True)) == 6
+    (found,) = document(stats)["refused"]
+    assert (found["broker"], found["count"], found["hosts"]) == ("127.0.0.1:19030", 6, ["127.0.0.1"])
+
+
+def test_who_is_throttled() -> None:
+    stats = collected("../doctor/throttled.pcap.gz")
+    lines = text(stats, 80)
+    at = lines.index("throttled: told to wait by a quota")
+    assert lines[at + 1].split() == ["answers", "longest", "in", "all", "API", "client", "id"]
+    assert lines[at + 2].split() == ["17", "3.6", "s", "26.1", "s", "Produce", "limited"]
+    (row,) = document(stats)["throttled"]
+    assert (row["client"], row["api"], row["count"], row["client_waits"]) == ("limited", "Produce", 17, 17)
+
+
+def test_which_error_for_whom_on_what() -> None:
+    lines = text(CLASSIC, 100)
+    at = lines.index("which error, for whom, on what")
+    assert lines[at + 1].split("  ")[0] == "count"
+    assert lines[at + 2].split() == ["2", "MEMBER_ID_REQUIRED", "JoinGroup", "classic-c2", "classic-billing"]
+    narrow = text(CLASSIC, 60)
+    assert "       2  MEMBER_ID_REQUIRED  JoinGroup  classic-c2" in narrow
+
+
+def test_errors_beyond_a_bound_are_only_counted() -> None:
+    stats = Stats(failed=3)
+    for batch in Reading([CAPTURES / "classic.pcap.gz"], tracking=True, ended=stats.close).batches():
+        stats.add(batch)
+    assert "… and 8 exchanges with errors that are not told one by one (--errors)" in text(stats)
+
+
+def test_a_request_that_is_open_when_the_capture_ends_is_no_error() -> None:
+    stats = collected("../doctor/libraries-healthy.pcap.gz")
+    assert (stats.total.unanswered, stats.total.pending > 0 or stats.total.unseen > 0) == (0, True)
+
+
 def test_nothing() -> None:
     assert text(Stats()) == ["no exchanges"]
 
@@ -85,7 +133,10 @@ def test_curves(counts: list[int], shown: str) -> None:
 
 def test_the_document_has_all_of_it() -> None:
     found = document(CLASSIC)
-    assert list(found) == ["first_time", "last_time", "total", "apis", "clients", "brokers", "topics", "connections"]
+    assert list(found) == [
+        "first_time", "last_time", "total", "apis", "clients", "brokers", "topics", "throttled", "refused", "failures",
+        "connections",
+    ]  # fmt: skip
     assert [row["count"] for row in found["apis"]] == sorted((row["count"] for row in found["apis"]), reverse=True)
     assert len(found["connections"]) == 10
     assert found["connections"][0]["what"] == "Kafka"
