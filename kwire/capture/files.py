@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kwire.capture import pcap, pcapng
-from kwire.capture.packets import Packets
+from kwire.capture.packets import Packets, packets_of
 from kwire.capture.source import Source
 from kwire.counted import counted
 from kwire.errors import CaptureError
+
+
+class Resumption(NamedTuple):
+    """Where in a file its packets go on behind so many of them, with what is to be known to read them."""
+
+    path: str | Path
+    position: int
+    reader: pcap.PcapReader | pcapng.PcapngReader
+    packets: int
 
 
 @dataclass(slots=True)
@@ -21,6 +32,7 @@ class Capture:
     source: Source
     reader: pcap.PcapReader | pcapng.PcapngReader | None = None
     packets: int = 0
+    used: int = 0  # bytes of the window, by the newest block
 
     @property
     def name(self) -> str:
@@ -36,14 +48,40 @@ class Capture:
         return 0 if self.reader is None else self.reader.dropped
 
     def blocks(self) -> Iterator[Packets]:
-        """Its packets, once. Raises CaptureError for a file that is no capture."""
+        """Its packets, once; of a file that is followed an empty block when none came for a while. Raises CaptureError
+        for a file that is no capture."""
         try:
             yield from self._blocks()
         finally:
             self.source.close()
 
+    def behind(self) -> Resumption | None:
+        """Where open_again goes on behind the newest block; None for what cannot be read from there."""
+        position = self.source.behind(self.used)
+        if position is None or self.reader is None:
+            return None
+        return Resumption(self.source.path, position, deepcopy(self.reader), self.packets)
+
     def _blocks(self) -> Iterator[Packets]:
         view = self.source.window(0)
+        if self.reader is None:
+            view = self._begin(view)
+        assert self.reader is not None
+        while True:
+            found, self.used = self.reader.read(view, self.source.ended)
+            empty = self.source.follows
+            for block in found:
+                self.packets += len(block)
+                empty = False
+                yield block
+            if empty:
+                yield packets_of([], self.packets + 1)
+            if self.source.ended and self.used in (0, len(view)):
+                return
+            view = self.source.window(self.used)
+
+    def _begin(self, view: memoryview) -> memoryview:
+        """Finds out what file it is; gives the first window."""
         while len(view) < 4 and not self.source.ended:
             view = self.source.window(0)
         if not len(view):
@@ -53,19 +91,19 @@ class Capture:
         while len(view) < pcap.HEADER and not self.source.ended:
             view = self.source.window(0)
         self.reader = _reader(bytes(view[: pcap.HEADER]), self.name)
-        while True:
-            found, used = self.reader.read(view, self.source.ended)
-            for block in found:
-                self.packets += len(block)
-                yield block
-            if self.source.ended and used in (0, len(view)):
-                return
-            view = self.source.window(used)
+        return view
 
 
 def open_capture(path: str | Path, *, follow: bool = False) -> Capture:
     """A capture by its path, - for stdin. Raises OSError, CaptureError."""
     return Capture(Source(path, follow=follow))
+
+
+def open_again(place: Resumption) -> Capture:
+    """A capture from where another reading of it was. Raises OSError."""
+    source = Source(place.path)
+    source.go_to(place.position)
+    return Capture(source, deepcopy(place.reader), place.packets)
 
 
 def _reader(head: bytes, name: str) -> pcap.PcapReader | pcapng.PcapngReader:

@@ -31,7 +31,8 @@ class Source:
     """window(skip) drops skip bytes and gives a view of what follows. ended: the view reaches to the end of the input.
 
     name is the file's name, or stdin. done and size, in bytes of the file, are for a progress bar (size None: unknown).
-    problem says why the bytes ended early, when they did.
+    problem says why the bytes ended early, when they did. pause: waits so many seconds between two looks at a file that
+    grows, or less.
     """
 
     def __init__(self, path: str | Path, *, follow: bool = False, window: int = WINDOW) -> None:
@@ -49,6 +50,8 @@ class Source:
         self._pos = 0
         self._windows = 0
         self._gone = 0
+        self._packed = False
+        self.pause: Callable[[float], object] = time.sleep
         if str(path) == "-":
             self._open_stream(sys.stdin.buffer)
             return
@@ -75,7 +78,8 @@ class Source:
             buffered = io.BufferedReader(_Begun(head, buffered))
         self._file = buffered
         self._pieces = self._plain()
-        if is_compressed(head):
+        self._packed = is_compressed(head)
+        if self._packed:
             if self._follow:
                 raise CaptureError(self.name, "a compressed file cannot be followed")
             self._pieces = self._unpacked(_gunzip if head[:2] == GZIP else _unzstd)
@@ -85,6 +89,21 @@ class Source:
         self._mapped = None
         if self._file is not None and self.name != "stdin":
             self._file.close()
+
+    def behind(self, used: int) -> int | None:
+        """Where in the file the bytes behind so many of the window begin; None where go_to cannot go."""
+        if self._mapped is not None:
+            return self._pos + used
+        return None if self.size is None or self._packed else self.done - len(self._held) + used
+
+    def go_to(self, pos: int) -> None:
+        """The first window begins there, in a file that is mapped."""
+        self._pos, self._windows = pos, pos // self._window
+
+    @property
+    def follows(self) -> bool:
+        """Whether more may come when there is nothing more."""
+        return self._follow
 
     def window(self, skip: int) -> memoryview:
         """The bytes behind the skip ones that the window before began with."""
@@ -131,7 +150,7 @@ class Source:
                 self.done += len(piece)
                 yield piece
             elif self._follow:
-                time.sleep(POLL)
+                self.pause(POLL)
                 yield b""
             else:
                 return

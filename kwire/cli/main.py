@@ -24,6 +24,7 @@ COMMANDS = {  # name: (module, what it does)
     "decode": ("decode", "Bytes to a diagram: a file or stdin, in whatever form they were pasted."),
     "encode": ("encode", "A message's JSON to bytes."),
     "read": ("read", "A capture's exchanges, a line each."),
+    "browse": ("browse", "A capture in the terminal: exchanges, diagrams, bytes."),
     "sniff": ("sniff", "The same, live from an interface."),
     "stats": ("stats", "A capture in numbers: APIs, clients, brokers, topics, connections."),
     "groups": ("groups", "Consumer groups: who joined, left, was evicted and why; rebalances; verdicts."),

@@ -12,9 +12,9 @@ from kwire.errors import UnknownName
 from kwire.schema.shipped import folder_of, listed
 
 ORDER = (
-    "start", "bytes", "captures", "wrong", "evictions", "upgrades", "comparing", "sharing", "in-between", "monitoring",
-    "test-broker", "asking", "tables", "questions", "spark", "reference", "newer-kafka", "python", "speed",
-    "security", "internals",
+    "start", "bytes", "captures", "browse", "wrong", "evictions", "upgrades", "comparing", "sharing", "in-between",
+    "monitoring", "test-broker", "asking", "tables", "questions", "spark", "reference", "newer-kafka", "python",
+    "speed", "security", "internals",
 )  # fmt: skip
 
 

@@ -67,21 +67,25 @@ class Inner(NamedTuple):
 
 def diagram(span: Span, data: bytes, options: Options = Options()) -> list[Line]:  # noqa: B008 (a frozen value)
     """The lines for a frame's or a message's tree; data are the bytes that offsets count in."""
+    return [line for line, _, _ in diagram_rows(span, data, options)]
+
+
+def diagram_rows(span: Span, data: bytes, options: Options = Options()) -> Iterator[tuple[Line, Row | None, bytes]]:  # noqa: B008
+    """The same with the row that each line belongs to, None for heads and titles; and what its offsets count in."""
     sections = list(_sections(span, data, options))
     rows = [row for section in sections for row in section.rows]
     gutter = _Gutter(options.packets if options.width >= NARROW else ())
     options = options._replace(width=options.width - gutter.width)
     layout = _layout(rows, options.width)
-    lines: list[Line] = [gutter.beside(_head(layout), "packet")]
+    yield gutter.beside(_head(layout), "packet"), None, data
     for section in sections:
         titles = joined([(part, "section") for part in section.title.split(" · ")], options.width)
-        lines += [gutter.beside(line) for line in titles]
+        yield from ((gutter.beside(line), None, section.data) for line in titles)
         for row in section.rows:
             packet = gutter.packet(row.span.start) if section.data is data else ""
             for line in _row(row, section.data, layout, options):
-                lines.append(gutter.beside(line, packet))
+                yield gutter.beside(line, packet), row, section.data
                 packet = ""
-    return lines
 
 
 class _Gutter:

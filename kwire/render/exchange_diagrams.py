@@ -35,8 +35,23 @@ def message_lines(
     message: Message, width: int, elements: int, full: bool, show_secrets: bool, start: int | None,
     notes: bool = False, inflate: int = TOTAL, exchange: Exchange | None = None,
 ) -> list[Line]:  # fmt: skip
-    """A title with the packets and the direction, what is wrong, and the diagram. exchange: whose other message is
-    named too."""
+    """A title, and the diagram. exchange: whose other message is named too."""
+    lines = title_lines(message, width, start, exchange)
+    if message.token and not show_secrets:
+        return [*lines, [], [(f"{count_bytes(len(message.data) - 4)} withheld (--show-secrets)", "note")]]
+    span = shown_span(message, show_secrets, Budget(inflate))
+    options = Options(width, full, notes, elements, packets=packet_marks(message))
+    return [*lines, [], *diagram(span, message.data, options)]
+
+
+def packet_marks(message: Message) -> tuple[tuple[int, int], ...]:
+    """Of a frame in several packets where each begins in it, and its number in its file."""
+    places = message.connection.places
+    return tuple((offset, places.of(number)[1]) for offset, number in message.marks)
+
+
+def title_lines(message: Message, width: int, start: int | None, exchange: Exchange | None = None) -> list[Line]:
+    """What the message is, its packets and direction, and what is wrong with it."""
     client, broker = message.connection.ends
     source, target = (client, broker) if message.kind == "request" else (broker, client)
     parts = [(clean(message.name), "title"), (count_bytes(len(message.data)), "dim")]
@@ -60,14 +75,7 @@ def message_lines(
         lines += paragraph(clean(f"{message.quality}: {message.note}"), width, "", "error", breaks=True)
     elif message.note:
         lines += paragraph(clean(message.note), width, "", "note")
-    lines.append([])
-    if message.token and not show_secrets:
-        lines.append([(f"{count_bytes(len(message.data) - 4)} withheld (--show-secrets)", "note")])
-        return lines
-    span = shown_span(message, show_secrets, Budget(inflate))
-    marks = tuple((offset, places.of(number)[1]) for offset, number in message.marks)
-    options = Options(width, full, notes, elements, packets=marks)
-    return lines + diagram(span, message.data, options)
+    return lines
 
 
 def _partner(message: Message, exchange: Exchange) -> str:

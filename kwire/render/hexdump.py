@@ -17,7 +17,7 @@ NARROW = 100  # below it, the fields' names need the room of eight bytes
 
 def hexdump(span: Span, data: bytes, width: int = 100) -> Iterator[Line]:
     """The whole of data. The legend at the right names each field at the offset where it begins."""
-    pieces = list(_pieces(span))
+    tiles = list(pieces(span))
     hidden = [False] * len(data)
     for start, end in withheld(span):
         hidden[start:end] = [True] * (end - start)
@@ -26,7 +26,7 @@ def hexdump(span: Span, data: bytes, width: int = 100) -> Iterator[Line]:
     room = width - digits - 2 - 4 * size - 3
     colors: list[str] = [""] * len(data)
     begins: dict[int, list[tuple[str, str]]] = {}
-    for number, (start, end, name, kind) in enumerate(pieces):
+    for number, (start, end, name, kind) in enumerate(tiles):
         color = "error" if kind == UNDECODED else COLORS[number % len(COLORS)]
         colors[start:end] = [color] * (end - start)
         if end > start:
@@ -58,13 +58,13 @@ def _legend(line: Line, names: list[tuple[str, str]], indent: int, room: int) ->
     yield line
 
 
-def _pieces(span: Span) -> Iterator[tuple[int, int, str, str]]:
+def pieces(span: Span) -> Iterator[tuple[int, int, str, str]]:
     """Every run of bytes with the name of what it belongs to: leaves, and the own bytes of what has children."""
     for child in span.children:
         if child.type not in ("header", "message") and child.own_end > child.start:
             yield child.start, child.own_end, _name(child), child.type
         if child.children and child.buffer is None:
-            yield from _pieces(child)
+            yield from pieces(child)
 
 
 def _name(span: Span) -> str:

@@ -275,8 +275,13 @@ class Reader:
             learn(self.topics, batch)
         if self._order is None:
             return [batch] if batch is not None else []
+        return self._order.release(batch, self.oldest)
+
+    @property
+    def oldest(self) -> int | None:
+        """When the oldest request was sent that is still open, ns since the epoch; None when none is."""
         self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
         oldest = min((time for known in self._open.values() if (time := known.oldest) is not None), default=None)
         if oldest is not None and self.settings.patience is not None:
             oldest = max(oldest, self.last_time - self.settings.patience)
-        return self._order.release(batch, oldest)
+        return oldest

@@ -147,9 +147,10 @@ class Reading:
     ) -> Iterator[ExchangeBatch]:
         reader = self.reader(topics, ordered, scans)
         for capture, packets in self.blocks(paths):
+            if not len(packets):
+                continue
             reader.name = capture.name
-            if len(packets):
-                reader.places.begin(self.names[str(capture.source.path)], self.before(capture, packets))
+            reader.places.begin(self.names[str(capture.source.path)], self.before(capture, packets))
             yield from reader.feed(packets)
         yield from reader.finish()
 

@@ -81,7 +81,7 @@ class Selection:
         that exchanges are about, where topics or groups decide."""
         if self.everything:
             return batch
-        wanted = self._mask(batch)
+        wanted = self.mask(batch)
         if not self.needs_about and not tracking:
             return batch if wanted.all() else batch.part(wanted)
         about = abouts_of(batch)
@@ -89,16 +89,16 @@ class Selection:
             if notice is not None:
                 for value in about.values:
                     notice(value)
-            wanted &= np.array([self._is_about(value) for value in about.values], bool)[about.which]
+            wanted &= np.array([self.is_about(value) for value in about.values], bool)[about.which]
         return batch.part(wanted)
 
-    def _is_about(self, about: About) -> bool:
+    def is_about(self, about: About) -> bool:
         """Whether it names a topic and a group that are wanted."""
         return (not self.topics or _any(self.topics, about.topics)) and (
             not self.groups or _any(self.groups, about.groups)
         )
 
-    def _mask(self, batch: ExchangeBatch) -> Mask:
+    def mask(self, batch: ExchangeBatch) -> Mask:
         """Which rows hold all that can be told without a look at their bodies."""
         mask = np.ones(len(batch), bool)
         if self.apis:
@@ -119,8 +119,8 @@ class Selection:
         if self.clients or self.brokers or self.connections:
             mask &= np.array([self._connects(known) for known in batch.connections], bool)[batch.connection]
         if self.client_ids:
-            for row in np.flatnonzero(mask).tolist():
-                mask[row] = _any(self.client_ids, [batch.client_id(row) or ""])
+            names, which = batch.client_ids()
+            mask &= np.array([_any(self.client_ids, [name or ""]) for name in names], bool)[which]
         return mask
 
     def _connects(self, connection: ConnectionInfo) -> bool:

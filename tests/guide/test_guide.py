@@ -13,7 +13,7 @@ import pytest
 from kwire import guide
 from kwire.errors import UnknownName
 
-ELSEWHERE = {"sniff", "call", "walk", "broker", "proxy", "fault", "pipeline", "demo"}  # need a broker, Spark or root
+ELSEWHERE = {"sniff", "browse", "call", "walk", "broker", "proxy", "fault", "pipeline", "demo"}  # broker, Spark, root …
 FOLDER = Path(guide.__file__).parent
 COMMANDS = [
     pytest.param(line.strip(), id=f"{path.stem}: {line.strip()[:60]}")

@@ -1,0 +1,99 @@
+"""A frame ready to be shown: the lines of its diagram, its bytes, and which of them belong to which field.
+
+Made in the process that reads, so that what is withheld never leaves it and the one that draws stays free for keys.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kwire.codec.annotate import count_bytes
+from kwire.codec.secrets import withheld
+from kwire.codec.span import UNDECODED, Span
+from kwire.records.compression import Budget
+from kwire.render.bodies import shown_span
+from kwire.render.diagram import Options, diagram_rows
+from kwire.render.exchange_diagrams import packet_marks, title_lines
+from kwire.render.hexdump import pieces
+from kwire.render.lines import Line
+from kwire.session.exchange import Exchange, Message
+
+MOST_LINES = 20_000  # of a diagram
+MOST_BYTES = 1 << 20  # of a frame
+INFLATE = 64 << 20  # bytes that a frame may decompress to
+NO_FIELD = -1
+
+
+class Area(NamedTuple):
+    """Bytes from start to end in the frame, and the first line that shows them; bad: they could not be read."""
+
+    start: int
+    end: int
+    line: int
+    bad: bool
+
+
+class Picture(NamedTuple):
+    """lines: title and diagram; owners: of each line the number of its field, NO_FIELD: none. fields lie in the order
+    of lines. data: the frame's bytes, at most MOST_BYTES, of size in all; hidden: ranges of them that are withheld,
+    and zero in data. tiles: every run of bytes with whether it could not be read."""
+
+    lines: list[Line]
+    owners: list[int]
+    fields: list[Area]
+    data: bytes
+    size: int
+    hidden: list[tuple[int, int]]
+    tiles: list[tuple[int, int, bool]]
+
+
+class FrameViews(NamedTuple):
+    """How frames are shown: columns, elements of an array (0: all), and whether what is withheld is."""
+
+    width: int
+    elements: int
+    secrets: bool
+
+
+def picture(message: Message, exchange: Exchange, views: FrameViews, start: int | None) -> Picture:
+    """start: what times count from, ns."""
+    head = [*title_lines(message, views.width, start, exchange), []]
+    if message.token and not views.secrets:
+        size = len(message.data)
+        said: Line = [(f"{count_bytes(size - 4)} withheld (--show-secrets)", "note")]
+        return Picture(
+            [*head, said], [NO_FIELD] * (len(head) + 1), [], message.data[:4], size, [(4, size)], [(0, 4, False)],
+        )  # fmt: skip
+    span = shown_span(message, views.secrets, Budget(INFLATE))
+    options = Options(views.width, False, False, views.elements, packets=packet_marks(message))
+    made = Picture(head, [NO_FIELD] * len(head), [], *_bytes(span, message.data))
+    last, owner = None, NO_FIELD
+    within: dict[int, int] = {}  # of what was decompressed, by identity, the field that holds it
+    for line, row, inside in diagram_rows(span, message.data, options):
+        if row is None:
+            owner = NO_FIELD
+        elif row is not last:
+            owner = within.get(id(inside), NO_FIELD)
+            if inside is message.data:
+                owner = len(made.fields)
+                made.fields.append(Area(row.span.start, row.end, len(made.lines), row.span.type == UNDECODED))
+            if row.span.buffer is not None:
+                within[id(row.span.buffer)] = owner
+            last = row
+        made.lines.append(line)
+        made.owners.append(owner)
+        if len(made.lines) >= MOST_LINES:
+            made.lines.append([(f"… only the first {MOST_LINES:,} lines are shown", "note")])
+            made.owners.append(NO_FIELD)
+            break
+    return made
+
+
+def _bytes(span: Span, data: bytes) -> tuple[bytes, int, list[tuple[int, int]], list[tuple[int, int, bool]]]:
+    hidden = sorted((start, end) for start, end in withheld(span) if start < MOST_BYTES)
+    shown = bytearray(data[:MOST_BYTES])
+    for start, end in hidden:
+        end = min(end, len(shown))
+        shown[start:end] = bytes(end - start)
+    tiles = [(start, end, kind == UNDECODED) for start, end, _, kind in pieces(span) if start < MOST_BYTES]
+    return bytes(shown), len(data), hidden, tiles
