@@ -279,7 +279,7 @@ class Reader:
 
     @property
     def oldest(self) -> int | None:
-        """When the oldest request was sent that is still open, ns since the epoch; None when none is."""
+        """When the oldest request was sent that is still waited for, ns since the epoch; None when none is."""
         self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
         oldest = min((time for known in self._open.values() if (time := known.oldest) is not None), default=None)
         if oldest is not None and self.settings.patience is not None:
