@@ -115,12 +115,12 @@ def test_searching_goes_from_hit_to_hit() -> None:
     async def test() -> None:
         async with browsing(CLASSIC) as session:
             await session.press("slash")
-            await session.type("unknown_member")
+            await session.type("member_id_required")
             first = session.app.rows.cursor
-            assert "UNKNOWN_MEMBER_ID" in session.screen().split("request")[0]
+            assert "MEMBER_ID_REQ" in session.screen().split("request")[0]
             await session.press("n")
             assert session.app.rows.cursor > first
-            assert "UNKNOWN_MEMBER_ID" in session.screen().split("request")[0]
+            assert "MEMBER_ID_REQ" in session.screen().split("request")[0]
             await session.press("N")
             assert session.app.rows.cursor == first
             await session.press("slash")
