@@ -9,6 +9,7 @@ from kwire.errors import CaptureError
 
 SNAPLEN = 262144
 ETHERNET = 1
+LONGEST = 60_000  # bytes of a comment
 TLS_KEY_LOG = 0x544C534B
 
 
@@ -61,14 +62,18 @@ class PcapngWriter:
         self._interfaces: dict[tuple[int, str], int] = {}
         self._block(0x0A0D0D0A, pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + _option(4, b"kwire") + _option(0, b""))
 
-    def write(self, time: int, data: bytes, length: int, link: int, name: str = "", comment: str = "") -> None:
+    def write(
+        self, time: int, data: bytes, length: int, link: int, name: str = "", comment: str = "", note: str = ""
+    ) -> None:
+        """comment, note: two comments on the packet, the first of which kwire reads again."""
         interface = self._interfaces.get((link, name))
         if interface is None:
             interface = self._interfaces[link, name] = len(self._interfaces)
             options = (_option(2, name.encode()) if name else b"") + _option(9, b"\x09") + _option(0, b"")
             self._block(1, pack("<HHI", link, 0, SNAPLEN) + options)
         head = pack("<IIIII", interface, time >> 32 & 0xFFFFFFFF, time & 0xFFFFFFFF, len(data), length)
-        options = _option(1, comment.encode()) + _option(0, b"") if comment else b""
+        said = [_option(1, text.encode(errors="replace")[:LONGEST]) for text in (comment, note) if text]
+        options = b"".join(said) + _option(0, b"") if said else b""
         self._block(6, head + data + bytes(-len(data) % 4) + options)
 
     def secrets(self, lines: list[str]) -> None:

@@ -41,6 +41,7 @@ COMMANDS = {  # name: (module, what it does)
     "walk": ("walk", "A consumer's start against a broker, step by step."),
     "broker": ("broker", "A Kafka in this process, to test clients against; fails on purpose."),
     "proxy": ("proxy", "Between clients and a cluster: shows, saves and rewrites what is said."),
+    "extcap": ("extcap", "An interface for Wireshark and tshark, with comments on packets."),
     "fault": ("fault", "Faults of a broker or proxy that runs: add, list, clear."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
     "help": ("help", "The guide: pages to read, and the options of commands."),

@@ -46,6 +46,7 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
     help="The exchange that holds packet N; FILE:N of several captures.",
 )
 @packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
+@click.option("--comments", is_flag=True, help="With -w as pcapng, comments on packets: what Wireshark then shows.")
 @click.option(
     "--bare",
     is_flag=True,
@@ -59,6 +60,7 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 def command(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, fields: tuple[str, ...] | None,
     frames: tuple[PacketReference, ...], target: Output | None, bare: bool, secrets: bool, utc: bool, follow: bool,
+    comments: bool,
 ) -> int:  # fmt: skip
     """Reads captures and shows Kafka's conversations: each request with its answer, how long it took, what it was about
     and how it ended.
@@ -76,22 +78,28 @@ def command(
         raise click.UsageError(f"--format {output} needs -w FILE, and captures that are whole")
     if secrets and output != "pcapng":
         raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
+    if comments and output != "pcapng":
+        raise click.UsageError("--comments belongs to -w FILE as pcapng")
     if target is None:
         return _read(captures, not_kafka, shown, output, target, bare, utc, follow, frames, fields)
     from kwire.cli.streams import readable_twice
 
     with readable_twice(captures.paths) as paths:
         whole = captures._replace(paths=paths)
-        return _read(whole, not_kafka, shown, output, target, bare, utc, follow, frames, secrets=secrets)
+        return _read(
+            whole, not_kafka, shown, output, target, bare, utc, follow, frames, secrets=secrets, comments=comments
+        )
 
 
 def _read(
     captures: Captures, not_kafka: bool, shown: Shown, output: str, target: Output | None, bare: bool, utc: bool,
     follow: bool, frames: tuple[PacketReference, ...], fields: tuple[str, ...] | None = None, secrets: bool = False,
+    comments: bool = False,
 ) -> int:  # fmt: skip
     from kwire.capture.packet_numbers import reference
     from kwire.cli.saving import save
     from kwire.render.bodies import Bodies
+    from kwire.render.comments import Comments
     from kwire.session.packets import Holders
     from kwire.session.slicing import Slice
 
@@ -125,7 +133,7 @@ def _read(
         elif target is not None:
             kept = Slice(bare, chosen.everything)
             some = tally.one_by_one(reading.batches(), wanted, reading.tracking, kept.beside)
-            save(reading, some, kept, output, target, secrets)
+            save(reading, some, kept, output, target, secrets, Comments(numbered=False) if comments else None)
         else:
             _text(reading, batches, utc, shown, follow)
     except KeyboardInterrupt:  # what was found so far stands; the summary says that it is not all

@@ -10,21 +10,25 @@ from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.outputs import Output
+    from kwire.render.comments import Comments
     from kwire.session.exchange import Exchange
     from kwire.session.reading import Reading
     from kwire.session.slicing import Slice
 
 
 def save(
-    reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: str, target: Output, secrets: bool
-) -> None:
+    reading: Reading, exchanges: Iterator[Exchange], kept: Slice, output: str, target: Output, secrets: bool,
+    comments: Comments | None = None,
+) -> None:  # fmt: skip
     """Writes the packets of the exchanges and what goes with them. kept: what gets those that are not wanted; secrets:
-    pcapng gets what decrypts them too."""
+    pcapng gets what decrypts them too. comments: what is to be said of their packets."""
     from kwire.capture.files import open_capture
     from kwire.capture.save import PcapngWriter, writer_of
 
     for exchange in exchanges:
         kept.add(exchange)
+        if comments is not None:
+            comments.add(exchange)
     kept.finish()
     total = said = 0
     with target as file:
@@ -44,7 +48,9 @@ def save(
                             data = bytes(packets.buffer[start : start + int(packets.captured[at])])
                             row = int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at])
                             if isinstance(writer, PcapngWriter):
-                                writer.write(*row, comment=str(cuts.get(number) or packets.cuts.get(at) or ""))
+                                left_out = str(cuts.get(number) or packets.cuts.get(at) or "")
+                                said_of = comments.of(reader.places, number) if comments is not None else ""
+                                writer.write(*row, comment=left_out, note=said_of)
                             else:
                                 writer.write(*row)
                                 said += number in cuts
