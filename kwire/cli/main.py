@@ -44,6 +44,7 @@ COMMANDS = {  # name: (module, what it does)
     "extcap": ("extcap", "An interface for Wireshark and tshark, with comments on packets."),
     "fault": ("fault", "Faults of a broker or proxy that runs: add, list, clear."),
     "schema": ("schema", "The protocol definitions: import a new release's."),
+    "site": ("site", "The reference and the guide as static pages, with a playground."),
     "help": ("help", "The guide: pages to read, and the options of commands."),
     "completion": ("completion", "Completion of commands and options in bash, zsh, fish."),
 }

@@ -43,12 +43,20 @@ def colored() -> bool:
     return os.environ.get("FORCE_COLOR", "0") not in ("", "0") or sys.stdout.isatty()
 
 
+class Shown:
+    """The lines that show() wrote, with their styles, for a page that asked for them (cli/playground.py)."""
+
+    lines: list[Line] | None = None
+
+
 def show(lines: Iterable[Line]) -> None:
     """Writes lines to stdout, with color where that is wanted."""
     if not colored():
         write = sys.stdout.write
         for line in lines:
             write(plain(line) + "\n")
+            if Shown.lines is not None:
+                Shown.lines.append(line)
         return
     from rich.text import Text
 

@@ -72,7 +72,7 @@ def diagram(span: Span, data: bytes, options: Options = Options()) -> list[Line]
 
 def diagram_rows(span: Span, data: bytes, options: Options = Options()) -> Iterator[tuple[Line, Row | None, bytes]]:  # noqa: B008
     """The same with the row that each line belongs to, None for heads and titles; and what its offsets count in."""
-    sections = list(_sections(span, data, options))
+    sections = list(sections_of(span, data, options))
     rows = [row for section in sections for row in section.rows]
     gutter = _Gutter(options.packets if options.width >= NARROW else ())
     options = options._replace(width=options.width - gutter.width)
@@ -111,7 +111,7 @@ class _Gutter:
 # ---------------------------------------------------------------- sections
 
 
-def _sections(span: Span, data: bytes, options: Options) -> Iterator[Section]:
+def sections_of(span: Span, data: bytes, options: Options) -> Iterator[Section]:
     """The sections of a tree: a frame's size goes with its header."""
     if span.type == "message":
         yield from _struct_sections(span.name, Inner("", span, data), options)

@@ -110,6 +110,13 @@ def _title(page: Page, width: int) -> Iterator[Line]:
         yield [(f"once called {page.was}", "note")]
     for old in definition.was:
         yield [(f"was {old.name} before {old.before}", "note")]
+    for word, text in facts_of(page):
+        yield from paragraph(text, width, f"  {word:<9} ", hang=" " * 12)
+
+
+def facts_of(page: Page) -> list[tuple[str, str]]:
+    """What is known of an API or a message, in a word and a text each."""
+    definition, plan = page.definition, page.plans[0]
     facts = [
         ("area", definition.area),
         ("sent", definition.sender),
@@ -121,9 +128,7 @@ def _title(page: Page, width: int) -> Iterator[Line]:
         ("type", _record_type(definition)),
         *(("differs", text) for text in definition.differs),
     ]
-    for word, text in facts:
-        if text:
-            yield from paragraph(text, width, f"  {word:<9} ", hang=" " * 12)
+    return [(word, text) for word, text in facts if text]
 
 
 def _listeners(definition: Definition) -> str:

@@ -40,12 +40,16 @@ def first_release(definition: Definition, version: int) -> str:
 
 def versions_table(definition: Definition, width: int) -> Iterator[Line]:
     """What each version brought, and which release first spoke it."""
-    words = dict(definition.changes)
     rows: list[list[Piece]] = []
     for version in definition.messages[0].versions.each():
-        text = words.get(version) or "; ".join(changes(definition, version)) or "Same fields."
+        text = brought(definition, version)
         rows.append([(f"  v{version}", "name"), (first_release(definition, version), "dim"), (text, "")])
     yield from table(["  version", "Kafka", "what it brought"], rows, width)
+
+
+def brought(definition: Definition, version: int) -> str:
+    """What a version brought, in our words or by comparison."""
+    return dict(definition.changes).get(version) or "; ".join(changes(definition, version)) or "Same fields."
 
 
 def changes(definition: Definition, version: int) -> Iterator[str]:
@@ -66,13 +70,9 @@ def changes(definition: Definition, version: int) -> Iterator[str]:
 
 def diff_lines(definition: Definition, message: Message, old: Plan, new: Plan, width: int) -> Iterator[Line]:
     """Two versions of a message side by side, structs indented; what differs is marked."""
-    left, right = _outline(old.root, ""), _outline(new.root, "")
-    paths = list(dict.fromkeys([*left, *right]))
-    order = {path: index for index, path in enumerate(right)}
-    paths.sort(key=lambda path: (order.get(path, _before(path, left, order)), path not in left))
     yield [(f"{message.name} v{old.version} and v{new.version}", "title")]
-    rows = [(path, left.get(path, ""), right.get(path, "")) for path in paths]
-    names = ["  " * path.count(".") + path.rpartition(".")[2] for path in paths]
+    rows = compared(old, new)
+    names = ["  " * path.count(".") + path.rpartition(".")[2] for path, _, _ in rows]
     wide = max(map(len, ["field", *names]))
     kind = max([8, *(len(a) for _, a, _ in rows)])
     yield [(f"    {'field':<{wide}}  {f'v{old.version}':<{kind}}  v{new.version}", "head")]
@@ -84,6 +84,15 @@ def diff_lines(definition: Definition, message: Message, old: Plan, new: Plan, w
     for version in span.each():
         if words.get(version):
             yield from paragraph(words[version], width, f"  v{version:<3} ", hang=" " * 7)
+
+
+def compared(old: Plan, new: Plan) -> list[tuple[str, str, str]]:
+    """Every field's path with its type in the one and in the other version, "" where it is not there."""
+    left, right = _outline(old.root, ""), _outline(new.root, "")
+    paths = list(dict.fromkeys([*left, *right]))
+    order = {path: index for index, path in enumerate(right)}
+    paths.sort(key=lambda path: (order.get(path, _before(path, left, order)), path not in left))
+    return [(path, left.get(path, ""), right.get(path, "")) for path in paths]
 
 
 def _outline(plan: StructPlan, path: str) -> dict[str, str]:

@@ -29,8 +29,8 @@ class _Place:
 Row = tuple[str, str, str, str, str]  # offset, name, type, note, style of the note
 
 
-def wire_diagram(plan: Plan, definition: Definition, width: int) -> list[Line]:
-    """The sections of a message, with its header when it travels as a request or a response."""
+def wire_sections(plan: Plan, definition: Definition) -> list[tuple[str, list[Row]]]:
+    """The sections of a message under their titles, with its header when it travels as a request or a response."""
     sections: list[tuple[str, list[Row]]] = []
     place = _Place(0)
     if definition.is_api and definition.key is not None:
@@ -43,6 +43,12 @@ def wire_diagram(plan: Plan, definition: Definition, width: int) -> list[Line]:
         _rows(header.root, place, rows, snake=True)
         sections.append((title, rows))
     _sections(plan.title, "", plan.root, place, sections)
+    return sections
+
+
+def wire_diagram(plan: Plan, definition: Definition, width: int) -> list[Line]:
+    """The same as lines."""
+    sections = wire_sections(plan, definition)
     rows_all = [row for _, rows in sections for row in rows]
     name = max(14, *(len(row[1]) for row in rows_all)) if rows_all else 14
     kind = max(12, *(len(row[2]) for row in rows_all)) if rows_all else 12

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from kwire.render.colors import classes, variables
-from kwire.render.html.markup import LINE, Content, Markup, element, joined, markup
+from kwire.render.html.markup import EMPTY, LINE, Content, Markup, element, joined, markup
 from kwire.render.lines import Line
 
 Facts = Iterable[tuple[str, Content]]
@@ -23,12 +23,13 @@ NOTHING: Mapping[str, str] = {}
 
 def page(
     title: str, body: Markup, *, facts: Facts = (), navigation: Markup | None = None, style: str = "",
-    script: str = "", links: Iterable[Markup] = (), allow: Mapping[str, str] = NOTHING,
+    script: str = "", links: Iterable[Markup] = (), allow: Mapping[str, str] = NOTHING, own: bool = True,
 ) -> str:  # fmt: skip
     """A whole page. facts: what it is about, by names as "capture", shown beneath the title; navigation: links, above
     everything; style and script: beyond the common style; links: elements for the head; allow: what the policy allows
-    besides, by directive, as {"connect-src": "'self'"}."""
-    css = common_style() + style
+    besides, by directive, as {"connect-src": "'self'"}; own: whether the common style is in the page, or of a file that
+    links name."""
+    css = common_style() + style if own else style
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy(css, script, allow)),
@@ -36,14 +37,19 @@ def page(
         element("meta", name="referrer", content="no-referrer"),
         element("title", title),
         *links,
-        Markup(f"<style>{css}</style>"),
+        Markup(f"<style>{css}</style>") if css else EMPTY,
     ]
     told = [joined([element("dt", name), element("dd", value)]) for name, value in facts]
     top = element(
         "header", element("h1", title),
         element("dl", *(element("div", one) for one in told), class_="facts") if told else None,
     )  # fmt: skip
-    parts = [navigation, top, element("main", body), Markup(f"<script>{script}</script>") if script else None]
+    parts = [
+        navigation,
+        top,
+        element("main", body, id="content"),
+        Markup(f"<script>{script}</script>") if script else None,
+    ]
     content = joined((part for part in parts if part is not None), LINE)
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{joined(head, LINE)}\n</head>\n<body>\n{content}\n</body>\n</html>'
@@ -52,11 +58,13 @@ def page(
 
 def policy(style: str, script: str, allow: Mapping[str, str] = NOTHING) -> str:
     """The Content-Security-Policy of a page with that style and that script in it, and nothing else."""
-    rules = {"default-src": "'none'", "style-src": digest(style), "base-uri": "'none'", "form-action": "'none'"}
+    rules = {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'"}
+    if style:
+        rules["style-src"] = digest(style)
     if script:
         rules["script-src"] = digest(script)
     for name, sources in allow.items():
-        rules[name] = f"{rules[name]} {sources}" if name in rules else sources
+        rules[name] = f"{rules.get(name, '')} {sources}".strip()
     return "; ".join(f"{name} {sources}" for name, sources in rules.items())
 
 
