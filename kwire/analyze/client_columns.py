@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kwire.analyze.clients import MAGIC_AT, Client, compressions
+from kwire.analyze.clients import MAGIC_AT, Client
 from kwire.codec.columnar import Lists, Slices, Structs
 from kwire.records.compression import name_of
 from kwire.schema.keys import PRODUCE
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Columns, Ints
 
 ENOUGH = MAGIC_AT + 6  # a batch's attributes, of which the second byte counts, lie behind its checksum
 
@@ -51,24 +51,18 @@ def _codecs(decoded: Decoded, whose: Ints) -> Iterator[tuple[int, str, int]]:
     for number, kind in enumerate(batch.kinds):
         if kind is None or kind.key != PRODUCE:
             continue
-        bodies = decoded.of(number)
-        left = bodies.left
-        produced = _produced(bodies.asked)
+        bodies = decoded.requests(number)
+        produced = _produced(bodies.columns)
         if produced is None:
-            left = np.concatenate([left, bodies.rows])
-        else:
-            owner, records = produced
-            there = records.lengths > ENOUGH
-            start = records.starts[there]
-            modern = decoded.data.u8(start + MAGIC_AT) >= 2
-            codec = decoded.data.u8(start + np.where(modern, ENOUGH, MAGIC_AT + 1)) & 7
-            codes, counts = np.unique(whose[bodies.rows[owner[there]]] * 8 + codec, return_counts=True)
-            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-                yield code >> 3, name_of(code & 7), count
-        for row in left.tolist():
-            request = batch[row].request
-            for codec_name in compressions(request) if request else ():
-                yield int(whose[row]), codec_name, 1
+            continue
+        owner, records = produced
+        there = records.lengths > ENOUGH
+        start, data = records.starts[there], Columns(bodies.buffer)
+        modern = data.u8(start + MAGIC_AT) >= 2
+        codec = data.u8(start + np.where(modern, ENOUGH, MAGIC_AT + 1)) & 7
+        codes, counts = np.unique(whose[bodies.rows[owner[there]]] * 8 + codec, return_counts=True)
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            yield code >> 3, name_of(code & 7), count
 
 
 def _produced(body: Structs) -> tuple[Ints, Slices] | None:

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.tls import findings_of, session_of
-from kwire.records.compression import name_of
 from kwire.session.decoded import Decoded
 
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionInfo
-    from kwire.session.exchange import Message
 
 MAGIC_AT = 16  # of a batch or a wrapped message alike
 MOST = 10_000
@@ -195,16 +193,3 @@ class Clients:
         words += [f"client certificate {facts.client_certificate.subject}"] if facts.client_certificate else []
         found.facts.update(words)
         found.findings.update(one.what for one in findings_of(connection) if "gave up" not in one.what)
-
-
-def compressions(request: Message) -> list[str]:
-    """The codec of the first batch of each partition."""
-    body = request.body() or {}
-    out = []
-    for topic in body.get("TopicData") or ():
-        for partition in topic["PartitionData"]:
-            records = partition["Records"]
-            if records and len(records) > MAGIC_AT + 6:
-                attributes = records[22] if records[MAGIC_AT] >= 2 else records[MAGIC_AT + 1]
-                out.append(name_of(attributes))
-    return out

@@ -21,6 +21,7 @@ from kwire.wire.columns import Ints
 
 Mask = NDArray[np.bool_]
 FEW = 24  # messages that the values codec reads
+PIECE = 1 << 20  # bytes of messages whose values are in memory at once
 
 
 class Messages(NamedTuple):
@@ -32,33 +33,50 @@ class Messages(NamedTuple):
     buffer: bytes
 
 
-def decode_messages(plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, few: int = FEW) -> Messages:
-    """The messages that lie in buffer from starts to ends. few: up to so many are left to the values codec."""
-    if len(starts) > few:
+def decode_messages(plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints) -> Messages:
+    """The messages that lie in buffer from starts to ends."""
+    if len(starts) > FEW:
         columns, fine = decode_columns(plan, buffer, starts, ends)
         if fine.all():
             return Messages(columns, fine, buffer)
     else:
         fine = np.zeros(len(starts), bool)
-    there, values = fine.copy(), []
-    for row in np.flatnonzero(~fine).tolist():
-        try:
-            values.append(codec.decode_at(buffer[starts[row] : ends[row]], 0)[0])
-            there[row] = True
-        except DecodeError:
-            continue
+    texts = _Texts(len(buffer) if fine.any() else 0)
+    parts, there = _read_singly(plan, codec, buffer, starts, ends, fine, texts)
     if not fine.any():
-        texts = _Texts(0)
-        return Messages(texts.structs(plan.root, values), there, texts.bytes)
-    texts = _Texts(len(buffer))
-    both = joined([columns, texts.structs(plan.root, values)])
+        return Messages(parts, there, texts.bytes)
+    both = joined([columns, parts])
     by_columns = fine[there]
     order = np.empty(len(by_columns), np.int64)
     order[by_columns] = np.arange(len(columns))
-    order[~by_columns] = len(columns) + np.arange(len(values))
+    order[~by_columns] = len(columns) + np.arange(len(parts))
     taken = take(both, order)
     assert isinstance(taken, Structs)
     return Messages(taken, there, buffer + texts.bytes if texts.parts else buffer)
+
+
+def _read_singly(
+    plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, fine: Mask, texts: _Texts
+) -> tuple[Structs, Mask]:
+    """Those that are not fine yet, a few at a time, since values take many times the room of columns; and which can be
+    read at all."""
+    there, values, size = fine.copy(), [], 0
+    parts = []
+    for row in np.flatnonzero(~fine).tolist():
+        data = buffer[starts[row] : ends[row]]
+        try:
+            values.append(codec.decode_at(data, 0)[0])
+        except DecodeError:
+            continue
+        there[row] = True
+        size += len(data)
+        if size > PIECE:
+            parts.append(texts.structs(plan.root, values))
+            values, size = [], 0
+    parts.append(texts.structs(plan.root, values))
+    made = joined(parts) if len(parts) > 1 else parts[0]
+    assert isinstance(made, Structs)
+    return made, there
 
 
 def take(column: Column, rows: Ints) -> Column:

@@ -1,63 +1,66 @@
-"""Bodies of a batch, a kind at a time, as columns; each kind is decoded once, when it is asked for.
-
-Exchanges of which the columnar codec leaves a body alone, and kinds of which there are few, are named instead: they are
-read one by one.
-"""
+"""Bodies of a batch as columns, those of a kind and side at once; each is decoded once, when it is asked for."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kwire.codec.columnar import Structs, decode_columns
+from kwire.codec.columnar import Structs
+from kwire.codec.columnar_values import decode_messages
 from kwire.session.batch import ExchangeBatch, Side
-from kwire.wire.columns import Columns
-
-Ints = NDArray[np.int64]
-FEW = 24  # exchanges up to which columns are not worth it
-ROUNDS = 3  # of decoding both sides, until both have the same exchanges
+from kwire.wire.columns import Ints
 
 
 class Bodies(NamedTuple):
-    """Requests and responses, row by row, of the exchanges rows of the batch; left: the kind's other exchanges."""
+    """columns: of the bodies that can be decoded; rows: the exchanges of the batch whose they are, ascending; buffer:
+    what the columns' offsets count in."""
 
+    columns: Structs
     rows: Ints
-    asked: Structs
-    answered: Structs
-    left: Ints
+    buffer: bytes
+
+    def places(self, rows: Ints) -> Ints:
+        """Which of the bodies is that of each of these exchanges, ascending too; -1: none."""
+        at = np.searchsorted(self.rows, rows)
+        at[at == len(self.rows)] = 0
+        return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
 
 
 class Decoded:
-    """of(kind) gives the bodies of a kind, by its number in the batch; data: the buffer's numbers."""
+    """requests(kind) and responses(kind) give the bodies of a kind, by its number in the batch, of exchanges that have
+    a request."""
 
     def __init__(self, batch: ExchangeBatch) -> None:
-        self.batch, self.data = batch, Columns(batch.buffer)
-        self._known: dict[int, Bodies] = {}
+        self.batch = batch
+        self._known: dict[tuple[int, bool], Bodies] = {}
 
-    def of(self, number: int) -> Bodies:
-        known = self._known.get(number)
+    def rows(self, number: int) -> Ints:
+        """The exchanges of a kind that have a request, whether its body can be decoded or not."""
+        return np.flatnonzero((self.batch.kind == number) & self.batch.request.there)
+
+    def requests(self, number: int) -> Bodies:
+        return self._of(number, False)
+
+    def responses(self, number: int) -> Bodies:
+        return self._of(number, True)
+
+    def _of(self, number: int, response: bool) -> Bodies:
+        known = self._known.get((number, response))
         if known is None:
-            known = self._known[number] = self._decode(number)
+            side = self.batch.response if response else self.batch.request
+            known = self._known[number, response] = bodies_of(self.batch, self.rows(number), side)
         return known
 
-    def _decode(self, number: int) -> Bodies:
-        batch = self.batch
-        every = np.flatnonzero((batch.kind == number) & batch.request.there)
-        fine = batch.whole[every]
-        for _ in range(ROUNDS if np.count_nonzero(fine) > FEW else 0):
-            rows = every[fine]
-            answered, good = self._side(number, rows, batch.response)
-            fine[fine] = good
-            asked, also = self._side(number, rows[good], batch.request)
-            fine[fine] = also
-            if also.all():
-                return Bodies(every[fine], asked, answered, every[~fine])
-        return Bodies(every[:0], Structs({}, 0), Structs({}, 0), every)
 
-    def _side(self, number: int, rows: Ints, side: Side) -> tuple[Structs, NDArray[np.bool_]]:
-        kind = self.batch.kinds[number]
-        assert kind is not None
-        plan = kind.plan("response" if side is self.batch.response else "request")
-        return decode_columns(plan, self.batch.buffer, side.body[rows], side.end[rows])
+def bodies_of(batch: ExchangeBatch, rows: Ints, side: Side) -> Bodies:
+    """The bodies of one side of exchanges of one kind."""
+    kind = batch.kinds[batch.kind[rows[0]]] if len(rows) else None
+    rows = rows[(side.body[rows] >= 0) & ~batch.token[rows]]
+    if side is batch.response:
+        rows = rows[~batch.refused[rows]]
+    if kind is None or not kind.supported or not len(rows):
+        return Bodies(Structs({}, 0), rows[:0], batch.buffer)
+    name, turn = ("response", 1) if side is batch.response else ("request", 0)
+    read = decode_messages(kind.plan(name), kind.codecs[turn], batch.buffer, side.body[rows], side.end[rows])
+    return Bodies(read.columns, rows[read.there], read.buffer)

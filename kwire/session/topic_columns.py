@@ -10,13 +10,13 @@ from uuid import UUID
 
 import numpy as np
 
-from kwire.codec.columnar import Column, Lists, Slices, Structs, decode_columns
+from kwire.codec.columnar import Column, Lists, Slices, Structs
 from kwire.session.batch import ExchangeBatch
-from kwire.session.topics import Topics, pairs
+from kwire.session.decoded import bodies_of
+from kwire.session.topics import Topics
 from kwire.wire import uuids
 from kwire.wire.columns import Columns, Ints
 
-FEW = 8  # responses that are not worth columns
 NAMES = ("Name", "TopicName", "Topic")
 
 
@@ -32,15 +32,9 @@ def names_of(batch: ExchangeBatch) -> Iterator[tuple[int, UUID, str]]:
     for number, kind in enumerate(batch.kinds):
         if kind is None or not kind.tells_names:
             continue
-        rows = np.flatnonzero((batch.kind == number) & response.there & (response.body >= 0))
-        fine = np.zeros(len(rows), bool)
-        if len(rows) >= FEW:
-            columns, fine = decode_columns(kind.plan("response"), batch.buffer, response.body[rows], response.end[rows])
-            yield from _pairs(columns, batch.connection[rows[fine]], batch.buffer)
-        for row in rows[~fine].tolist():
-            message = batch[row].response
-            for name, ident in pairs(message.body() if message is not None else None):
-                yield int(batch.connection[row]), ident, name
+        rows = np.flatnonzero((batch.kind == number) & response.there)
+        bodies = bodies_of(batch, rows, response)
+        yield from _pairs(bodies.columns, batch.connection[bodies.rows], bodies.buffer)
 
 
 def _pairs(column: Column, owner: Ints, buffer: bytes) -> Iterator[tuple[int, UUID, str]]:

@@ -1,12 +1,15 @@
 """Headers of record batches, those of thousands of partitions at once.
 
 The first batch of every partition is looked at together, then the second of those that have one, and so on; the long
-chains that remain are walked one by one. Where a message of magic 0 or 1 stands among them, the chain is named only.
+chains that remain are walked one by one. A message of magic 0 or 1 counts as a batch; its header is laid out as that of
+a batch, of which it has a part.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +19,17 @@ from numpy.typing import NDArray
 
 from kwire.errors import DecodeError
 from kwire.records import batch as v2
+from kwire.records import legacy
 from kwire.records.compression import name_of
 from kwire.records.read import MAX_MAGIC, walk
 from kwire.wire.columns import Columns, Ints
 
 Mask = NDArray[np.bool_]
 FEW = 24  # chains that are not worth columns
-NO_PRODUCER = -1
+NO_PRODUCER = NOT_SAID = -1
+COMPRESSED, APPEND_TIME = 7, 8  # bits of attributes
+OLD_CRC, OLD_ATTRIBUTES = 12, 17  # where messages of magic 0 and 1 have them
+LEAST = np.array([*legacy.MIN_SIZE, v2.SIZE])  # bytes, by magic
 COMPRESSIONS = [name_of(code) for code in range(8)]
 HEADER = np.dtype([
     ("base_offset", ">i8"), ("length", ">i4"), ("epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"), ("attributes", ">i2"),
@@ -49,14 +56,24 @@ class Headers:
         return Headers(*(getattr(self, name)[chosen] for name in Headers.__slots__))
 
     @property
+    def records(self) -> Ints:
+        """How many; of a message that holds others, which says nothing of them, 1."""
+        said = self.fields["records"].astype(np.int64)
+        return np.where(self.old & (said == NOT_SAID), 1, said)
+
+    @property
+    def old(self) -> Mask:
+        """Those of magic 0 and 1."""
+        return np.asarray(self.fields["magic"] < MAX_MAGIC, bool)
+
+    @property
     def compression(self) -> Ints:
         """By its number in COMPRESSIONS."""
         return self.fields["attributes"].astype(np.int64) & 7
 
 
-def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> tuple[Headers, Mask]:
-    """The batches of chains that begin at these places, by chain, and which chains hold messages of magic 0 or 1."""
-    legacy = np.zeros(len(starts), bool)
+def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> Headers:
+    """The batches of chains that begin at these places, by chain."""
     at, stops = starts.copy(), starts + lengths
     chains, places, ends, numbers = [], [], [], []
     open_ = np.flatnonzero(lengths > v2.MAGIC_AT)
@@ -65,8 +82,7 @@ def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> tuple[
         here = at[open_]
         magic = data.u8(here + v2.MAGIC_AT)
         size = data.numbers(">i4", here + 8).astype(np.int64) + v2.LOG_OVERHEAD
-        legacy[open_[magic < MAX_MAGIC]] = True
-        whole = (magic == MAX_MAGIC) & (size >= v2.SIZE) & (here + size <= stops[open_])
+        whole = (magic <= MAX_MAGIC) & (size >= LEAST[np.minimum(magic, MAX_MAGIC)]) & (here + size <= stops[open_])
         open_, here, behind = open_[whole], here[whole], (here + size)[whole]
         chains.append(open_)
         places.append(here)
@@ -78,9 +94,6 @@ def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> tuple[
     for chain in open_.tolist():
         begin = int(at[chain])
         spans = _walked(buffer[begin : stops[chain]])
-        if spans is None:
-            legacy[chain] = True
-            continue
         chains.append(np.full(len(spans), chain))
         places.append(spans[:, 0] + begin)
         ends.append(spans[:, 1] + begin)
@@ -89,21 +102,35 @@ def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> tuple[
     owner, start, end, of_chain = (np.concatenate(each or none) for each in (chains, places, ends, numbers))
     order = np.lexsort((of_chain, owner))
     start = start[order]
-    found = Headers(owner[order], of_chain[order], start, end[order], data.records(HEADER, start))
-    return (found.only(~legacy[found.chain]) if legacy.any() else found), legacy
+    return Headers(owner[order], of_chain[order], start, end[order], _fields(data, start))
 
 
-def _walked(records: bytes) -> Ints | None:
-    """Start and end of each batch; None when there is one of magic 0 or 1."""
+def _walked(records: bytes) -> Ints:
+    """Start and end of each batch."""
     spans: list[tuple[int, int]] = []
-    try:
-        for start, end in walk(records):
-            if records[start + v2.MAGIC_AT] < MAX_MAGIC:
-                return None
-            spans.append((start, end))
-    except DecodeError:
-        pass
+    with suppress(DecodeError):
+        spans.extend(walk(records))
     return np.array(spans, np.int64).reshape(-1, 2)
+
+
+def _fields(data: Columns, start: Ints) -> NDArray[Any]:
+    """The headers that begin at these places; what messages of magic 0 and 1 lack is 0, or -1 where that is Kafka's
+    word for none."""
+    old = np.flatnonzero(data.u8(start + v2.MAGIC_AT) < MAX_MAGIC)
+    if not len(old):
+        return data.records(HEADER, start)
+    fields = data.records(HEADER, start).copy()
+    here = start[old]
+    magic, attributes = data.u8(here + v2.MAGIC_AT), data.u8(here + OLD_ATTRIBUTES)
+    timestamp = np.where(magic == 1, data.numbers(">i8", here + OLD_ATTRIBUTES + 1), 0)
+    wrapped = attributes & COMPRESSED > 0
+    for name, values in (
+        ("base_offset", data.numbers(">i8", here)), ("magic", magic), ("crc", data.u32(here + OLD_CRC)),
+        ("attributes", attributes & (COMPRESSED | APPEND_TIME)), ("last_delta", 0), ("first_timestamp", timestamp),
+        ("max_timestamp", timestamp), ("producer_id", NO_PRODUCER), ("records", np.where(wrapped, NOT_SAID, 1)),
+    ):  # fmt: skip
+        fields[name][old] = values
+    return fields
 
 
 def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
@@ -117,6 +144,12 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
     def flag(bit: int) -> Mask:
         return np.asarray(fields["attributes"] & bit, bool)
 
+    def timed() -> Mask:
+        return np.asarray(fields["magic"] > 0, bool)
+
+    def said() -> Mask:
+        return np.asarray(~found.old | (fields["records"] != NOT_SAID), bool)
+
     def produced() -> Mask:
         return np.asarray(fields["producer_id"] != NO_PRODUCER, bool)
 
@@ -124,13 +157,15 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
         "number": lambda: pa.array(found.number, pa.int32()),
         "base_offset": lambda: number("base_offset", pa.int64()),
         "last_offset": lambda: _last_offset(fields),
-        "records": lambda: number("records", pa.int32()),
+        "records": lambda: number("records", pa.int32(), said()),
         "bytes": lambda: pa.array(found.end - found.start, pa.int32()),
         "magic": lambda: number("magic", pa.int8()),
         "compression": lambda: pa.array(COMPRESSIONS, pa.string()).take(pa.array(found.compression)),
-        "timestamp_type": lambda: pa.array(["create", "append"]).take(pa.array(flag(8).astype(np.int8))),
-        "first_timestamp": lambda: number("first_timestamp", pa.int64()),
-        "max_timestamp": lambda: number("max_timestamp", pa.int64()),
+        "timestamp_type": lambda: pa.array(["create", "append"]).take(
+            pa.array(flag(APPEND_TIME).astype(np.int8), mask=~timed())
+        ),
+        "first_timestamp": lambda: number("first_timestamp", pa.int64(), timed()),
+        "max_timestamp": lambda: number("max_timestamp", pa.int64(), timed()),
         "producer_id": lambda: number("producer_id", pa.int64(), produced()),
         "producer_epoch": lambda: number("producer_epoch", pa.int16(), produced()),
         "base_sequence": lambda: number("base_sequence", pa.int32(), produced()),
@@ -150,5 +185,9 @@ def _last_offset(fields: NDArray[Any]) -> pa.Array:
 def _crc_ok(found: Headers, buffer: bytes) -> list[bool]:
     from google_crc32c import value
 
-    places = zip((found.start + v2.CRC_START).tolist(), found.end.tolist(), found.fields["crc"].tolist(), strict=True)
-    return [value(buffer[start:end]) == crc for start, end, crc in places]
+    columns = (found.old, found.start, found.end, found.fields["crc"])
+    places = zip(*(column.tolist() for column in columns), strict=True)
+    return [
+        (zlib.crc32(buffer[start + v2.MAGIC_AT : end]) if old else value(buffer[start + v2.CRC_START : end])) == crc
+        for old, start, end, crc in places
+    ]

@@ -13,6 +13,7 @@ from kwire.analyze.clients import Clients
 from kwire.analyze.stats import Stats
 from kwire.capture.files import Capture
 from kwire.errors import UnknownName
+from kwire.schema.keys import FETCH
 from kwire.session.batch import ExchangeBatch, of_exchanges
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
@@ -21,7 +22,6 @@ from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables import exchange_columns, group_events, partitions, rows
-from kwire.tables.body_rows import PARTITIONED, Facts
 from kwire.tables.columns import EXCHANGE, JUDGEMENTS
 from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows
 
@@ -108,7 +108,7 @@ class Builder:
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
         self._whole, self.exchanges = whole, 0
-        self._facts, self.clients, self._stats = Facts(self.names), Clients(), Stats()
+        self.clients, self._stats = Clients(), Stats()
         self._judgements = _judgements(self._judged) if self._judged else None
 
     def add(self, batch: ExchangeBatch) -> None:
@@ -143,17 +143,19 @@ class Builder:
         batch, columns = decoded.batch, self._columns
         head = exchange_columns.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns), common)
         for number, kind in enumerate(batch.kinds):
-            if kind is None or not self._facts.asks(kind.key):
+            if kind is None or not self._asks(kind.key):
                 continue
-            rows_of = partitions.rows_of if kind.key in PARTITIONED else group_events.rows_of
-            made, left = rows_of(decoded, number, head, self.names, columns)
-            for name, found in made:
+            rows_of = partitions.rows_of if kind.key in partitions.PARTITIONED else group_events.rows_of
+            for name, found in rows_of(decoded, number, head, self.names, columns):
                 self._emit(name, found)
-            for row in left:
-                for name, said in self._facts.rows(batch[row]):
-                    self._put(name, said)
         if "clients" in self.names:
             self.clients.merge([client for _, client in clients_of(decoded)])
+
+    def _asks(self, key: int) -> bool:
+        """Whether bodies of this API have something to say."""
+        if key in partitions.PARTITIONED:
+            return "partitions" in self.names or ("batches" in self.names and key <= FETCH)
+        return "group_events" in self.names and key in group_events.GROUP_TYPES
 
     def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""

@@ -1,12 +1,13 @@
-"""Rows of the table group_events from what the fast path read, a kind at a time.
+"""Rows of the table group_events, a kind at a time.
 
-Which field says what follows its name alone, on whichever side a version has it. A LeaveGroup may name several members:
-it is left to be read by itself, being the last of its member.
+Which field says what follows its name alone, on whichever side a version has it. A LeaveGroup that names several
+members has a row for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,74 +16,109 @@ import pyarrow.compute as pc
 
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
 from kwire.schema.keys import JOIN_GROUP, LEAVE_GROUP
-from kwire.session.decoded import Decoded
+from kwire.session.decoded import Bodies, Decoded
 from kwire.tables.arrow import slices
-from kwire.tables.body_rows import GROUP_TYPES
 from kwire.tables.schemas import Makes, record_batch
+from kwire.wire.columns import Ints
+
+GROUP_TYPES = {11: "classic", 12: "classic", 13: "classic", 14: "classic", 68: "consumer", 76: "share", 88: "streams"}
 
 
 def rows_of(
-    decoded: Decoded, at: int, head: pa.RecordBatch, _: Collection[str], wanted: Collection[str] | None
-) -> tuple[list[tuple[str, pa.RecordBatch]], list[int]]:
+    decoded: Decoded, number: int, head: pa.RecordBatch, _: Collection[str], wanted: Collection[str] | None
+) -> Iterator[tuple[str, pa.RecordBatch]]:
     """As partitions.rows_of."""
-    batch, kind = decoded.batch, decoded.batch.kinds[at]
+    kind = decoded.batch.kinds[number]
     assert kind is not None
-    key = kind.key
-    if key == LEAVE_GROUP:
-        return [], np.flatnonzero((batch.kind == at) & batch.request.there).tolist()
-    bodies = decoded.of(at)
-    if not len(bodies.rows):
-        return [], bodies.left.tolist()
-    asked, answered, count = bodies.asked, bodies.answered, len(bodies.rows)
-    rows = pa.array(bodies.rows)
+    key, rows = kind.key, decoded.rows(number)
+    if not len(rows):
+        return
+    asked, answered = (_Side(bodies, rows) for bodies in (decoded.requests(number), decoded.responses(number)))
 
-    def text(*said: tuple[Structs, str]) -> pa.Array:
+    def text(*said: tuple[_Side, str]) -> pa.Array:
         """The first that is there, and not empty."""
-        found = [column for body, name in said if isinstance(column := body.fields.get(name), Slices)]
-        return pc.coalesce(*(_filled(column, batch.buffer) for column in found), pa.nulls(count, pa.string()))
+        return pc.coalesce(*(side.text(name, empty=False) for side, name in said))
 
-    def number(*said: tuple[Structs, str]) -> pa.Array:
-        """The first that the version has."""
-        found = [column for body, name in said if isinstance(column := body.fields.get(name), Numbers)]
-        return pa.array(found[0].values, pa.int32()) if found else pa.nulls(count, pa.int32())
+    def count(*said: tuple[_Side, str]) -> pa.Array:
+        """The first that is there."""
+        return pc.coalesce(*(side.number(name) for side, name in said))
 
     def generation() -> pa.Array:
-        sides = [(body, name) for body in (answered, asked) for name in ("GenerationId", "MemberEpoch")]
-        found = number(*sides)
+        found = count(*((side, name) for side in (answered, asked) for name in ("GenerationId", "MemberEpoch")))
         return pc.if_else(pc.equal(found, -1), None, found) if key == JOIN_GROUP else found
 
-    makes: Makes = {
-        "group": lambda: _text(asked, "GroupId", batch.buffer),
-        "group_type": lambda: pa.repeat(pa.scalar(GROUP_TYPES[key]), count),
+    makes: Makes = {name: partial(head.column(name).take, pa.array(rows)) for name in head.schema.names} | {
+        "group": lambda: asked.text("GroupId"),
+        "group_type": lambda: pa.repeat(pa.scalar(GROUP_TYPES[key]), len(rows)),
         "member": lambda: text((answered, "MemberId"), (asked, "MemberId")),
         "instance": lambda: text((asked, "GroupInstanceId"), (asked, "InstanceId")),
         "generation": generation,
         "protocol": lambda: text((answered, "ProtocolName"), (asked, "ProtocolName")),
         "leader": lambda: text((answered, "Leader")),
-        "members": lambda: _members(answered, key, count),
-        "session_timeout_ms": lambda: number((asked, "SessionTimeoutMs")),
-        "rebalance_timeout_ms": lambda: number((asked, "RebalanceTimeoutMs")),
+        "members": lambda: answered.counts("Members") if key == JOIN_GROUP else pa.nulls(len(rows), pa.int32()),
+        "session_timeout_ms": lambda: count((asked, "SessionTimeoutMs")),
+        "rebalance_timeout_ms": lambda: count((asked, "RebalanceTimeoutMs")),
     }  # fmt: skip
-    heads = {name: partial(head.column(name).take, rows) for name in head.schema.names}
-    return [("group_events", record_batch("group_events", heads | makes, wanted))], bodies.left.tolist()
+    if key == LEAVE_GROUP and "Members" in asked.bodies.columns.fields:
+        makes = _leaving(makes, asked)
+    yield "group_events", record_batch("group_events", makes, wanted)
 
 
-def _text(body: Structs, name: str, buffer: bytes) -> pa.Array:
-    column = body.fields.get(name)
-    if not isinstance(column, Slices):
-        return pa.nulls(len(body), pa.string())
-    return slices(buffer, column.starts, column.lengths, column.valid, pa.string())
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What one side of these exchanges says, null where there is no body."""
+
+    bodies: Bodies
+    rows: Ints
+
+    def _taken(self, found: pa.Array) -> pa.Array:
+        if len(self.bodies.rows) == len(self.rows):
+            return found
+        places = self.bodies.places(self.rows)
+        return found.take(pa.array(places, mask=places < 0))
+
+    def text(self, name: str, empty: bool = True) -> pa.Array:
+        """empty: else null where it is."""
+        column = self.bodies.columns.fields.get(name)
+        if not isinstance(column, Slices):
+            return pa.nulls(len(self.rows), pa.string())
+        valid = column.valid if empty else column.lengths > 0
+        return self._taken(slices(self.bodies.buffer, column.starts, column.lengths, valid, pa.string()))
+
+    def number(self, name: str) -> pa.Array:
+        column = self.bodies.columns.fields.get(name)
+        if not isinstance(column, Numbers):
+            return pa.nulls(len(self.rows), pa.int32())
+        return self._taken(pa.array(column.values, pa.int32()))
+
+    def counts(self, name: str) -> pa.Array:
+        """How many elements an array has; null where it has none."""
+        column = self.bodies.columns.fields.get(name)
+        if not isinstance(column, Lists):
+            return pa.nulls(len(self.rows), pa.int32())
+        counts = np.diff(column.offsets)
+        return self._taken(pa.array(counts, pa.int32(), mask=counts == 0))
 
 
-def _filled(column: Slices, buffer: bytes) -> pa.Array:
-    """Texts; null where they are empty."""
-    return slices(buffer, column.starts, column.lengths, column.lengths > 0, pa.string())
+def _leaving(makes: Makes, asked: _Side) -> Makes:
+    """The same rows, one for each member that a request names."""
+    members = asked.bodies.columns.fields["Members"]
+    assert isinstance(members, Lists)
+    assert isinstance(members.flat, Structs)
+    flat, places = members.flat, asked.bodies.places(asked.rows)
+    counts = np.append(np.diff(members.offsets), 0)[places]  # the last one where there is no body
+    which = np.arange(len(counts)).repeat(np.maximum(counts, 1))
+    named = counts[which] > 0
+    begins = np.append(members.offsets[:-1], 0)[places] - (np.cumsum(counts) - counts)
+    member = np.where(named, np.cumsum(named) - 1 + begins[which], -1)
+    out: Makes = {name: lambda make=make: make().take(pa.array(which)) for name, make in makes.items()}  # type: ignore[misc]
 
+    def text(name: str, empty: bool) -> pa.Array:
+        column = flat.fields.get(name)
+        if not isinstance(column, Slices):
+            return pa.nulls(len(which), pa.string())
+        valid = column.valid if empty else column.lengths > 0
+        found = slices(asked.bodies.buffer, column.starts, column.lengths, valid, pa.string())
+        return found.take(pa.array(member, mask=member < 0))
 
-def _members(answered: Structs, key: int, count: int) -> pa.Array:
-    """How many the leader is told."""
-    column = answered.fields.get("Members")
-    if key != JOIN_GROUP or not isinstance(column, Lists):
-        return pa.nulls(count, pa.int32())
-    told = np.diff(column.offsets)
-    return pa.array(told, pa.int32(), mask=told == 0)
+    return out | {"member": lambda: text("MemberId", False), "instance": lambda: text("GroupInstanceId", True)}

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
+from kwire.session.decoded import Bodies
 from kwire.session.topics import Topics
 from kwire.tables.arrow import mended
 from kwire.tables.distinct_texts import distinct
@@ -25,14 +26,10 @@ NOTHING = -1  # the number of what is null
 NUMBERS = ("PartitionIndex", "Partition", "Index")
 
 
-class Strange(Exception):
-    """Bodies that are not of the form that is known; they are read one by one."""
-
-
 @dataclass(slots=True, eq=False)
 class Named:
     """Partitions of one side, a row each: the exchange, the numbers of group, topic and id (-1: none), the partition's
-    number, and where in the columns of fields it stands."""
+    number, and where in the columns of fields it stands, whose offsets count in buffer."""
 
     owner: Ints
     group: Ints
@@ -41,6 +38,7 @@ class Named:
     number: Ints
     places: Ints
     fields: dict[str, Column]
+    buffer: bytes
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -67,79 +65,67 @@ class Words:
 
 @dataclass(slots=True, eq=False)
 class Names:
-    """of(body) finds the partitions of a side; what it gives numbers to is in groups, topics and idents."""
+    """of(bodies) finds the partitions of a side; what it gives numbers to is in groups, topics and idents. known: names
+    of topics by id."""
 
-    buffer: bytes
     known: Topics
     groups: Words = field(default_factory=Words)
     topics: Words = field(default_factory=Words)
     idents: Words = field(default_factory=Words)
 
-    def of(self, body: Structs) -> Named:
-        """Raises Strange."""
-        owner = np.arange(len(body))
-        group = np.full(len(body), -1)
-        if "Groups" in body.fields:
-            groups = _list(body, "Groups")
+    def of(self, bodies: Bodies) -> Named:
+        """None of bodies that hold no partitions where Kafka's do."""
+        body, owner, buffer = bodies.columns, bodies.rows, bodies.buffer
+        group = np.full(len(body), NOTHING)
+        groups = _list(body, "Groups")
+        if groups is not None and isinstance(groups.flat, Structs):
             owner = owner.repeat(np.diff(groups.offsets))
-            body = _structs(groups.flat)
-            group = self._texts(_texts(body, "GroupId"), self.groups)
+            body = groups.flat
+            group = self._texts(body, ("GroupId",), self.groups, buffer)
         topics = _list(body, *TOPICS)
-        within = np.arange(len(body)).repeat(np.diff(topics.offsets))
-        flat = _structs(topics.flat)
-        topic, ident = self._topics(flat)
-        inner = _list(flat, *(name for name in flat.fields if name.startswith("Partition")))
-        parent = np.arange(len(flat)).repeat(np.diff(inner.offsets))
-        fields: dict[str, Column] = {"PartitionIndex": inner.flat}
-        if isinstance(inner.flat, Structs):
+        flat = topics.flat if topics is not None else None
+        names = () if not isinstance(flat, Structs) else (name for name in flat.fields if name.startswith("Partition"))
+        inner = _list(flat, *names) if isinstance(flat, Structs) else None
+        fields: dict[str, Column] = {} if inner is None else {"PartitionIndex": inner.flat}
+        if inner is not None and isinstance(inner.flat, Structs):
             fields = inner.flat.fields
         number = next((fields[name] for name in NUMBERS if name in fields), None)
-        if not isinstance(number, Numbers):
-            raise Strange
+        if topics is None or not isinstance(flat, Structs) or inner is None or not isinstance(number, Numbers):
+            none = np.zeros(0, np.int64)
+            return Named(none, none, none, none, none, none, {}, buffer)
+        within = np.arange(len(body)).repeat(np.diff(topics.offsets))
+        parent = np.arange(len(flat)).repeat(np.diff(inner.offsets))
+        topic, ident = self._topics(flat, buffer)
         found = Named(
             owner[within][parent], group[within][parent], topic[parent], ident[parent],
-            number.values.astype(np.int64), np.arange(len(parent)), fields,
+            number.values.astype(np.int64), np.arange(len(parent)), fields, buffer,
         )  # fmt: skip
-        return found if (topic >= 0).all() else found.only(found.topic >= 0)
+        return found if (found.topic >= 0).all() else found.only(found.topic >= 0)
 
-    def _topics(self, flat: Structs) -> tuple[Ints, Ints]:
+    def _topics(self, flat: Structs, buffer: bytes) -> tuple[Ints, Ints]:
         """The numbers of names and ids; what has neither is passed over, as -1."""
-        none = np.full(len(flat), -1)
-        if "TopicId" not in flat.fields:
-            return self._texts(_texts(flat, "Name", "Topic"), self.topics), none
-        ident = flat.fields["TopicId"]
-        named = "Name" in flat.fields or "Topic" in flat.fields
-        if named or not isinstance(ident, Slices) or ident.kind != "uuid":
-            raise Strange
-        found, which = distinct(self.buffer, ident.starts, ident.lengths)
+        ident = flat.fields.get("TopicId")
+        named = self._texts(flat, ("Name", "Topic"), self.topics, buffer)
+        if not isinstance(ident, Slices) or ident.kind != "uuid":
+            return named, np.full(len(flat), NOTHING)
+        found, which = distinct(buffer, ident.starts, ident.lengths)
         names, idents = [], []
         for known in map(uuids.from_bytes, found):
             names.append(self.topics.number(self.known.name(known)) if known.int else NOTHING)
             idents.append(self.idents.number(uuids.to_text(known)) if known.int else NOTHING)
-        return np.array(names, np.int64)[which], np.array(idents, np.int64)[which]
+        by_id = np.array(names, np.int64)[which]
+        unnamed = (named < 0) | ((named == self.topics.known.get("", NOTHING)) & (by_id >= 0))
+        return np.where(unnamed, by_id, named), np.array(idents, np.int64)[which]
 
-    def _texts(self, column: Slices, words: Words) -> Ints:
+    def _texts(self, body: Structs, names: tuple[str, ...], words: Words, buffer: bytes) -> Ints:
         """The numbers of texts; of null NOTHING."""
-        found, which = distinct(self.buffer, column.starts, column.lengths, column.valid)
+        column = next((body.fields[name] for name in names if name in body.fields), None)
+        if not isinstance(column, Slices) or column.kind != "string":
+            return np.full(len(body), NOTHING)
+        found, which = distinct(buffer, column.starts, column.lengths, column.valid)
         numbers: Ints = np.array([words.number(text.decode("utf-8", "surrogateescape")) for text in found], np.int64)
         return np.append(numbers, NOTHING)[which]
 
 
-def _list(body: Structs, *names: str) -> Lists:
-    found = [column for name in names if isinstance(column := body.fields.get(name), Lists)]
-    if len(found) != 1:
-        raise Strange
-    return found[0]
-
-
-def _structs(column: Column) -> Structs:
-    if not isinstance(column, Structs) or column.valid is not None:
-        raise Strange
-    return column
-
-
-def _texts(body: Structs, *names: str) -> Slices:
-    found = [column for name in names if isinstance(column := body.fields.get(name), Slices)]
-    if len(found) != 1 or found[0].kind != "string":
-        raise Strange
-    return found[0]
+def _list(body: Structs, *names: str) -> Lists | None:
+    return next((column for name in names if isinstance(column := body.fields.get(name), Lists)), None)

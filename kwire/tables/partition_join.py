@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,8 @@ MOST_KEYS = 1 << 62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """Partitions, a row each: owner, group, topic and number as in places.Named; at: the row of requests and that of
-    responses that are about it, -1 where there is none. rows is the reverse: of each side's rows, which row of these it
-    is, -1 where it has none. twice: exchanges that name a partition twice on one side."""
+    """Partitions, a row each: owner, group, topic and number as in Named; at: the row of requests and that of responses
+    that are about it, -1 where there is none. rows is the reverse: of each side's rows, which row of these it is."""
 
     sides: tuple[Named, Named]
     owner: Ints
@@ -30,18 +29,9 @@ class Joined:
     number: Ints
     at: tuple[Ints, Ints]
     rows: tuple[Ints, Ints]
-    twice: Ints
 
     def __len__(self) -> int:
         return len(self.owner)
-
-    def without(self, odd: Mask) -> Joined:
-        """Without the rows of these exchanges."""
-        kept = ~odd[self.owner]
-        new = np.where(kept, np.cumsum(kept) - 1, -1)
-        at, rows = (self.at[0][kept], self.at[1][kept]), (new[self.rows[0]], new[self.rows[1]])
-        columns = {name: getattr(self, name)[kept] for name in ("owner", "group", "topic", "number")}
-        return replace(self, at=at, rows=rows, **columns)
 
     def numbers(self, turn: int, name: str, kind: pa.DataType) -> pa.Array:
         """A field of requests (0) or responses (1); null where there is none."""
@@ -66,21 +56,33 @@ class Joined:
 
 
 def join(sides: tuple[Named, Named]) -> Joined:
-    """By exchange, group, topic and partition, in the order of the exchanges."""
-    owner, group, topic, number = (
-        np.concatenate([getattr(side, name) for side in sides]) for name in ("owner", "group", "topic", "number")
-    )
-    _, first, key = np.unique(_keys(owner, group, topic, number), return_index=True, return_inverse=True)
-    rows = key[: len(sides[0])], key[len(sides[0]) :]
-    at, twice = [], []
-    for side, mine in zip(sides, rows, strict=True):
+    """By exchange, group, topic and partition, in the order of the exchanges. A partition that an exchange names
+    several times has as many rows: the first time on both sides is one, and so on."""
+    names = "owner", "group", "topic", "number"
+    columns = [np.concatenate([getattr(side, name) for side in sides]) for name in names]
+    keys = _keys(*columns)
+    count = len(sides[0])
+    if any(len(np.unique(part)) < len(part) for part in (keys[:count], keys[count:])):
+        keys = _keys(*columns, np.concatenate([_times(keys[:count]), _times(keys[count:])]))
+    _, first, key = np.unique(keys, return_index=True, return_inverse=True)
+    rows = key[:count], key[count:]
+    at = []
+    for mine in rows:
         found = np.full(len(first), -1)
         found[mine] = np.arange(len(mine))
         at.append(found)
-        twice.append(side.owner[np.bincount(mine, minlength=len(first))[mine] > 1])
-    return Joined(
-        sides, owner[first], group[first], topic[first], number[first], (at[0], at[1]), rows, np.concatenate(twice)
-    )  # fmt: skip
+    owner, group, topic, number = (column[first] for column in columns)
+    return Joined(sides, owner, group, topic, number, (at[0], at[1]), rows)
+
+
+def _times(keys: Ints) -> Ints:
+    """Of each key how many before it are equal."""
+    order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    begins = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(keys)])
+    out = np.empty(len(keys), np.int64)
+    out[order] = np.arange(len(keys)) - begins.repeat(np.diff(np.append(begins, len(keys))))
+    return out
 
 
 def _keys(*columns: Ints) -> Ints:

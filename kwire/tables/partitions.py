@@ -1,13 +1,12 @@
 """Rows of the tables partitions and batches, from thousands of bodies at once.
 
 partition_columns.py finds what both sides say of partitions, partition_join.py joins it, batch_headers.py reads the
-headers of the record batches. An exchange that names a partition twice, one with messages of magic 0 or 1, and a body
-whose form is not known are read one by one.
+headers of the record batches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,33 +16,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kwire.codec.columnar import Slices
+from kwire.codec.columnar import Lists, Numbers, Slices
 from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.session.decoded import Bodies, Decoded
 from kwire.session.record import error_name
 from kwire.tables.arrow import slices
 from kwire.tables.batch_headers import COMPRESSIONS, Headers, columns, headers
 from kwire.tables.columns import EXCHANGE
-from kwire.tables.partition_columns import Named, Names, Strange
+from kwire.tables.partition_columns import Named, Names
 from kwire.tables.partition_join import Joined, join
 from kwire.tables.schemas import Makes, record_batch
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Columns, Ints
 
 Table = tuple[str, pa.RecordBatch]
 OFFSETS = {  # where the column offset comes from: the request (0) or the response (1), and its field
     PRODUCE: (1, "BaseOffset"), FETCH: (0, "FetchOffset"), LIST_OFFSETS: (1, "Offset"),
     OFFSET_COMMIT: (0, "CommittedOffset"), OFFSET_FETCH: (1, "CommittedOffset"),
 }  # fmt: skip
-OLD_OFFSETS = "OldStyleOffsets"  # of ListOffsets v0: several of a partition
+OLD_OFFSETS = "OldStyleOffsets"  # of ListOffsets v0: several of a partition, of which the first one counts
+PARTITIONED = tuple(OFFSETS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
     """What a kind's bodies say. turn: whose the records are, with their batches."""
 
-    buffer: bytes
     key: int
-    bodies: Bodies
+    asked: Bodies
     names: Names
     joined: Joined
     turn: int
@@ -53,52 +52,37 @@ class _Found:
 
 def rows_of(
     decoded: Decoded, number: int, head: pa.RecordBatch, tables: Collection[str], wanted: Collection[str] | None
-) -> tuple[list[Table], list[int]]:
-    """Rows of these tables, and the exchanges that are left. number: of the kind in the batch; head: the columns with
-    which rows begin, of all the batch's exchanges; wanted: which columns are made, None: all."""
-    left = decoded.of(number).left.tolist()
-    try:
-        read, odd = _read(decoded, number)
-    except Strange:
-        return [], [*left, *decoded.of(number).rows.tolist()]
-    out = []
+) -> Iterator[Table]:
+    """Rows of these tables. number: of the kind in the batch; head: the columns with which rows begin, of all the
+    batch's exchanges; wanted: which columns are made, None: all."""
+    read = _read(decoded, number)
     if "partitions" in tables and len(read.joined):
         makes = _begin(read, head, np.arange(len(read.joined))) | _partition(read)
-        out.append(("partitions", record_batch("partitions", makes, wanted)))
+        yield "partitions", record_batch("partitions", makes, wanted)
     if "batches" in tables and read.batches is not None and len(read.batches):
         makes = _begin(read, head, read.joined.rows[read.turn][read.batches.chain])
-        makes |= columns(read.batches, read.buffer)
-        out.append(("batches", record_batch("batches", makes, wanted)))
-    return out, left + decoded.of(number).rows[odd].tolist()
+        makes |= columns(read.batches, read.joined.sides[read.turn].buffer)
+        yield "batches", record_batch("batches", makes, wanted)
 
 
-def _read(decoded: Decoded, number: int) -> tuple[_Found, Ints]:
-    """With the rows that are odd. Raises Strange."""
-    batch, bodies = decoded.batch, decoded.of(number)
+def _read(decoded: Decoded, number: int) -> _Found:
+    batch, asked = decoded.batch, decoded.requests(number)
     kind = batch.kinds[number]
     assert kind is not None
-    key, names = kind.key, Names(batch.buffer, batch.connections[0].topics)
-    joined, turn = join((names.of(bodies.asked), names.of(bodies.answered))), int(key != PRODUCE)
-    if OLD_OFFSETS in joined.sides[1].fields:
-        raise Strange
-    odd = np.zeros(len(bodies.rows), bool)
-    odd[joined.twice] = True
-    records = batches = None
+    key, names = kind.key, Names(batch.connections[0].topics)
+    joined, turn = join((names.of(asked), names.of(decoded.responses(number)))), int(key != PRODUCE)
     side = joined.sides[turn]
-    if key <= FETCH:
-        records = _records(side)
-        batches, legacy = headers(batch.buffer, decoded.data, records.starts, records.lengths)
-        odd[side.owner[legacy]] = True
-    if odd.any():
-        joined = joined.without(odd)
-        batches = batches and batches.only(~odd[side.owner[batches.chain]])
-    return _Found(batch.buffer, key, bodies, names, joined, turn, records, batches), np.flatnonzero(odd)
+    records = _records(side) if key <= FETCH else None
+    batches = None
+    if records is not None:
+        batches = headers(side.buffer, Columns(side.buffer), records.starts, records.lengths)
+    return _Found(key, asked, names, joined, turn, records, batches)
 
 
-def _records(side: Named) -> Slices:
+def _records(side: Named) -> Slices | None:
     column = side.fields.get("Records")
     if not isinstance(column, Slices):
-        raise Strange
+        return None
     valid = None if column.valid is None else column.valid[side.places]
     return Slices(column.kind, column.starts[side.places], column.lengths[side.places], valid)
 
@@ -106,7 +90,7 @@ def _records(side: Named) -> Slices:
 def _begin(read: _Found, head: pa.RecordBatch, rows: Ints) -> Makes:
     """The columns with which both tables begin, of these rows of partitions."""
     joined, names = read.joined, read.names
-    exchange = pa.array(read.bodies.rows[joined.owner[rows]])
+    exchange = pa.array(joined.owner[rows])
 
     def of_head(name: str) -> Callable[[], pa.Array]:
         return lambda: head.column(name).take(exchange)
@@ -124,7 +108,9 @@ def _partition(read: _Found) -> Makes:
     return {
         "group": lambda: _group(read),
         "topic_id": lambda: _texts(read.names.idents.array, joined.ident),
-        "offset": lambda: joined.numbers(turn, offset, pa.int64()),
+        "offset": lambda: (
+            _old_offset(joined) if OLD_OFFSETS in joined.sides[1].fields else joined.numbers(turn, offset, pa.int64())
+        ),
         "timestamp": lambda: joined.numbers(0, "Timestamp", pa.int64()),
         "high_watermark": lambda: joined.numbers(1, "HighWatermark", pa.int64()),
         "last_stable_offset": lambda: _known(joined.numbers(1, "LastStableOffset", pa.int64())),
@@ -137,14 +123,25 @@ def _partition(read: _Found) -> Makes:
 
 def _group(read: _Found) -> pa.Array:
     """The group of a row, where a message may have several; else the request's."""
-    joined, fields = read.joined, read.bodies.asked.fields
-    if "Groups" in fields:
+    joined, asked = read.joined, read.asked
+    if len(read.names.groups.known):
         groups = read.names.groups
         return _texts(groups.array, np.where(joined.group == groups.known.get(""), -1, joined.group))
-    said = fields.get("GroupId")
+    said = asked.columns.fields.get("GroupId")
     if not isinstance(said, Slices):
         return pa.nulls(len(joined), pa.string())
-    return slices(read.buffer, said.starts, said.lengths, said.valid, pa.string()).take(pa.array(joined.owner))
+    texts = slices(asked.buffer, said.starts, said.lengths, said.valid, pa.string())
+    return _texts(texts, asked.places(joined.owner))
+
+
+def _old_offset(joined: Joined) -> pa.Array:
+    """The first of the offsets that ListOffsets v0 gives."""
+    side = joined.sides[1]
+    column = side.fields[OLD_OFFSETS]
+    if not isinstance(column, Lists) or not isinstance(column.flat, Numbers):
+        return pa.nulls(len(joined), pa.int64())
+    begin, there = column.offsets[:-1][side.places], np.diff(column.offsets)[side.places] > 0
+    return joined.taken(1, np.append(column.flat.values, 0)[begin], pa.int64(), there)
 
 
 def _texts(texts: pa.Array, which: Ints) -> pa.Array:
@@ -186,6 +183,6 @@ def _sums(read: _Found) -> Makes:
     return {
         "bytes": lambda: joined.taken(turn, records.lengths, pa.int64(), records.valid),
         "batches": lambda: joined.taken(turn, counted(), pa.int32(), records.valid),
-        "records": lambda: joined.taken(turn, counted(batches.fields["records"]), pa.int64(), records.valid),
+        "records": lambda: joined.taken(turn, counted(batches.records), pa.int64(), records.valid),
         "compression": first,
     }

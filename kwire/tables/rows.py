@@ -1,4 +1,4 @@
-"""Rows that are made one by one: of clients and connections, and the head of what bodies say."""
+"""Rows that are made one by one: of clients and connections."""
 
 from __future__ import annotations
 
@@ -8,24 +8,8 @@ from typing import Any
 from kwire.analyze.clients import Clients
 from kwire.analyze.stats import ConnectionRow
 from kwire.session.connection_info import ConnectionInfo
-from kwire.session.exchange import Exchange
 
 Row = dict[str, Any]
-
-
-def head_row(exchange: Exchange) -> Row:
-    """The columns with which the rows of an exchange begin."""
-    first, kind = exchange.first, exchange.first.api
-    return {
-        "capture": exchange.connection.places.of(first.packet)[0] or exchange.connection.capture,
-        "connection": exchange.connection.name,
-        "time": exchange.time,
-        "api_key": kind.key if kind else None,
-        "api": exchange.api if kind or first.token else None,
-        "api_version": exchange.api_version,
-        "correlation_id": first.correlation_id,
-        "client_id": exchange.client_id,
-    }
 
 
 def client_rows(clients: Clients) -> Iterator[Row]:

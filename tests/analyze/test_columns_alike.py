@@ -11,7 +11,7 @@ from session.conftest import block
 
 from kwire.analyze.fetched import ANSWERED, ASKED, TOP, Flat, fetched
 from kwire.analyze.produced import produced
-from kwire.session import decoded as decoded_module
+from kwire.codec import columnar_values
 from kwire.session.batch import ExchangeBatch
 from kwire.session.decoded import Decoded
 from kwire.session.reader import Reader
@@ -39,10 +39,14 @@ def test_both_ways(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for number, kind in enumerate(batch.kinds):
             if kind is None or kind.key not in (0, 1):
                 continue
-            monkeypatch.setattr(decoded_module, "FEW", 0)
+            monkeypatch.setattr(columnar_values, "FEW", 0)
             columnar = Decoded(batch)
-            monkeypatch.setattr(decoded_module, "FEW", 1 << 30)
+            columnar.requests(number)
+            columnar.responses(number)
+            monkeypatch.setattr(columnar_values, "FEW", 1 << 30)
             single = Decoded(batch)
+            single.requests(number)
+            single.responses(number)
             if kind.key == 0:
                 one, other = produced(columnar, number), produced(single, number)
                 for made in (one, other):

@@ -8,6 +8,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from kwire.codec import columnar_values
 from kwire.codec.columnar_values import Messages, decode_messages, take
 from kwire.codec.library import builtin_library
 
@@ -24,7 +25,9 @@ def read(bodies: list[bytes], few: int) -> Messages:
     ends = np.cumsum([len(body) for body in bodies])
     starts = ends - [len(body) for body in bodies]
     plan = library.plan("MetadataResponse", 12)
-    return decode_messages(plan, library.codec("MetadataResponse", 12), b"".join(bodies), starts, ends, few)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columnar_values, "FEW", few)
+        return decode_messages(plan, library.codec("MetadataResponse", 12), b"".join(bodies), starts, ends)
 
 
 @pytest.mark.parametrize("few", [0, 24, 1 << 30])
@@ -34,6 +37,13 @@ def test_messages_come_back_in_their_order(few: int) -> None:
     found = read(bodies, few)
     assert found.there.all()
     assert found.columns.to_list(found.buffer) == [codec.decode(body) for body in bodies]
+
+
+@pytest.mark.parametrize("few", [0, 24, 1 << 30])
+@pytest.mark.parametrize("piece", [1, 5000])
+def test_values_are_made_columns_a_few_at_a_time(few: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columnar_values, "PIECE", piece)
+    test_messages_come_back_in_their_order(few)
 
 
 @pytest.mark.parametrize("few", [0, 1 << 30])

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from kwire.session import topic_columns as module
+from kwire.codec import columnar_values
 from kwire.session.batch import ExchangeBatch
 from kwire.session.reading import Reading
 from kwire.session.topic_columns import learn, names_of
@@ -39,7 +39,7 @@ class Names:
 
 
 def collected(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> Names:
-    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(columnar_values, "FEW", few)
     found = Names()
     for batch in Reading([path]).batches(scans=False):
         found.add(batch)

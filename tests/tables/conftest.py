@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from struct import pack
 from typing import Any
 
 import pytest
+from bodyrows import expected
 from tablerows import rows_of
 
 from kwire.capture.save import PcapWriter
-from kwire.codec import scan_columns
+from kwire.codec import columnar_values, scan_columns
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.schema.registry import builtin
-from kwire.session import decoded, topic_columns
 from kwire.session.batch import ExchangeBatch
-from kwire.session.exchange import Exchange
 from kwire.session.reader import Settings
+from kwire.session.reading import Reading
 from kwire.session.vectorized import Vectorized
 from kwire.tables import batch_headers
-from kwire.tables.body_rows import Facts
 from kwire.tables.build import tables_of
 from kwire.tables.columns import DEFAULT
 
@@ -109,43 +108,43 @@ def traffic(tmp_path: Path) -> Traffic:
 
 class Ways:
     """both(path) makes tables from columns and one by one, which must give the same rows. taken: exchanges of which
-    columns were made; left: those of them whose bodies were read one by one after all."""
+    columns were made at once."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._patch, self.taken, self.left = patch, 0, 0
+        self._patch, self.taken = patch, 0
 
     def both(self, path: Path, names: Iterable[str] = DEFAULT) -> dict[str, list[dict[str, Any]]]:
+        careful = Settings(careful=True)
         with self._patch.context() as patch:
-            patch.setattr(decoded, "FEW", 1 << 30)
-            exact = tables_of([path], names, Settings(careful=True))
+            patch.setattr(columnar_values, "FEW", 1 << 30)
+            exact = tables_of([path], names, careful)
+            exchanges = list(Reading([path], careful, tracking=True).exchanges())
         assert self.taken == 0
-        self.left = 0
         quick = tables_of([path], names)
         for name, table in quick.items():
             table.validate(full=True)
-            assert sorted(map(json.dumps, rows_of(table))) == sorted(map(json.dumps, rows_of(exact[name]))), name
+            found = sorted(map(json.dumps, rows_of(table)))
+            assert found == sorted(map(json.dumps, rows_of(exact[name]))), name
+            if name in BODIED:
+                assert found == sorted(map(json.dumps, expected(exchanges, name))), name
         return {name: rows_of(table) for name, table in quick.items()}
+
+
+BODIED = ("partitions", "batches", "group_events")
 
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
     """Columns are made of all that they can be made of, however little there is."""
-    counted, run, rows = Ways(monkeypatch), Vectorized.run, Facts.rows
+    counted, run = Ways(monkeypatch), Vectorized.run
 
     def taking(self: Vectorized) -> ExchangeBatch | None:
         found = run(self)
         counted.taken += len(found or ())
         return found
 
-    def leaving(self: Facts, exchange: Exchange) -> Iterator[tuple[str, Any]]:
-        counted.left += 1
-        return rows(self, exchange)
-
     monkeypatch.setattr(Vectorized, "run", taking)
-    monkeypatch.setattr(Facts, "rows", leaving)
-    for module, name, value in (
-        (scan_columns, "FEW", 1), (decoded, "FEW", 0), (topic_columns, "FEW", 1), (batch_headers, "FEW", 0),
-    ):  # fmt: skip
+    for module, name, value in ((scan_columns, "FEW", 1), (columnar_values, "FEW", 0), (batch_headers, "FEW", 0)):
         monkeypatch.setattr(module, name, value)
     return counted
 

@@ -18,25 +18,23 @@ CHAINS = [b"", BATCH, BATCH * 3 + BATCH[:40], BATCH[:20], BATCH + b"\x7f" * 30, 
 both = pytest.mark.parametrize("few", [0, 3, 100])  # chains that are walked one by one: none, the last ones, all
 
 
-def found(chains: list[bytes]) -> tuple[batch_headers.Headers, list[bool], bytes]:
+def found(chains: list[bytes]) -> tuple[batch_headers.Headers, bytes]:
     buffer = b"".join(chains)
     lengths = [len(chain) for chain in chains]
     starts = [0, *accumulate(lengths)][: len(chains)]
-    made, legacy = batch_headers.headers(
-        buffer, Columns(buffer), np.array(starts, np.int64), np.array(lengths, np.int64)
-    )
-    return made, legacy.tolist(), buffer
+    made = batch_headers.headers(buffer, Columns(buffer), np.array(starts, np.int64), np.array(lengths, np.int64))
+    return made, buffer
 
 
 @both
 def test_batches_of_chains(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_headers, "FEW", few)
-    made, legacy, _ = found(CHAINS)
-    assert legacy == [False, False, False, False, False, True, True, False]
-    assert made.chain.tolist() == [1, 2, 2, 2, 4, 7, 7]
-    assert made.number.tolist() == [0, 0, 1, 2, 0, 0, 1]
-    assert (made.end - made.start).tolist() == [len(BATCH)] * 7
-    assert len(made) == 7
+    made, _ = found(CHAINS)
+    assert made.chain.tolist() == [1, 2, 2, 2, 4, 5, 5, 6, 7, 7]
+    assert made.number.tolist() == [0, 0, 1, 2, 0, 0, 1, 0, 0, 1]
+    assert made.old.tolist() == [False] * 6 + [True, True, False, False]
+    assert (made.end - made.start)[~made.old].tolist() == [len(BATCH)] * 8
+    assert len(made) == 10
 
 
 @both
@@ -48,7 +46,7 @@ def test_columns_are_the_fields_of_batches(few: int, monkeypatch: pytest.MonkeyP
         build([(b"k", b"v")], producer_id=5, producer_epoch=2, is_control=True, log_append_time=77),
         BATCH[:-1] + b"!",
     ])  # fmt: skip
-    made, _, buffer = found([chain])
+    made, buffer = found([chain])
     columns = {name: make().to_pylist() for name, make in batch_headers.columns(made, buffer).items()}
     expected = read_records(chain)
     for name in ("base_offset", "last_offset", "compression", "is_transactional", "is_control", "max_timestamp"):
@@ -63,7 +61,29 @@ def test_columns_are_the_fields_of_batches(few: int, monkeypatch: pytest.MonkeyP
     assert columns["magic"] == [2] * 4
 
 
+@both
+def test_messages_of_old_formats_are_batches_of_one(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_headers, "FEW", few)
+    chain = b"".join([
+        build([(b"k", b"v")], magic=0), build([(b"k", b"v")], base_offset=6, magic=1, timestamp=7),
+        build([(b"k", b"v")] * 2, magic=1, timestamp=8, compression="gzip"), OLD[:-1] + b"!",
+    ])  # fmt: skip
+    made, buffer = found([chain])
+    columns = {name: make().to_pylist() for name, make in batch_headers.columns(made, buffer).items()}
+    assert columns["magic"] == [0, 1, 1, 1]
+    assert columns["records"] == [1, 1, None, 1]
+    assert made.records.tolist() == [1] * 4
+    assert columns["base_offset"] == columns["last_offset"] == [0, 6, 1, 0]
+    assert columns["first_timestamp"] == columns["max_timestamp"]
+    assert columns["max_timestamp"][:3] == [None, 7, 8]
+    assert columns["timestamp_type"] == [None, "create", "create", "create"]
+    assert columns["compression"] == ["none", "none", "gzip", "none"]
+    assert columns["crc_ok"] == [True, True, True, False]
+    assert columns["producer_id"] == columns["producer_epoch"] == columns["base_sequence"] == [None] * 4
+    assert columns["is_control"] == columns["is_transactional"] == [False] * 4
+
+
 def test_no_chains() -> None:
-    made, legacy, buffer = found([])
-    assert (len(made), legacy) == (0, [])
+    made, buffer = found([])
+    assert len(made) == 0
     assert all(len(make()) == 0 for make in batch_headers.columns(made, buffer).values())

@@ -16,11 +16,11 @@ from vectors import jsonl
 
 from kwire.codec.example import BATCH
 from kwire.records import read_records
-from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange
 from kwire.session.reading import Reading
-from kwire.tables.body_rows import GROUP_TYPES, PARTITIONED, Facts
 from kwire.tables.build import tables_of
+from kwire.tables.group_events import GROUP_TYPES
+from kwire.tables.partitions import PARTITIONED
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 NAMES = sorted(path.name.removesuffix(".truth.jsonl.gz") for path in CAPTURES.glob("*.truth.jsonl.gz"))
@@ -282,9 +282,3 @@ def test_members_that_leave_together_have_a_row_each(traffic: Any) -> None:
 def test_a_request_without_an_answer_has_its_rows(traffic: Any) -> None:
     (row,) = facts(traffic, "Heartbeat", 4, {"GroupId": "g", "GenerationId": 3, "MemberId": "m"})["group_events"]
     assert (row["group"], row["member"], row["generation"], row["latency_ns"]) == ("g", "m", 3, None)
-
-
-def test_an_orphan_says_nothing() -> None:
-    connection: Any = ConnectionInfo.__new__(ConnectionInfo)
-    message: Any = type("Message", (), {"api": None})()
-    assert list(Facts(frozenset({"partitions"})).rows(Exchange(connection, None, message))) == []

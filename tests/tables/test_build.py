@@ -20,7 +20,6 @@ from tablerows import names_of, rows_of
 import kwire as api
 from kwire.errors import CaptureError, UnknownName
 from kwire.render.bodies import Bodies
-from kwire.session import decoded
 from kwire.session.record import records
 from kwire.tables import build
 from kwire.tables.build import tables_of
@@ -182,12 +181,11 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_rows_come_in_batches_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "ROWS", size)
-    monkeypatch.setattr(decoded, "FEW", 1 << 30)  # one by one
     path, sizes = CAPTURES / "classic.pcap.gz", []
-    found = tables_of([path], ["messages", "partitions"])
-    build.build([path], ["partitions"], lambda _, batch: sizes.append(batch.num_rows))
+    found = tables_of([path], ["messages", "connections"])
+    build.build([path], ["connections"], lambda _, batch: sizes.append(batch.num_rows))
     assert max(sizes) <= size
-    assert ordered(rows_of(found["partitions"])) == ordered(rows(path, "partitions"))
+    assert ordered(rows_of(found["connections"])) == ordered(rows(path, "connections"))
     assert ordered(rows_of(found["messages"])) == ordered(rows(path, "messages"))
 
 

@@ -20,7 +20,7 @@ def named(places: list[Place], values: list[int], ident: int = -1) -> Named:
     columns = np.array(places, np.int64).reshape(-1, 4).T
     count = np.arange(len(places))
     fields: dict[str, Any] = {"Value": Numbers(np.array(values, np.int64))}
-    return Named(columns[0], columns[1], columns[2], np.full(len(places), ident), columns[3], count, fields)
+    return Named(columns[0], columns[1], columns[2], np.full(len(places), ident), columns[3], count, fields, b"")
 
 
 ASKED: list[Place] = [(0, -1, 0, 3), (0, -1, 0, 1), (2, 1, 1, -1), (3, 0, 0, 1 << 31)]
@@ -42,7 +42,6 @@ def test_what_is_of_one_place_meets(most: int, monkeypatch: pytest.MonkeyPatch) 
         (2, 1, 1, -1): (12, 22), (3, 0, 0, 1 << 31): (13, 24),
     }  # fmt: skip
     assert found.owner.tolist() == [0, 0, 1, 2, 2, 3]
-    assert found.twice.tolist() == []
 
 
 def test_rows_lead_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,16 +63,13 @@ def test_a_field_that_is_not_there_and_values_that_are_not_valid_are_null(monkey
     assert found.taken(0, np.arange(4), pa.int8(), valid).to_pylist() == [None, 0, None, None, 2, 3]
 
 
-def test_exchanges_that_name_a_place_twice_are_told_and_left_out() -> None:
-    asked = named([(0, -1, 0, 0), (1, -1, 0, 0), (1, -1, 0, 0), (2, -1, 0, 0)], [1, 2, 3, 4])
-    found = join((asked, named([(0, -1, 0, 0), (2, -1, 0, 1)], [5, 6])))
-    assert set(found.twice.tolist()) == {1}
-    odd = np.array([False, True, False])
-    left = found.without(odd)
-    assert left.owner.tolist() == [0, 2, 2]
-    assert left.rows[0].tolist() == [0, -1, -1, 1]
-    assert left.numbers(0, "Value", pa.int64()).to_pylist() == [1, 4, None]
-    assert left.numbers(1, "Value", pa.int64()).to_pylist() == [5, None, 6]
+def test_a_place_that_is_named_twice_has_two_rows() -> None:
+    asked = named([(0, -1, 0, 0), (1, -1, 0, 0), (1, -1, 0, 1), (1, -1, 0, 0), (2, -1, 0, 0)], [1, 2, 3, 4, 5])
+    found = join((asked, named([(1, -1, 0, 0), (1, -1, 0, 0), (1, -1, 0, 0), (2, -1, 0, 1)], [6, 7, 8, 9])))
+    assert found.owner.tolist() == [0, 1, 1, 1, 1, 2, 2]
+    assert found.number.tolist() == [0, 0, 0, 0, 1, 0, 1]
+    assert found.numbers(0, "Value", pa.int64()).to_pylist() == [1, 2, 4, None, 3, 5, None]
+    assert found.numbers(1, "Value", pa.int64()).to_pylist() == [None, 6, 7, 8, None, None, 9]
 
 
 def test_nothing_at_all() -> None:

@@ -70,7 +70,7 @@ class Uncompressed(Watch):
             sender.batches += int(plain.sum())
             if sender.sampled < SAMPLE:
                 for place in places[plain].tolist():
-                    data = made.bytes_of(place, batch.buffer)[: SAMPLE - sender.sampled]
+                    data = made.bytes_of(place)[: SAMPLE - sender.sampled]
                     sender.sample.append(data)
                     sender.sampled += len(data)
                     if sender.sampled >= SAMPLE:

@@ -1,11 +1,15 @@
-"""What bodies say, as rows: partitions, record batches, events of groups."""
+"""What bodies say, as rows, read one exchange after the other: what the tables partitions, batches and group_events are
+compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from struct import unpack_from
 from typing import Any
 from uuid import UUID
+
+from tablerows import names_of
 
 from kwire.errors import DecodeError
 from kwire.records import batch as v2
@@ -16,14 +20,41 @@ from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, 
 from kwire.session.exchange import Exchange
 from kwire.session.record import error_name
 from kwire.session.topics import Topics
-from kwire.tables.rows import Row, head_row
+from kwire.tables.arrow import mended
+from kwire.tables.schemas import SCHEMAS
 from kwire.wire import uuids
 
 PARTITIONED = (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH)
 GROUP_TYPES = {11: "classic", 12: "classic", 13: "classic", 14: "classic", 68: "consumer", 76: "share", 88: "streams"}
 NO_PRODUCER = -1
-Key = tuple[str | None, str, int]  # group, where a message has several; topic, partition
+Row = dict[str, Any]
+Key = tuple[str | None, str, int, int]  # group, where a message has several; topic, partition, how often before
 MOST = (1 << 63) - 1
+
+
+def head_row(exchange: Exchange) -> Row:
+    """The columns with which the rows of an exchange begin."""
+    first, kind = exchange.first, exchange.first.api
+    return {
+        "capture": exchange.connection.places.of(first.packet)[0] or exchange.connection.capture,
+        "connection": exchange.connection.name,
+        "time": exchange.time,
+        "api_key": kind.key if kind else None,
+        "api": exchange.api if kind or first.token else None,
+        "api_version": exchange.api_version,
+        "correlation_id": first.correlation_id,
+        "client_id": exchange.client_id,
+    }
+
+
+def expected(exchanges: Iterable[Exchange], table: str) -> list[Row]:
+    """The rows of a table, with all its columns."""
+    facts, columns = Facts(frozenset({table})), names_of(SCHEMAS[table])
+    found = [row for exchange in exchanges for _, row in facts.rows(exchange)]
+    return [
+        {name: mended(value) if isinstance(value := row.get(name), str) else value for name in columns}
+        for row in found
+    ]  # fmt: skip
 
 
 class Facts:
@@ -58,7 +89,7 @@ class Facts:
         answered = dict(_partitions(response or {}, topics))
         head = head_row(exchange)
         for place in asked | answered:
-            group, topic, partition = place
+            group, topic, partition, _ = place
             mine, theirs = asked.get(place, {}), answered.get(place, {})
             row = head | {"topic": topic, "partition": partition, "topic_id": _id(mine) or _id(theirs)}
             row["group"] = group or (request or {}).get("GroupId")
@@ -74,6 +105,7 @@ class Facts:
 def _partitions(body: Row, topics: Topics) -> Iterator[tuple[Key, Row]]:
     """Every struct of a partition with what it is about, and the topic's id beside its own fields."""
     groups = body.get("Groups")
+    times: Counter[tuple[str | None, str, int]] = Counter()
     for group in groups or [body]:
         lists = (group.get(name) for name in ("Topics", "TopicData", "Responses"))
         for topic in next((found for found in lists if found), []):
@@ -88,7 +120,9 @@ def _partitions(body: Row, topics: Topics) -> Iterator[tuple[Key, Row]]:
                 row = partition if isinstance(partition, dict) else {"PartitionIndex": partition}
                 number = next((row[field] for field in ("PartitionIndex", "Partition", "Index") if field in row), None)
                 if name is not None and number is not None:
-                    yield (group.get("GroupId") if groups else None, name, number), row | {"TopicId": ident}
+                    key = group.get("GroupId") if groups else None, name, number
+                    times[key] += 1
+                    yield (*key, times[key]), row | {"TopicId": ident}
 
 
 def _of_kind(key: int, asked: Row, answered: Row) -> Row:
