@@ -21,8 +21,8 @@ What a detector needs besides it gets while the capture is read, once, in the or
 
 - exchanges=(METADATA, …): exchange(exchange) for each exchange of these API keys (schema/keys.py). Objects: only for
   APIs that are seldom.
-- bodies=(PRODUCE, FETCH): columns(decoded, number) for each batch and kind of these keys: decoded.of(number) has the
-  bodies of all exchanges as columns, and names those that are left to be read one by one (see session/decoded.py).
+- bodies=(PRODUCE, FETCH): columns(decoded, number) for each batch and kind of these keys: decoded.requests(number)
+  and decoded.responses(number) have the bodies of all exchanges as columns (see session/decoded.py).
 - batches=True: batch(batch) for every batch: its columns without bodies (times, sizes, kinds, latency).
 - connections=True: connection(connection, coverage) for each connection when it is over.
 
