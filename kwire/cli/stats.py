@@ -12,9 +12,10 @@ from kwire.errors import Exit
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="All rows, not only the busiest of each table.")
+@click.option("--quorum", is_flag=True, help="Instead, KRaft's quorum over time: leaders, epochs, votes.")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
 @capture_options
-def command(captures: Captures, everything: bool, output: str) -> Exit:
+def command(captures: Captures, everything: bool, quorum: bool, output: str) -> Exit:
     """Counts what captures hold: by API and version, client, broker and topic how often, how many bytes, which errors
     and how long the answers took; who was throttled, which error met whom on what, and the connections that were
     refused or could not be read as they should.
@@ -27,6 +28,8 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     from kwire.render.jsonform import dumps
     from kwire.render.stats import document, stats_lines
 
+    if quorum:
+        return _quorum(captures, everything, output)
     detailed = captures.wanted.errors
     stats = Stats(sys.maxsize if detailed else MOST_FAILED)
     done = captures.each_batch(stats.add, stats.close, tracking=True)
@@ -40,3 +43,23 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
             show([[], [("which error, for whom, on what", "head")]])
             show(failures_lines(stats.failures, clock_of(done), width(), everything))
     return done.conclude(any(quality == "malformed" for quality, _ in stats.oddities))
+
+
+def _quorum(captures: Captures, everything: bool, output: str) -> Exit:
+    from kwire.analyze.quorum import Quorums, quorums_of
+    from kwire.cli.groups import clock_of
+    from kwire.cli.output import show, width
+    from kwire.render.jsonform import dumps
+    from kwire.render.quorum import quorum_lines
+
+    quorums = Quorums()
+    done = captures.each_batch(quorums.add, lambda _: None, tracking=True)
+    found = quorums_of(quorums.known.values())
+    for at, one in enumerate(found):
+        if output == "json":
+            print(dumps(one.row(), indent=None))
+        else:
+            show([*([[]] if at else []), *quorum_lines(one, clock_of(done), width(), everything)])
+    if not found and output == "text":
+        show([[("no messages of a KRaft quorum", "dim")]])
+    return done.conclude()

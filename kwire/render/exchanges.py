@@ -10,6 +10,7 @@ from kwire.capture.packet_numbers import reference
 from kwire.counted import counted
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, paragraph
 from kwire.session.pairing import LOST
+from kwire.session.quorum import METADATA_TOPIC
 from kwire.session.record import error_name
 
 if TYPE_CHECKING:
@@ -215,6 +216,8 @@ def about_text(about: About) -> str:
         parts.append(f"epoch {about.epoch}")
     if about.transactions:
         parts.append("txn " + _some([clean(name) for name in about.transactions], 2, " "))
+    if list(about.topics) == [METADATA_TOPIC] and about.words:
+        return clean(" ".join(about.words))
     names = [_topic(name, partitions) for name, partitions in list(about.topics.items())[:TOPICS]]
     if len(about.topics) > TOPICS:
         names.append(f"+{counted(len(about.topics) - TOPICS, 'topic')}")

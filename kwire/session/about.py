@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.codec.plan import Slot, StructPlan
+from kwire.schema.keys import FETCH
+from kwire.session.quorum import METADATA_TOPIC, RAFT, words_of
 from kwire.session.topics import Partitions
 from kwire.wire.columns import Ints
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
 HEARTBEATS = (68, 76, 88)  # in which -1 and -2 are epochs of their own: a member leaves
 SASL_AUTHENTICATE = 36
-WORDED = frozenset({3, 10, 17, 18, 32, 33, SASL_AUTHENTICATE, 44})  # APIs of which _words has something to say
+ANSWERED = frozenset({SASL_AUTHENTICATE, *RAFT})  # APIs of which not only the request's body says what they are about
+WORDED = ANSWERED | {3, 10, 17, 18, 32, 33, 44}  # APIs of which _words has something to say
 COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 
@@ -79,11 +82,13 @@ def about(
     if side == "response":
         return out
     _words(out, kind, body, connection.identity)
-    if kind.key == 1:
+    if kind.key == FETCH:
         session = connection.topics.fetched(connection.ends[1], body, out.topics, answer)
         if session is not None:
             out.topics = session
             out.words.append(f"session {body['SessionId']}")
+    if kind.key in RAFT or (kind.key == FETCH and METADATA_TOPIC in out.topics):
+        out.words.append(words_of(kind, body, answer()))
     return out
 
 

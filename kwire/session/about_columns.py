@@ -18,7 +18,8 @@ import numpy as np
 from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
 from kwire.codec.columnar_values import decode_messages
 from kwire.codec.plan import Slot, StructPlan
-from kwire.session.about import HEARTBEATS, PARTITION, SASL_AUTHENTICATE, WORDED, About, Abouts
+from kwire.session.about import ANSWERED, HEARTBEATS, PARTITION, WORDED, About, Abouts
+from kwire.session.quorum import METADATA_TOPIC
 from kwire.session.topics import FINAL, NONE, Topics
 from kwire.wire import uuids
 from kwire.wire.columns import Ints
@@ -89,7 +90,7 @@ class _Reading:
             of = np.array(same, np.int64)
             first = rows[np.unique(of, return_index=True)[1]]
         if kind.key in WORDED:
-            if kind.key == SASL_AUTHENTICATE:  # the connection says it, not the body
+            if kind.key in ANSWERED:  # the connection or the answer says it, not the body alone
                 first, of = rows, np.arange(len(rows))
             return np.array([self._single(row) for row in first.tolist()], np.int64)[of]
         found = np.zeros(len(first), np.int64)
@@ -106,6 +107,7 @@ class _Reading:
             places.append(place)
         if kind.key == FETCH:
             places = self._sessions(read.columns, topics, first[read.there], places)
+            places = self._quorums(first[read.there], places)
         found[read.there] = places
         return found[of]
 
@@ -137,6 +139,13 @@ class _Reading:
                 place = known[id(held)] = held, self._add(shown)
             out[at] = place[1]
         return out
+
+    def _quorums(self, rows: Ints, places: list[int]) -> list[int]:
+        """Of Fetches of the metadata topic the answers tell too (KIP-595)."""
+        of = {place for place in set(places) if METADATA_TOPIC in self.values[place].topics}
+        if not of:
+            return places
+        return [self._single(row) if at in of else at for row, at in zip(rows.tolist(), places, strict=True)]
 
 
 class Events:

@@ -35,6 +35,15 @@ CASES = [
     ("DeleteGroups", 2, {"GroupsNames": ["g1", "g2", "g1"]}, {"groups": ["g1", "g2"]}),
     ("CreateTopics", 7, {"Topics": [{"Name": "new"}]}, {"topics": {"new": []}}),
     ("SaslHandshake", 1, {"Mechanism": "PLAIN"}, {"words": ["PLAIN"]}),
+    ("Vote", 2, {"VoterId": 3, "Topics": [{"TopicName": "__cluster_metadata", "Partitions": [
+        {"PartitionIndex": 0, "ReplicaEpoch": 7, "ReplicaId": 1, "PreVote": True}]}]},
+     {"topics": {"__cluster_metadata": [0]}, "words": ["pre-vote for 1 epoch 7: asked of 3"]}),
+    ("BeginQuorumEpoch", 1, {"VoterId": 3, "Topics": [{"TopicName": "__cluster_metadata", "Partitions": [
+        {"PartitionIndex": 0, "LeaderId": 1, "LeaderEpoch": 8}]}]},
+     {"topics": {"__cluster_metadata": [0]}, "words": ["leader 1 epoch 8, told to 3"]}),
+    ("EndQuorumEpoch", 0, {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [
+        {"PartitionIndex": 0, "LeaderId": 2, "LeaderEpoch": 7, "PreferredSuccessors": [1, 3]}]}]},
+     {"topics": {"__cluster_metadata": [0]}, "words": ["leader 2 ends epoch 7, prefers 1 3"]}),
 ]  # fmt: skip
 NOTHING: dict[str, Any] = {
     "topics": {},
