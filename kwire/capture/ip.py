@@ -153,7 +153,7 @@ class Network:
 
     def _count_passed(self, tunnel: Ints) -> None:
         if tunnel.any():
-            counts = np.bincount(tunnel, minlength=len(self._passed))
+            counts = np.bincount(tunnel.astype(np.intp, copy=False), minlength=len(self._passed))
             counts[: len(self._passed)] += np.array(self._passed, np.int64)
             self._passed = counts.tolist()
 

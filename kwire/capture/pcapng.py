@@ -19,6 +19,7 @@ from kwire.capture.cuts import Cut, cut_of
 from kwire.capture.damage import Damage, stretches_of
 from kwire.capture.packets import UNKNOWN_LINK, Ints, Packets
 from kwire.errors import CaptureError
+from kwire.wire.columns import repeat
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 SECTION, INTERFACE, OLD_PACKET, SIMPLE, STATISTICS, PACKET, SECRETS = 0x0A0D0D0A, 1, 2, 3, 5, 6, 10
@@ -213,10 +214,10 @@ class PcapngReader:
                      if known.packet < after.packet] + blocks.described[-1:]  # fmt: skip
         since = np.array([known.packet for known in described])
         counts = np.diff(since, append=len(at))
-        first = np.repeat([known.first for known in described], counts)
-        interfaces = np.repeat([known.interfaces for known in described], counts)
+        first = repeat([known.first for known in described], counts)
+        interfaces = repeat([known.interfaces for known in described], counts)
         orders = [known.order for known in described]
-        big = np.repeat([order == ">" for order in orders], counts) if len(set(orders)) == 2 else None
+        big = repeat([order == ">" for order in orders], counts) if len(set(orders)) == 2 else None
         words = _views(view, 4, big, orders[0])
 
         def word(offset: int) -> Ints:

@@ -20,7 +20,7 @@ from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.scan_code import fixed_size
 from kwire.codec.scan_columns import Walk
 from kwire.wire import uuids
-from kwire.wire.columns import Columns, Ints
+from kwire.wire.columns import Columns, Ints, repeat
 from kwire.wire.fixed import SIZES
 
 Mask = NDArray[np.bool_]
@@ -265,17 +265,17 @@ class _Read(Walk):
             places = (at[:, None] + np.arange(0, high * size, size)).reshape(-1)
             behind = at + high * size
         else:
-            places = np.repeat(at - offsets[:-1] * size, count) + np.arange(0, offsets[-1] * size, size)
+            places = repeat(at - offsets[:-1] * size, count) + np.arange(0, offsets[-1] * size, size)
             behind = at + count * size
         flat: Column
         if slot.type in SIZES:
             flat = self._fixed(slot, places)
         elif slot.struct:
-            flat = self.struct(slot.struct, places, np.repeat(rows, count))[0]
+            flat = self.struct(slot.struct, places, repeat(rows, count))[0]
         else:
             plain = slot._replace(array=False, nullable=False)
             width = 2 if slot.type == "string" else 4
-            length, begin, _ = self.counted(plain, places, np.repeat(rows, count), width)
+            length, begin, _ = self.counted(plain, places, repeat(rows, count), width)
             flat = Slices(slot.type, begin, length)
         return Lists(offsets, flat, valid), behind
 

@@ -17,7 +17,7 @@ from kwire.codec.columnar import DTYPES, Column, Lists, Numbers, Slices, Structs
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.values import Codec
 from kwire.errors import DecodeError
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Ints, repeat
 
 Mask = NDArray[np.bool_]
 FEW = 24  # messages that the values codec reads
@@ -89,7 +89,7 @@ def take(column: Column, rows: Ints) -> Column:
     if isinstance(column, Lists):
         begin, counts = column.offsets[:-1][rows], np.diff(column.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        places = np.repeat(begin - offsets[:-1], counts) + np.arange(offsets[-1])
+        places = repeat(begin - offsets[:-1], counts) + np.arange(offsets[-1])
         return Lists(offsets, take(column.flat, places), valid)
     if column.valid is not None:
         rows = (np.cumsum(column.valid) - 1)[rows[column.valid[rows]]]

@@ -18,7 +18,7 @@ from kwire.codec.plan import Slot, StructPlan
 from kwire.schema.keys import FETCH
 from kwire.session.quorum import METADATA_TOPIC, RAFT, words_of
 from kwire.session.topics import Partitions
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Ints, repeat
 
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
@@ -67,9 +67,9 @@ class Abouts:
         flat = np.array([number for each in of for number in each], np.int64)
         starts = np.cumsum(counts) - counts
         many = counts[self.which]
-        rows = np.arange(len(self.which)).repeat(many)
-        within = np.arange(len(rows)) - (np.cumsum(many) - many).repeat(many)
-        return list(names), flat[starts[self.which].repeat(many) + within], rows
+        rows = repeat(np.arange(len(self.which)), many)
+        within = np.arange(len(rows)) - repeat(np.cumsum(many) - many, many)
+        return list(names), flat[repeat(starts[self.which], many) + within], rows
 
 
 def about(

@@ -22,7 +22,7 @@ from kwire.session.about import ANSWERED, HEARTBEATS, PARTITION, WORDED, About, 
 from kwire.session.quorum import METADATA_TOPIC
 from kwire.session.topics import FINAL, NONE, Topics
 from kwire.wire import uuids
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Ints, repeat
 
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
@@ -170,7 +170,7 @@ class Events:
             column = columns.fields[slot.name]
             entity = slot.field.entity
             if entity == "topicName" and isinstance(column, Lists):
-                self._add(owner.repeat(np.diff(column.offsets)), TOPIC, self._numbers(column.flat), BARE)
+                self._add(repeat(owner, np.diff(column.offsets)), TOPIC, self._numbers(column.flat), BARE)
             elif entity == "topicName" and isinstance(column, Slices):
                 topic = self._numbers(column)
             elif entity == "topicId" and isinstance(column, Slices):
@@ -186,14 +186,14 @@ class Events:
             if slot.name.startswith("Partition") and isinstance(column, Lists):
                 numbers = _partitions(slot, column)
                 if numbers is not None:
-                    inside.append((np.arange(len(owner)).repeat(np.diff(column.offsets)), numbers))
+                    inside.append((repeat(np.arange(len(owner)), np.diff(column.offsets)), numbers))
             if slot.struct is not None:
                 self._within(column, slot.struct, owner)
         self._topics_of(owner, topic, inside)
 
     def _within(self, column: Column, plan: StructPlan, owner: Ints) -> None:
         if isinstance(column, Lists) and isinstance(column.flat, Structs):
-            self.struct(column.flat, plan, owner.repeat(np.diff(column.offsets)))
+            self.struct(column.flat, plan, repeat(owner, np.diff(column.offsets)))
         elif isinstance(column, Structs):
             self.struct(column, plan, owner)
 
@@ -211,7 +211,7 @@ class Events:
 
     def _names_in(self, column: Column, owner: Ints, what: int, empty: bool = False) -> None:
         if isinstance(column, Lists):
-            owner, column = owner.repeat(np.diff(column.offsets)), column.flat
+            owner, column = repeat(owner, np.diff(column.offsets)), column.flat
         numbers = self._numbers(column, empty)
         there = numbers >= 0
         self._add(owner[there], what, numbers[there])

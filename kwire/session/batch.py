@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kwire.session.exchange import REFUSED_VERSION, Exchange, Message
 from kwire.session.quality import QUALITIES, QUALITY_CODES
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Ints, repeat
 
 if TYPE_CHECKING:
     from kwire.session.about import About, Abouts
@@ -238,8 +238,8 @@ class ExchangeBatch:
         low = np.maximum(np.searchsorted(self.mark_at, from_, "right") - 1, 0)
         counts = np.searchsorted(self.mark_at, to) - low
         counts = np.maximum(counts, 0)
-        places = np.repeat(low - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-        marks = np.maximum(self.mark_at[places], np.repeat(from_, counts)) + np.repeat(shift[there], counts)
+        places = repeat(low - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+        marks = np.maximum(self.mark_at[places], repeat(from_, counts)) + repeat(shift[there], counts)
         made = self.take(np.arange(len(self)))
         made.buffer, made.mark_at, made.mark_packet = buffer, marks, self.mark_packet[places]
         for side, moved in ((made.request, shift[: len(self)]), (made.response, shift[len(self) :])):

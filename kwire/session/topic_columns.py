@@ -15,7 +15,7 @@ from kwire.session.batch import ExchangeBatch
 from kwire.session.decoded import bodies_of
 from kwire.session.topics import Topics
 from kwire.wire import uuids
-from kwire.wire.columns import Columns, Ints
+from kwire.wire.columns import Columns, Ints, repeat
 
 NAMES = ("Name", "TopicName", "Topic")
 
@@ -40,7 +40,7 @@ def names_of(batch: ExchangeBatch) -> Iterator[tuple[int, UUID, str]]:
 def _pairs(column: Column, owner: Ints, buffer: bytes) -> Iterator[tuple[int, UUID, str]]:
     """Those of a column and all that it holds. owner: whose each of its values is."""
     if isinstance(column, Lists):
-        yield from _pairs(column.flat, np.repeat(owner, np.diff(column.offsets)), buffer)
+        yield from _pairs(column.flat, repeat(owner, np.diff(column.offsets)), buffer)
     if not isinstance(column, Structs):
         return
     if column.valid is not None:

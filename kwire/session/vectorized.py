@@ -25,7 +25,7 @@ from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
 from kwire.session.exchange import REFUSED, refusal_note
 from kwire.session.identity_columns import Software, learn
-from kwire.wire.columns import Columns, Ints
+from kwire.wire.columns import Columns, Ints, repeat
 
 if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
@@ -85,7 +85,7 @@ class _Bytes:
         def column(name: str) -> Ints:
             return np.fromiter(chain.from_iterable(getattr(piece, name) for piece in pieces), np.int64, total)
 
-        begins = np.maximum(column("starts") + np.repeat(shift, counts), np.repeat(ends - sizes, counts))
+        begins = np.maximum(column("starts") + repeat(shift, counts), repeat(ends - sizes, counts))
         buffer = b"".join([piece.data for piece in pieces])
         return cls(buffer, np.cumsum(length) - length, length, position, begins, column("times"), column("numbers"))
 
@@ -178,7 +178,7 @@ class Vectorized:
         first = np.searchsorted(owner, np.arange(len(jobs)))
         before = np.append(wanting, 0)[np.minimum(first, len(wanting))]
         turn = wanting - before[owner]
-        counts = np.bincount(answers, minlength=len(jobs))
+        counts = np.bincount(answers.astype(np.intp, copy=False), minlength=len(jobs))
         answered = ~silent & (turn < counts[owner])
         fine &= answered | silent
         offset = np.cumsum(counts) - counts
@@ -194,9 +194,10 @@ class Vectorized:
             owner, rank = owner[kept], rank[kept]
             still = self._prefix(owner, rank, fit, len(jobs))
             batch = batch.take(still)
-        taken = np.bincount(batch.connection, minlength=len(jobs))
+        connection = batch.connection.astype(np.intp, copy=False)
+        taken = np.bincount(connection, minlength=len(jobs))
         learn(batch, self._software)
-        return batch, taken, np.bincount(batch.connection, batch.response.there, len(jobs)).astype(np.int64)
+        return batch, taken, np.bincount(connection, batch.response.there, len(jobs)).astype(np.int64)
 
     @staticmethod
     def _prefix(owner: Ints, rank: Ints, fine: Mask, count: int) -> Mask:

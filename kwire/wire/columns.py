@@ -8,10 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
 Bytes = bytes | memoryview
+
+
+def repeat(values: ArrayLike, counts: Ints) -> NDArray[Any]:
+    """np.repeat, which itself refuses 64-bit counts where the machine has 32 bits, as in a browser."""
+    return np.repeat(values, counts.astype(np.intp, copy=False))
 
 
 class Columns:
@@ -38,7 +43,7 @@ class Columns:
 
     def bytes(self, offsets: Ints, shift: int = 0) -> NDArray[np.uint8]:
         """The bytes that lie shift, which is not negative, behind the offsets; as bytes, which is less to read."""
-        return self._views[1][shift:].take(offsets, mode="clip")
+        return self._views[1][shift:].take(offsets.astype(np.intp, copy=False), mode="clip")
 
     def u8(self, offsets: Ints) -> Ints:
         return self.bytes(offsets).astype(np.int64)

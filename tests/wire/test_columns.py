@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kwire.wire.columns import Columns
+from kwire.wire.columns import Columns, repeat
 
 DATA = bytes(range(0xF0, 0x100)) + b"\x01\x02\x03"
 
@@ -35,3 +35,7 @@ def test_a_buffer_shorter_than_a_number_is_filled_up_with_zeros(size: int) -> No
 def test_offsets_may_repeat_and_stand_in_any_order() -> None:
     assert Columns(DATA).u16(np.array([3, 0, 3])).tolist() == [0xF3F4, 0xF0F1, 0xF3F4]
     assert Columns(DATA).u8(np.array([], np.int64)).tolist() == []
+
+
+def test_counts_of_64_bits_repeat() -> None:
+    assert repeat([1, 2, 3], np.array([2, 0, 1], np.int64)).tolist() == [1, 1, 3]
