@@ -72,8 +72,9 @@ class Case:
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection that is over."""
-        self.dials.close(connection)
-        self.groups.activity.close(connection)
+        if not connection.twin_of:
+            self.dials.close(connection)
+            self.groups.activity.close(connection)
         if not connection.resumed:
             self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)
         self.end = max(self.end, connection.tcp.last_time)

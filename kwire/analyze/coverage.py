@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kwire.analyze.dials import packet_of
 from kwire.session.connection_info import BOTH, BROKER_ONLY, CLIENT_ONLY, ConnectionCoverage
 
 if TYPE_CHECKING:
+    from kwire.analyze.findings import Reference
+    from kwire.capture.segmenter import ClockStep
     from kwire.session.connection_info import ConnectionInfo
 
 MOST = 100_000  # connections of which the coverage is kept
@@ -37,11 +40,19 @@ class Coverage:
         self.messages = 0
         self.negative = 0
         self.most_negative = 0
-        self.twins = 0
+        self.twins = 0  # connections that are others, seen under other addresses
+        self.twin: tuple[str, str] | None = None  # the first of these, and which one it is
+        self.clock: list[tuple[ClockStep, Reference]] = []  # where the capture's clock went back
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection of which all is read."""
         found = connection.coverage
+        for step in connection.clock[len(self.clock) :]:
+            self.clock.append((step, packet_of(connection, step.packet, step.after, "packet")))
+        if connection.twin_of:
+            self.twins += 1
+            self.twin = self.twin or (connection.full_name, connection.twin_of)
+            return found
         if len(self._known) < MOST:
             self._known[connection.capture, connection.name] = found
         host = connection.ends[0].rpartition(":")[0].strip("[]")

@@ -95,6 +95,8 @@ class Doctor:
     def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
         coverage = self.case.close(connection)
+        if connection.twin_of:
+            return
         for take in self._connections:
             take(connection, coverage)
 

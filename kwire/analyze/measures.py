@@ -31,7 +31,7 @@ CUT = [QUALITY_CODES["truncated"], QUALITY_CODES["gap"]]  # an answer of which a
 
 
 class Latencies:
-    """ns; negative ones count as none at all."""
+    """ns, none of them negative."""
 
     __slots__ = ("buckets", "count", "highest", "lowest")
 
@@ -94,9 +94,9 @@ class Timeline:
 class Measure:
     """Of some exchanges: how many, how many bytes in requests and responses (frames, size prefix included), which
     errors how often, how many without an answer; pending: how many whose answer may have come after the end of the
-    capture, or is missing from it; unseen: of how many answers the capture cut off the outcome; how long the answers
-    took. work: of those that a broker does not hold (work.py names which it does); held: how long it took over the
-    others, ns in all."""
+    capture, or is missing from it; unseen: of how many answers the capture cut off the outcome; backwards: how many
+    stand before their requests (packets out of order, a clock that was set); how long the others took. work: of those
+    that a broker does not hold (work.py names which it does); held: how long it took over the others, ns in all."""
 
     count: int = 0
     sent: int = 0
@@ -104,6 +104,7 @@ class Measure:
     unanswered: int = 0
     pending: int = 0
     unseen: int = 0
+    backwards: int = 0
     errors: Counter[int] = field(default_factory=Counter)
     latencies: Latencies = field(default_factory=Latencies)
     work: Latencies = field(default_factory=Latencies)
@@ -117,8 +118,8 @@ class Measure:
         errors = {error_name(code): count for code, count in self.errors.most_common()}
         return {
             "count": self.count, "sent_bytes": self.sent, "got_bytes": self.got, "unanswered": self.unanswered,
-            "pending": self.pending,
-            "outcome_not_captured": self.unseen,
+            "pending": self.pending, "outcome_not_captured": self.unseen,
+            "answered_before_asked": self.backwards,
             "errors": errors, **times, "max_ns": self.latencies.highest if self.latencies.count else None,
             **work, "work_max_ns": self.work.highest if self.work.count else None, "held_ns": self.held,
         }  # fmt: skip
@@ -138,8 +139,9 @@ class Measured:
         self.unanswered, self.pending = missing & ~open_, missing & open_
         self.unseen = answered & (batch.errors == 0) & np.isin(response.quality, CUT)
         self.error = np.where(batch.errors > 0, batch.first_error, 0)
-        self.paired = asked & answered
         self.latency = batch.latency
+        self.paired = asked & answered & (self.latency >= 0)
+        self.backwards = asked & answered & (self.latency < 0)
         self.bucket = buckets_of(self.latency)
         kept = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)
         self.held = self.paired & kept[batch.kind]
@@ -154,7 +156,7 @@ class Measured:
 
         counts = np.bincount(which, minlength=size)
         sent, got, unseen = total(self.sent), total(self.got), total(self.unseen)
-        unanswered, pending = total(self.unanswered), total(self.pending)
+        unanswered, pending, backwards = total(self.unanswered), total(self.pending), total(self.backwards)
         wrong, paired = self.error[rows] != 0, self.paired[rows]
         errors = _counted(which[wrong], self.error[rows][wrong])
         times = _counted(which, self.time[rows] // FINEST)
@@ -163,9 +165,8 @@ class Measured:
         if self.held[rows].any():
             works = self._latencies(which, rows, paired & ~self.held[rows], size)
         for number in np.flatnonzero(counts).tolist():
-            made = Measure(
-                int(counts[number]), sent[number], got[number], unanswered[number], pending[number], unseen[number]
-            )
+            made = Measure(int(counts[number]), sent[number], got[number], unanswered[number], pending[number],
+                           unseen[number], backwards[number])  # fmt: skip
             made.errors.update(errors.get(number, {}))
             for into, found in ((made.latencies, latencies), (made.work, works or latencies)):
                 if number in found:
@@ -213,6 +214,7 @@ def merge(into: Measure, other: Measure) -> None:
     into.unanswered += other.unanswered
     into.pending += other.pending
     into.unseen += other.unseen
+    into.backwards += other.backwards
     into.errors.update(other.errors)
     into.held += other.held
     for mine, others in ((into.latencies, other.latencies), (into.work, other.work)):

@@ -171,6 +171,8 @@ class Stats:
             what = f"{session.facts.version or 'TLS'}, encrypted"
         if what == "Kafka" and not connection.is_kafka:
             what = REFUSED if connection.tcp.reset and connection.tcp.segments < 4 else "nothing said"
+        if connection.twin_of:
+            what = f"{connection.twin_of} under other addresses"
         ending = "reset" if connection.tcp.reset else "closed" if connection.tcp.closed else "open"
         streams = connection.tcp.streams
         return ConnectionRow(

@@ -56,10 +56,12 @@ class Work(NamedTuple):
 
 @lru_cache(2)
 def work_of(batch: ExchangeBatch) -> Work:
-    """The times of a batch's exchanges. Connections that go on from the batch before begin anew: their first rows in
+    """The times of a batch's exchanges; without those that stand before their requests, as packets out of order and a
+    clock that is set have them. Connections that go on from the batch before begin anew: their first rows in
     a batch count as having waited for nobody."""
     request, response = batch.request, batch.response
-    whole = np.flatnonzero(request.there & response.there & ~batch.token & ~batch.silent)
+    known = request.there & response.there & (response.time >= request.last_time)
+    whole = np.flatnonzero(known & ~batch.token & ~batch.silent)
     order = whole[np.lexsort((response.time[whole], batch.connection[whole]))]
     asked, answered = request.last_time[order], response.time[order]
     ready = response.last_time[order]

@@ -177,7 +177,7 @@ class Connections:
                     yield over
         for connection in self._patience():
             touched[id(connection)] = connection
-        yield from touched.values()
+        yield from sorted(touched.values(), key=lambda one: one.first_time)
         if sweep:
             yield from self._sweep()
 

@@ -47,6 +47,7 @@ def stats_lines(
     missing = sum(row.missing for row in stats.connections)
     said += [f"{total.pending:,} still open at the end, or lost by the capture"] if total.pending else []
     said += [f"{counted(total.unseen, 'answer')} cut off before the outcome"] if total.unseen else []
+    said += [f"{counted(total.backwards, 'answer')} before the request, not measured"] if total.backwards else []
     said += [f"{_bytes(missing)} missing from the capture"] if missing else []
     lines: list[Line] = [[(f"{counted(total.count, 'exchange')} in {seconds:,.1f} s{rate}", "title")]]
     lines += paragraph(" · ".join(said), width, "", "dim")

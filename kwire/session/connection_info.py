@@ -59,8 +59,8 @@ class ConnectionCoverage(NamedTuple):
 class ConnectionInfo:
     """capture, name: as in the message record. tcp: its packets' streams. client: the index of the client's side in
     tcp, None as long as nobody knows. identity: what the client says of itself; login: where its login stands; clients:
-    its client ids. verdict: what the connection is when it is not Kafka; foreign: what the broker sent where
-    the first impossible size stood.
+    its client ids. twin_of: the connection that it is a second time, under other addresses, where it is read. verdict:
+    what the connection is when it is not Kafka; foreign: what the broker sent where the first impossible size stood.
 
     resumed: whoever judges it did not see its beginning, whatever the capture holds of that.
     exchanges: how many there were so far; asked: whether there was a request, answered or not; lost: captured bytes of
@@ -78,6 +78,7 @@ class ConnectionInfo:
     identity: Identity = field(default_factory=Identity)
     login: Login = field(default_factory=Login)
     clients: dict[bytes, str] = field(default_factory=dict)
+    twin_of: str = ""
     verdict: NotKafka | None = None
     foreign: bytes = b""
     exchanges: int = 0

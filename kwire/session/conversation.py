@@ -25,6 +25,7 @@ from kwire.session.pieces import behind
 from kwire.session.quality import Quality
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import IDENTIFYING, UNREAD
+from kwire.session.twins import Twins
 
 if TYPE_CHECKING:
     from kwire.session.vectorized import Vectorized
@@ -42,10 +43,11 @@ class Conversation:
     """
 
     def __init__(
-        self, info: ConnectionInfo, known: roles.Brokers, done: Callable[[Exchange], None], max_size: int
-    ) -> None:
+        self, info: ConnectionInfo, known: roles.Brokers, done: Callable[[Exchange], None], max_size: int,
+        twins: Twins | None = None,
+    ) -> None:  # fmt: skip
         self.info, self.connection = info, info.tcp
-        self.known, self.done = known, done
+        self.known, self.done, self._twins = known, done, twins
         self.pairing = Pairing(info, self.complete)
         self._max_size = max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
@@ -99,6 +101,10 @@ class Conversation:
         if not new[0] and not new[1] and not (self.connection.finished and any(self._pieces)):
             return
         streams[0].pieces, streams[1].pieces = [], []
+        if self._twins is not None and (new[0] or new[1]):
+            self.info.twin_of, self._twins = self._twins.of(self.connection, new), None
+        if self.info.twin_of:
+            return  # it is read where it was seen first
         if self.info.verdict:
             self.info.verdict.more(new)
             return

@@ -33,6 +33,7 @@ from kwire.session.orphans import name_orphan
 from kwire.session.roles import Brokers
 from kwire.session.topic_columns import learn
 from kwire.session.topics import Elsewhere, Topics
+from kwire.session.twins import Twins
 from kwire.session.vectorized import Vectorized
 
 Join = Callable[[], Conversation]
@@ -85,6 +86,7 @@ class Reader:
         self._tracking, self._ended = tracking, ended
         self._segmenter = Segmenter(Chosen(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
+        self._twins = Twins()
         self.tls = TlsLayer(self.settings.keys, self.settings.ledger)
         self.connections = Connections(self.settings.held, self.settings.memory // 4, tls=self.tls)
         self._conversations: dict[int, Conversation] = {}
@@ -213,7 +215,7 @@ class Reader:
         known = self._conversations.get(id(connection))
         if known is None:
             info = ConnectionInfo(self.name, connection, self.kinds, self.topics, self.places, self.clock)
-            known = Conversation(info, self.brokers, self._done, self.settings.max_size)
+            known = Conversation(info, self.brokers, self._done, self.settings.max_size, self._twins)
             if keep:
                 self._conversations[id(connection)] = known
         return known

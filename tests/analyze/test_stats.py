@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scenes import Scene
+from session.conftest import block
 
 from kwire.analyze import measures
 from kwire.analyze import stats as module
 from kwire.analyze.measures import FINEST, Latencies, Timeline, buckets_of
 from kwire.analyze.stats import OTHERS, Stats
+from kwire.session.reader import Reader
 from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -133,3 +136,18 @@ def test_connections_that_are_not_over_may_stand_for_all() -> None:
         seen += batch.connections
     stats.connections_of(dict.fromkeys(seen))
     assert sum(row.exchanges for row in stats.connections) == stats.total.count
+
+
+def test_an_answer_before_its_request_is_not_measured() -> None:
+    scene = Scene()
+    beat = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
+    line = scene.connect(0)
+    for at in range(1, 6):
+        line.ask(at, "Heartbeat", 3, beat, {"ErrorCode": 0}, took=-0.2 if at % 2 else 0.004)
+    reader, stats = Reader("made.pcap"), Stats()
+    for batch in [*reader.feed(block(scene.packets, 1)), *reader.finish()]:
+        stats.add(batch)
+    row = stats.total.row()
+    assert (row["count"], row["answered_before_asked"]) == (5, 3)
+    assert row["p50_ns"] == pytest.approx(4_000_000, rel=0.02)
+    assert stats.total.latencies.lowest == 4_000_000

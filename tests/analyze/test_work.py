@@ -30,3 +30,13 @@ def test_a_request_waits_for_the_answer_before_it() -> None:
     assert (found.behind[fetch], found.work[fetch], found.held[fetch]) == (0, 3_000_000_000, True)
     assert (found.behind[beat], found.work[beat], found.held[beat]) == (2_500_000_000, 250_000_000, False)
     assert found.before[beat] == found.rows[fetch]
+
+
+def test_an_answer_before_its_request_took_no_time_that_is_known() -> None:
+    scene = Scene()
+    scene.connect(0).ask(1, "Heartbeat", 3, BEAT, {"ErrorCode": 0}, took=-0.2).ask(
+        2, "Heartbeat", 3, BEAT, {"ErrorCode": 0}, took=0.004
+    )
+    reader = Reader("made.pcap")
+    (batch,) = [*reader.feed(block(scene.packets, 1)), *reader.finish()]
+    assert work_of(batch).work.tolist() == [4_000_000]

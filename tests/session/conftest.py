@@ -150,11 +150,14 @@ class Traffic:
     def __init__(self) -> None:
         self.packets: list[Packet] = []
         self.now = START
+        self.connections = 0  # each has sequence numbers of its own
 
     def connection(
         self, client: str = "10.0.0.7:51522", broker: str = "10.0.0.2:9092", syn: bool = True,
-        seq: tuple[int, int] = (1000, 5000),
+        seq: tuple[int, int] | None = None,
     ) -> Tcp:  # fmt: skip
+        self.connections += 1
+        seq = seq or (1000 + (self.connections - 1) * 100_000, 5000 + (self.connections - 1) * 100_000)
         ends = [(address, int(port)) for address, port in (client.split(":"), broker.split(":"))]
         made = Tcp(self, ends, seq)
         return made.syn() if syn else made

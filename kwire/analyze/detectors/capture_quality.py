@@ -7,6 +7,7 @@ before their requests (reordering, or a clock that steps), the same connection c
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
@@ -40,14 +41,13 @@ class Quality(Watch):
             advice = "Packets were dropped while capturing: a larger buffer (tcpdump -B), a filter, a faster disk."
             share = missing > self.limit("share") * said
             yield Finding("warning" if share else "note", what, (), advice, time=start, count=coverage.lossy)
-        if coverage.most_negative < -self.limit("backwards_ms") * MILLISECOND:
-            what = f"{counted(coverage.negative, 'answer')} stand before their requests, by up to "
-            what += f"{lasted(coverage.most_negative)}: the clock stepped, or packets came out of order"
-            yield self._warning(what, "Times and latencies around it are not to be trusted.", coverage.negative)
-        if coverage.twins:
-            what = f"{counted(coverage.twins, 'connection')} are in the capture twice, under other addresses: it was "
-            what += "taken before and after address translation; each is counted once"
-            yield self._note(what, coverage.twins)
+        yield from self._clock()
+        if coverage.twin is not None:
+            (second, first), count = coverage.twin, coverage.twins
+            what = f"{counted(count, 'connection')} {'is' if count == 1 else 'are'} in the capture twice, under other "
+            what += f"addresses ({second} is {first}): it was taken before and after address translation; each is "
+            what += "counted once, as it was seen first"
+            yield self._note(what, count)
         doubled = coverage.repeated
         if doubled * 3 > coverage.bytes and coverage.bytes:
             what = f"{counted(doubled, 'byte')} came more than once: the same packets were captured at two points"
@@ -57,6 +57,23 @@ class Quality(Watch):
         if coverage.encrypted:
             what = f"{counted(coverage.encrypted, 'connection')} in TLS, of which only the handshake can be read"
             yield self._note(what, coverage.encrypted)
+
+    def _clock(self) -> Iterator[Finding]:
+        """Where times go back: the clock stepped, or packets came in another order than they were captured in."""
+        coverage, least = self.case.coverage, self.limit("backwards_ms") * MILLISECOND
+        advice = "Times and latencies around it are not to be trusted."
+        steps = [one for one in coverage.clock if one[0].before - one[0].after > least]
+        if steps:
+            step, proof = max(steps, key=lambda one: one[0].before - one[0].after)
+            what = f"the capture's clock went back {counted(len(steps), 'time')}"
+            what += f", by {lasted(step.before - step.after)} at packet {step.packet:,}"
+            what += " at the most" if len(steps) > 1 else ""
+            what += ": it was set, or packets stand in another order than they came in"
+            yield replace(self._warning(what, advice, len(steps)), time=step.after, evidence=(proof,))
+        elif coverage.most_negative < -least:
+            what = f"{counted(coverage.negative, 'answer')} stand before their requests, by up to "
+            what += f"{lasted(coverage.most_negative)}: the clock stepped, or packets came out of order"
+            yield self._warning(what, advice, coverage.negative)
 
     def _warning(self, what: str, advice: str, count: int) -> Finding:
         return Finding("warning", what, (), advice, time=self.case.start or 0, count=count)

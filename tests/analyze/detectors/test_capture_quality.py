@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scenes import Scene, cut, diagnosed
+from session.test_twins import translated
 
 BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
 
@@ -48,3 +49,25 @@ def test_answers_before_their_requests() -> None:
         "warning: 5 answers stand before their requests, by up to 200 ms: the clock stepped, "
         "or packets came out of order"
     )
+
+
+def test_a_clock_that_goes_back() -> None:
+    packets = scene_of().packets
+    stepped = [*packets[:6], *(one._replace(time=one.time - 7_000_000_000) for one in packets[6:])]
+    (found,) = diagnosed(stepped, ["capture-quality"]).findings
+    assert found.severity == "warning"
+    assert found.what == (
+        "the capture's clock went back 1 time, by 6.0 s at packet 7: it was set, or packets stand in another order "
+        "than they came in"
+    )
+    assert [reference.packet for reference in found.evidence] == [7]
+
+
+def test_the_same_traffic_before_and_after_translation_is_counted_once() -> None:
+    once = scene_of().packets
+    diagnosis = diagnosed(translated(once, "", "10.9.0.2:19092"))
+    (found,) = diagnosis.findings
+    assert (found.detector, found.severity, found.count) == ("capture-quality", "note", 1)
+    assert "(10.0.0.7:50001>10.9.0.2:19092#1 is 10.0.0.7:50001>10.0.0.2:9092#1)" in found.what
+    assert diagnosis.case.messages == diagnosed(once).case.messages
+    assert diagnosis.case.coverage.connections == 1

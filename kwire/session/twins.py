@@ -1,0 +1,51 @@
+"""The same connection recorded twice: before and after its addresses were translated (NAT, a Kubernetes service).
+
+Translation changes addresses and ports, and leaves sequence numbers and bytes as they are. Two connections whose first
+bytes are the same at the same random sequence number, at about the same time, are one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kwire.capture.connections import Connection
+    from kwire.capture.streams import Piece
+
+LEAST, LOOKED_AT = 12, 64  # bytes at the beginning that have to be there, and that are compared
+TOGETHER = 2_000_000_000  # ns that may lie between the two
+MOST = 50_000
+
+Opening = tuple[int, bytes]
+
+
+class Twins:
+    """of(connection, pieces) tells of which connection it is a twin, with the first bytes of either side."""
+
+    def __init__(self) -> None:
+        self._known: dict[Opening, tuple[int, str]] = {}  # when it came, and whose it was
+
+    def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]]) -> str:
+        """The other one's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; empty where there is none."""
+        name = _name(connection)
+        found = ""
+        for side, stream in enumerate(connection.streams):
+            piece = next(iter(pieces[side]), None)
+            if piece is None or piece.position or piece.missing or stream.first is None or len(piece.data) < LEAST:
+                continue
+            opening = stream.first, bytes(piece.data[:LOOKED_AT])
+            time, other = self._known.get(opening, (0, ""))
+            if other and other != name and abs(piece.times[0] - time) <= TOGETHER:
+                found = found or other
+            else:
+                if len(self._known) >= MOST:
+                    self._known.clear()
+                self._known[opening] = piece.times[0], name
+        return found
+
+
+def _name(connection: Connection) -> str:
+    side = connection.opener or 0
+    ends = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in connection.ends)
+    first, second = ends
+    return f"{first}>{second}#{connection.epoch}" if not side else f"{second}>{first}#{connection.epoch}"

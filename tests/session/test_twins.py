@@ -1,0 +1,58 @@
+"""Connections that are in a capture twice, before and after their addresses were translated."""
+
+from __future__ import annotations
+
+import pytest
+from session.conftest import STEP, Packet, Traffic, request, response
+
+
+def translated(packets: list[Packet], client: str = "", broker: str = "") -> list[Packet]:
+    """Each packet, and a little later the same with other addresses: the client's (and its port), the broker's."""
+    names: dict[tuple[int, ...], str] = {(10, 0, 0, 7): client, (10, 0, 0, 2): broker}
+    out = []
+    for packet in packets:
+        data = bytearray(packet.data)
+        for at, port in ((12, 20), (16, 22)):
+            to = names.get(tuple(data[at : at + 4]))
+            if to:
+                host, _, number = to.partition(":")
+                data[at : at + 4] = bytes(map(int, host.split(".")))
+                data[port : port + 2] = int(number).to_bytes(2, "big")
+        out += [packet, packet._replace(time=packet.time + STEP // 20, data=bytes(data))]
+    return out
+
+
+def talked(traffic: Traffic, syn: bool = True) -> list[Packet]:
+    tcp = traffic.connection(syn=syn, seq=(71_234, 99_876))
+    for ident in range(1, 4):
+        tcp.send(request("ApiVersions", 0, None, ident)).answer(response("ApiVersions", 0, None, ident))
+    tcp.close()
+    return traffic.packets
+
+
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize(
+    ("client", "broker"),
+    [("", "10.9.0.2:19092"), ("192.168.1.1:40001", ""), ("192.168.1.1:40001", "10.9.0.2:19092")],
+)
+@pytest.mark.parametrize("feed", [None, 3])
+def test_each_is_read_once(traffic: Traffic, client: str, broker: str, syn: bool, feed: int | None) -> None:
+    found = traffic.read(translated(talked(traffic, syn), client, broker), feed)
+    assert [one.correlation_id for one in found.exchanges] == [1, 2, 3]
+    assert sorted(one.twin_of for one in found.over) == ["", "10.0.0.7:51522>10.0.0.2:9092#1"]
+    assert all(one.connection.name == "10.0.0.7:51522>10.0.0.2:9092#1" for one in found.exchanges)
+
+
+def test_the_same_words_at_other_numbers_are_not_the_same(traffic: Traffic) -> None:
+    for port, first in ((51_000, 1000), (51_001, 2000)):
+        tcp = traffic.connection(f"10.0.0.7:{port}", seq=(first, first + 77))
+        tcp.send(request("ApiVersions", 0)).answer(response("ApiVersions", 0))
+    found = traffic.read()
+    assert (len(found.exchanges), [one.twin_of for one in found.over]) == (2, ["", ""])
+
+
+def test_the_same_numbers_much_later_are_another_connection(traffic: Traffic) -> None:
+    first = talked(traffic)
+    other = translated(first, "", "10.9.0.2:19092")[1::2]
+    found = traffic.read([*first, *(one._replace(time=one.time + 9_000 * STEP) for one in other)])
+    assert len(found.exchanges) == 6
