@@ -23,7 +23,7 @@ from kwire.capture.tls.session import Session
 from kwire.capture.tls.suites import suite_of
 
 SIZES = (64, 256, 1024, 4096, 16384)
-TOTAL, PIECE, MTU, ROUNDS = 32 << 20, 4 << 20, 1448, 5
+TOTAL, PIECE, MTU, ROUNDS = 8 << 20, 4 << 20, 1448, 30
 SUITE, SECRET = 0x1301, bytes(range(32))
 
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hmac
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import repeat
 from struct import Struct
 from typing import Any, Protocol
 
+from kwire.capture.tls.alike import APPLICATION, HEADER, run_alike
 from kwire.capture.tls.schedule import Keys
 from kwire.capture.tls.suites import Suite, suite_of
 from kwire.errors import KwireError
 
-HEADER = 5  # bytes of a record's header
-CHANGE_CIPHER, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23  # types of records
+CHANGE_CIPHER, ALERT, HANDSHAKE = 20, 21, 22  # types of records
 LARGEST_CONTENT = 16384  # bytes; what holds more is opened by open() alone, as it is odd
 LARGEST = 16384 + 2048  # bytes that a record may hold behind its header (RFC 5246 section 6.2.3)
 AT_ONCE = 1 << 20  # bytes of records: what comes out of them stays in the cache until it is put together
@@ -77,13 +78,13 @@ def _cipher(suite: Suite, key: bytes) -> Any:
     return ChaCha20Poly1305(key) if suite.mode == "chacha20" else AESCCM(key, suite.tag)
 
 
-def _into(cipher: Any) -> Callable[[bytes, memoryview, bytes, memoryview], Any]:
+def _into(cipher: Any) -> Callable[[bytes, memoryview | bytes, bytes, memoryview], Any]:
     """What opens a record's body into a place that is there; in older releases of cryptography by a copy."""
     if hasattr(cipher, "decrypt_into"):
-        into: Callable[[bytes, memoryview, bytes, memoryview], Any] = cipher.decrypt_into
+        into: Callable[[bytes, memoryview | bytes, bytes, memoryview], Any] = cipher.decrypt_into
         return into
 
-    def copy(nonce: bytes, body: memoryview, head: bytes, place: memoryview) -> None:
+    def copy(nonce: bytes, body: memoryview | bytes, head: bytes, place: memoryview) -> None:
         place[:] = cipher.decrypt(nonce, bytes(body), head)
 
     return copy
@@ -101,7 +102,7 @@ def _scratch() -> memoryview:
 class Modern:
     """TLS 1.3: the type stands behind the content, and zeros behind the type."""
 
-    lead = 0
+    lead, typed = 0, True
 
     def __init__(self, suite: Suite, keys: Keys) -> None:
         from cryptography.exceptions import InvalidTag
@@ -110,22 +111,28 @@ class Modern:
         self._wrong = (InvalidTag, ValueError)
         self._iv = int.from_bytes(keys.iv, "big")
         cipher = _cipher(suite, keys.key)
-        self._decrypt, self._into = cipher.decrypt, _into(cipher)
+        self._decrypt, self.into = cipher.decrypt, _into(cipher)
         self._lengths: dict[bytes, int] = {}  # by headers of records of application data
-        self.extra = suite.tag + 1
+        self.extra, self.odd = suite.tag + 1, 0
 
     def __reduce__(self) -> Any:
         return Modern, self._made
 
-    def _length(self, header: bytes) -> int:
-        """What a header says that was not met before, 0 where it is none of application data."""
-        if len(header) < HEADER:
-            return 0
+    def length(self, header: bytes) -> int:
+        known = self._lengths.get(header)
+        if known is not None or len(header) < HEADER:
+            return known or 0
         kind, version, length = header_at(header)
         if kind != APPLICATION or version >> 8 != 3 or not 0 <= length - self.extra <= LARGEST_CONTENT:
             return 0
         self._lengths[header] = int(length)
         return int(length)
+
+    def beside(self, number: int, data: bytes, heads: range) -> tuple[Iterable[bytes], Iterable[bytes]]:
+        iv, end = self._iv, number + len(heads)
+        return [(iv ^ each).to_bytes(12, "big") for each in range(number, end)], repeat(
+            data[heads[0] : heads[0] + HEADER]
+        )
 
     def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
         try:
@@ -135,13 +142,16 @@ class Modern:
         return (plain[-1], plain[:-1]) if plain else (0, b"")
 
     def run(self, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> tuple[bytes, int]:
-        into, iv, end, lengths = self._into, self._iv, len(data), self._lengths
+        content = run_alike(self, number, data, pos, heads, sizes)
+        if heads:
+            return content, heads[-1] + HEADER + sizes[-1] + self.extra
+        into, iv, end, lengths = self.into, self._iv, len(data), self._lengths
         view, scratch, most, at = memoryview(data), _scratch(), pos + AT_ONCE, 0
         try:
             while pos < most:
                 body = pos + HEADER
                 header = data[pos:body]
-                length = lengths.get(header) or self._length(header)
+                length = lengths.get(header) or self.length(header)
                 stop = body + length
                 if not length or stop > end:
                     break
@@ -163,6 +173,8 @@ class Modern:
 class Aead:
     """TLS 1.2 with GCM, CCM or ChaCha20: the sequence number is authenticated, and all or a part of a nonce."""
 
+    typed = False
+
     def __init__(self, suite: Suite, keys: Keys) -> None:
         from cryptography.exceptions import InvalidTag
 
@@ -171,12 +183,27 @@ class Aead:
         self._explicit = suite.mode != "chacha20"
         self._iv, self._counted = keys.iv, int.from_bytes(keys.iv, "big")
         cipher = _cipher(suite, keys.key)
-        self._decrypt, self._into = cipher.decrypt, _into(cipher)
+        self._decrypt, self.into = cipher.decrypt, _into(cipher)
         self.lead = 8 if self._explicit else 0
-        self.extra = suite.tag + self.lead
+        self.extra, self.odd = suite.tag + self.lead, 0
 
     def __reduce__(self) -> Any:
         return Aead, self._made
+
+    def length(self, header: bytes) -> int:
+        if len(header) < HEADER:
+            return 0
+        kind, _, length = header_at(header)
+        return int(length) if kind == APPLICATION and 0 <= length - self.extra <= LARGEST_CONTENT else 0
+
+    def beside(self, number: int, data: bytes, heads: range) -> tuple[Iterable[bytes], Iterable[bytes]]:
+        _, version, length = header_at(data, heads[0])
+        numbers, size = range(number, number + len(heads)), length - self.extra
+        beside = [head_12(each, APPLICATION, version, size) for each in numbers]
+        if self._explicit:
+            iv = self._iv
+            return [iv + data[at + HEADER : at + HEADER + 8] for at in heads], beside
+        return [(self._counted ^ each).to_bytes(12, "big") for each in numbers], beside
 
     def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
         kind, version, length = header_at(header)
@@ -190,7 +217,10 @@ class Aead:
         return kind, plain
 
     def run(self, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> tuple[bytes, int]:
-        into, iv, counted, end, extra = self._into, self._iv, self._counted, len(data), self.extra
+        content = run_alike(self, number, data, pos, heads, sizes)
+        if heads:
+            return content, heads[-1] + HEADER + sizes[-1] + self.extra
+        into, iv, counted, end, extra = self.into, self._iv, self._counted, len(data), self.extra
         lead, explicit = self.lead, self._explicit
         view, scratch, most, at = memoryview(data), _scratch(), pos + AT_ONCE, 0
         try:
