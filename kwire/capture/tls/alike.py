@@ -16,7 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-HEADER, APPLICATION = 5, 23  # bytes of a record's header; the type of its data
+from kwire.capture.tls.header import APPLICATION, HEADER
+
 FEW = 8  # records: fewer are opened one by one
 PLACE, AT_ONCE = 1 << 19, 512  # bytes and records that are opened at a time
 PAUSE = 64  # calls

@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING
 from kwire.capture.streams import Piece
 from kwire.capture.tls import holes, keylog
 from kwire.capture.tls.handshake import END_OF_EARLY_DATA, FINISHED, KEY_UPDATE, Malformed, messages
+from kwire.capture.tls.header import ALERT, APPLICATION, CHANGE_CIPHER, HANDSHAKE, HEADER, LARGEST_CONTENT, header_at
 from kwire.capture.tls.inside import Inside
-from kwire.capture.tls.protection import (
-    ALERT,
-    APPLICATION,
-    CHANGE_CIPHER,
-    HANDSHAKE,
-    HEADER,
-    LARGEST_CONTENT,
-    Protection,
-    header_at,
-)
+from kwire.capture.tls.protection import Protection
 from kwire.capture.tls.records import begins_record, behind, joined, packet_at, until
 from kwire.capture.tls.schedule import next_secret
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Piece
-from kwire.capture.tls.protection import APPLICATION, HEADER, Protection, header_at
+from kwire.capture.tls.header import APPLICATION, HEADER, header_at
+from kwire.capture.tls.protection import Protection
 from kwire.capture.tls.records import begins_record, behind, boundaries
 
 if TYPE_CHECKING:

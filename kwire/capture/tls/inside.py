@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kwire.capture.streams import Piece
 from kwire.capture.tls.facts import Entry
-from kwire.capture.tls.protection import HEADER
+from kwire.capture.tls.header import HEADER
 from kwire.capture.tls.records import decrypted
 
 MOST_NOTED = 1_000_000  # records of which the place is remembered

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Piece
+from kwire.capture.tls.header import ALERT, APPLICATION, HANDSHAKE, HEADER
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.negotiation import Resumable
-from kwire.capture.tls.protection import ALERT, APPLICATION, HANDSHAKE, HEADER
 from kwire.capture.tls.records import begins_record
 from kwire.capture.tls.session import MIDSTREAM, Session
 

@@ -15,19 +15,16 @@ from itertools import repeat
 from struct import Struct
 from typing import Any, Protocol
 
-from kwire.capture.tls.alike import APPLICATION, HEADER, run_alike
+from kwire.capture.tls.alike import run_alike
+from kwire.capture.tls.header import APPLICATION, HEADER, LARGEST, LARGEST_CONTENT, header_at
 from kwire.capture.tls.schedule import Keys
 from kwire.capture.tls.suites import Suite, suite_of
 from kwire.errors import KwireError
 
-CHANGE_CIPHER, ALERT, HANDSHAKE = 20, 21, 22  # types of records
-LARGEST_CONTENT = 16384  # bytes; what holds more is opened by open() alone, as it is odd
-LARGEST = 16384 + 2048  # bytes that a record may hold behind its header (RFC 5246 section 6.2.3)
 AT_ONCE = 1 << 20  # bytes of records: what comes out of them stays in the cache until it is put together
 _LOCAL = threading.local()
 BLOCK = 16  # bytes of an AES block
 
-header_at = Struct(">BHH").unpack_from
 head_12 = Struct(">QBHH").pack
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kwire.capture.packets import Ints
 from kwire.capture.streams import Piece
-from kwire.capture.tls.protection import HEADER, LARGEST, header_at
+from kwire.capture.tls.header import HEADER, LARGEST, header_at
 
 FEW = 48  # packets and records for which columns are not worth it
 BEGIN = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")

@@ -11,9 +11,9 @@ from kwire.capture.tls import handshake
 from kwire.capture.tls.direction import Direction
 from kwire.capture.tls.facts import TlsFacts
 from kwire.capture.tls.handshake import VERSION_NAMES
+from kwire.capture.tls.header import APPLICATION, HANDSHAKE
 from kwire.capture.tls.keylog import MASTER, KeyLog
 from kwire.capture.tls.negotiation import Negotiation, Resumable
-from kwire.capture.tls.protection import APPLICATION, HANDSHAKE
 
 WAITING, FLOWING, SEALED = "waiting", "flowing", "sealed"
 HELD = 1 << 20  # bytes of a connection that wait for its keys

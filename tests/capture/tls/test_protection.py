@@ -10,7 +10,8 @@ from struct import pack
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from kwire.capture.tls.protection import LARGEST_CONTENT, Modern, protection
+from kwire.capture.tls.header import LARGEST_CONTENT
+from kwire.capture.tls.protection import Modern, protection
 from kwire.capture.tls.schedule import Keys, keys_13
 from kwire.capture.tls.suites import suite_of
 from kwire.errors import KwireError
