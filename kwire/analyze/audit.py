@@ -2,8 +2,9 @@
 them.
 
 Blocked is who asks for a version that the release refuses, and would ask for it there too: it is the newest the client
-has, or it does not negotiate. Ready is whose every version is taken. Unproven is who asks for what the release refuses,
-but as the newest that its present broker has, and who was seen to do nothing of its own.
+has, or it does not negotiate. Ready is whose every version is taken, or who negotiates and has others: those that it
+speaks only as its present brokers offer them are told. Unproven is who asks for what the release refuses, but as the
+newest that its present broker has, and who was seen to do nothing of its own.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 
 from kwire.analyze.callers import callers, grouped, request_of
 from kwire.analyze.clients import BROKERS
-from kwire.analyze.findings import Reference
-from kwire.analyze.libraries import Library, cure_of, library_of
+from kwire.analyze.findings import Reference, lasted
+from kwire.analyze.libraries import Library, cure_of, library_of, release_of
 from kwire.analyze.offers import Release, is_gone, known_releases, release_like, versions_at
 from kwire.analyze.produced import produced
 from kwire.schema.keys import API_VERSIONS, FIND_COORDINATOR, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -117,13 +118,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Of one client. by: what blocks it, or is not proven; cure: what would help; empty where nothing has to."""
+    """Of one client. by: what blocks it, or is not proven; cure: what would help; empty where nothing has to.
+    negotiated: what the release refuses and the client asks for only as its present brokers offer it."""
 
     speaker: Speaker
     verdict: str
     by: tuple[Block, ...] = ()
     why: str = ""
     cure: str = ""
+    negotiated: tuple[Block, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -139,6 +142,9 @@ class Verdict:
                 | ({"magic": list(block.magic)} if block.magic else {})
                 | {"packets": [str(proof) for proof in block.proofs]}
                 for block in self.by
+            ],
+            "negotiated": [
+                {"api": block.api, "versions": list(block.versions), "takes": block.taken} for block in self.negotiated
             ],
             "why": self.why, "cure": self.cure or None, "negotiates": one.negotiates, "first_time": one.first,
             "last_time": one.last,
@@ -252,6 +258,8 @@ class Audit:
     def _judge(self, speaker: Speaker, to: Release) -> Verdict:
         blocks: list[Block] = []
         doubts: list[Block] = []
+        fitting: list[Block] = []
+        own = release_of(speaker.library, speaker.software_version)
         names = builtin()
         for key in sorted({key for key, _ in speaker.uses}):
             versions = {version: use for (of, version), use in speaker.uses.items() if of == key}
@@ -266,18 +274,21 @@ class Audit:
             gone = is_gone(key, to)
             low = {version: use for version, use in wrong.items() if gone or (taken and version < taken.low)}
             high = {version: use for version, use in wrong.items() if version not in low}
-            sure, unsure = dict(low), {}
+            sure, unsure, bends = dict(low), {}, dict[int, Use]()
             if speaker.negotiates:
                 tops = {self.offered[broker][key][1] for broker in speaker.brokers & self.offered.keys()
                         if key in self.offered[broker]}  # fmt: skip
                 unsure = {version: use for version, use in low.items() if tops and version >= min(tops) and taken}
                 sure = {version: use for version, use in low.items() if version not in unsure}
+                bends = high
+                if own is not None and _meet(versions_at(key, own), taken):  # it has others, as is known of it
+                    bends, unsure = bends | unsure, {}
             elif speaker.midstream:
                 unsure = high
             else:
                 sure |= high
             name = names.name_of(key) or str(key)
-            for kept, into in ((sure, blocks), (unsure, doubts)):
+            for kept, into in ((sure, blocks), (unsure, doubts), (bends, fitting)):
                 if kept:
                     proofs = tuple(use.proof for use in kept.values() if use.proof)
                     into.append(Block(name, tuple(sorted(kept)), _range(taken), proofs[:3]))
@@ -286,14 +297,15 @@ class Audit:
             blocks.append(Block("Produce", (), "magic 2", tuple(speaker.magics.values())[:2], magics))
         if blocks:
             cure = cure_of(speaker.library, speaker.software_version)
-            return Verdict(speaker, BLOCKED, tuple(blocks), "", cure)
+            return Verdict(speaker, BLOCKED, tuple(blocks), "", cure, tuple(fitting))
+        seen = f" in the {lasted(speaker.last - speaker.first)} that it was seen"
         if doubts:
             why = "it asks for the newest that its present brokers have"
-            why = why if speaker.negotiates else "it was not seen to negotiate, as its connections began before"
-            return Verdict(speaker, UNPROVEN, tuple(doubts), why)
+            why = why if speaker.negotiates else f"it did not negotiate{seen}: its connections began before"
+            return Verdict(speaker, UNPROVEN, tuple(doubts), why, negotiated=tuple(fitting))
         if {key for key, _ in speaker.uses} <= GREETINGS:
-            return Verdict(speaker, UNPROVEN, (), "it was seen to greet brokers, and to do nothing of its own")
-        return Verdict(speaker, READY)
+            return Verdict(speaker, UNPROVEN, (), f"it greeted brokers, and did nothing of its own{seen}")
+        return Verdict(speaker, READY, negotiated=tuple(fitting))
 
     def reverse(self, new: Release, brokers: Release | None) -> list[Verdict]:
         """Whether clients of a new release that do what these do would be served: by brokers of another release, or

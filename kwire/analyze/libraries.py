@@ -44,6 +44,12 @@ def library_of(software: str | None, client_id: str | None) -> Library | None:
     return None
 
 
+def release_of(library: Library | None, version: str | None) -> tuple[int, int] | None:
+    """The release of Kafka whose protocol a client speaks, where its library's own version tells: Java's."""
+    numbers = [int(part) for part in re.findall(r"\d+", version or "")[:2]]
+    return (numbers[0], numbers[1]) if library is LIBRARIES[0] and len(numbers) == 2 else None
+
+
 def cure_of(library: Library | None, version: str | None) -> str:
     """What makes a client work that asks for versions which are gone."""
     if library is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kwire.analyze.audit import Audit, Verdict
 
 STYLES = {BLOCKED: "error", UNPROVEN: "note", READY: "good"}
-MARGIN = " " * 10
+MARGIN = " " * 11
 SHOWN = 4  # addresses in a line
 
 
@@ -30,9 +30,16 @@ def audit_lines(audit: Audit, verdicts: Sequence[Verdict], question: str, width:
         release = audit.release_of(broker)
         said = f"broker {clean(broker)} offers what Kafka {release[0]}.{release[1]} does" if release else ""
         lines += [[(said, "dim")]] if said and len(audit.offered) <= SHOWN else []
-    for verdict in verdicts:
-        lines += [[], *_verdict(verdict, width)]
+    brief = False
+    for verdict in verdicts:  # those of which there is no more than a line stand together
+        found = _verdict(verdict, width)
+        lines += found if brief and not _details(verdict) else [[], *found]
+        brief = not _details(verdict)
     return lines
+
+
+def _details(verdict: Verdict) -> bool:
+    return bool(verdict.by or verdict.why or verdict.negotiated)
 
 
 def _verdict(verdict: Verdict, width: int) -> list[Line]:
@@ -46,6 +53,10 @@ def _verdict(verdict: Verdict, width: int) -> list[Line]:
     lines = flowing(head, width, MARGIN)
     if verdict.by:
         lines += paragraph(", ".join(block.words() for block in verdict.by), width, MARGIN, "", breaks=True)
+    if verdict.negotiated:
+        fits = ", ".join(f"{block.api} v{', v'.join(map(str, block.versions))}" for block in verdict.negotiated)
+        said = f"speaks only as its brokers offer it, and will negotiate others: {fits}"
+        lines += paragraph(said, width, MARGIN, "dim", breaks=True)
     if verdict.why:
         lines += paragraph(verdict.why, width, MARGIN, "note")
     if verdict.cure:

@@ -92,7 +92,7 @@ def finding_lines(finding: Finding, clock: Clock, width: int) -> list[Line]:
     if finding.advice:
         lines += paragraph(f"→ {clean(finding.advice)}", width, MARGIN, "good", MARGIN + "  ", breaks=True)
     if finding.otherwise and finding.severity != "note":
-        said = f"not so, if: {clean(finding.otherwise)}"
+        said = f"not so if {clean(finding.otherwise)}"
         lines += paragraph(said, width, MARGIN, "dim", MARGIN + "  ", breaks=True)
     packets = list(dict.fromkeys(str(one) for one in finding.evidence))
     if packets:

@@ -221,6 +221,7 @@ AUDIT: list[Column] = [
     ("brokers", "list<string>", "whom it asks"),
     ("blocked_by", "list<struct<api: string, versions: list<int16>>>", "what the release refuses"),
     ("blocked_magic", "list<int16>", "of batches that the release refuses"),
+    ("negotiated", "list<struct<api: string, versions: list<int16>>>", "what it asks for only as its brokers offer it"),
     ("why", "string", "why it is unproven"),
     ("cure", "string", "the version of its library that is taken"),
     ("negotiates", "bool", "whether it asks for versions with ApiVersions"),

@@ -63,6 +63,7 @@ def audit_row(verdict: Verdict) -> Row:
     return row | {
         "release": ".".join(map(str, COMING)),
         "blocked_by": [{"api": one["api"], "versions": one["versions"]} for one in blocked if one["versions"]],
+        "negotiated": [{"api": one["api"], "versions": one["versions"]} for one in row["negotiated"]],
         "blocked_magic": sorted({magic for one in blocked for magic in one.get("magic", ())}),
         "packets": list(dict.fromkeys(packet for one in blocked for packet in one["packets"])),
         "why": row["why"] or None,

@@ -52,6 +52,26 @@ def test_the_newest_that_the_broker_has_proves_nothing_of_one_that_negotiates() 
     assert (one.verdict, one.why) == (UNPROVEN, "it asks for the newest that its present brokers have")
 
 
+def test_a_library_whose_versions_are_known_is_ready_for_what_it_would_negotiate() -> None:
+    """What Java's clients of a release speak is known: they ask for the old version only as the broker has no newer."""
+    told = {"ClientSoftwareName": "apache-kafka-java", "ClientSoftwareVersion": "3.9.2"}
+    offer = {"ErrorCode": 0, "ApiKeys": [{"ApiKey": 1, "MinVersion": 0, "MaxVersion": 2}]}
+    scene = Scene()
+    scene.connect(0).ask(1, "ApiVersions", 3, told, offer).ask(2, "Fetch", 2, FETCH, {"Responses": []})
+    (one,) = audited(scene.packets).verdicts((4, 0))
+    assert (one.verdict, one.why) == (READY, "")
+    assert [(block.api, block.versions) for block in one.negotiated] == [("Fetch", (2,))]
+    assert one.row()["negotiated"] == [{"api": "Fetch", "versions": [2], "takes": "takes v4 to v17"}]
+
+
+def test_newer_versions_of_one_that_negotiates_are_told_and_block_nobody() -> None:
+    told = {"ClientSoftwareName": "apache-kafka-java", "ClientSoftwareVersion": "4.3.1"}
+    scene = Scene()
+    scene.connect(0).ask(1, "ApiVersions", 3, told, OFFER).ask(2, "Fetch", 17, FETCH, {"Responses": []})
+    (one,) = audited(scene.packets).verdicts((3, 0))
+    assert (one.verdict, [block.api for block in one.negotiated]) == (READY, ["Fetch"])
+
+
 def test_one_that_negotiates_and_asks_for_less_than_there_is_has_no_newer() -> None:
     scene = Scene()
     scene.connect(0).ask(1, "ApiVersions", 0, {}, OFFER).ask(2, "Fetch", 2, FETCH, {"Responses": []})
@@ -68,7 +88,10 @@ def test_newer_than_that_of_a_client_seen_from_the_midst_is_unproven() -> None:
     scene = Scene()
     scene.connect(0, syn=False).ask(1, "Heartbeat", 4, BEAT, {"ErrorCode": 0}).ask(2, "Heartbeat", 4, BEAT)
     (one,) = audited(scene.packets).verdicts((2, 2))
-    assert (one.verdict, one.why) == (UNPROVEN, "it was not seen to negotiate, as its connections began before")
+    assert (one.verdict, one.why) == (
+        UNPROVEN,
+        "it did not negotiate in the 1.0 s that it was seen: its connections began before",
+    )
     opened = Scene()
     opened.connect(0).ask(1, "Heartbeat", 4, BEAT, {"ErrorCode": 0})
     assert said(audited(opened.packets), (2, 2)) == {"c1": (BLOCKED, ["Heartbeat v4 (takes v0 to v2)"])}

@@ -56,7 +56,9 @@ FIXED = {
     "audit": "release string, verdict string, client_id string, addresses list<item: string>, principal string, "
              "software string, library string, brokers list<item: string>, "
              "blocked_by list<item: struct<api: string, versions: list<item: int16>>>, "
-             "blocked_magic list<item: int16>, why string, cure string, negotiates bool, packets list<item: string>, "
+             "blocked_magic list<item: int16>, "
+             "negotiated list<item: struct<api: string, versions: list<item: int16>>>, why string, cure string, "
+             "negotiates bool, packets list<item: string>, "
              "first_time timestamp, last_time timestamp",
 }  # fmt: skip
 

@@ -27,7 +27,8 @@ What a detector needs besides it gets while the capture is read, once, in the or
 - connections=True: connection(connection, coverage) for each connection when it is over.
 
 A Watch keeps what it needs within bounds: counts by client, topic or group, never a list of all that came. A Finding
-names its element in about, holds in evidence packets that show the fact, says in otherwise what would prove it wrong.
+names its element in about, holds in evidence packets that show the fact, says in otherwise what would prove it wrong
+(a clause that follows "not so if").
 Severity follows from what came next: error: it does not work; warning: it works badly, or will not; note: good to know.
 needs says what the capture must hold for the detector to judge at all, by the names of Coverage's properties.
 """

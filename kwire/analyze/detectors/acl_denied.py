@@ -93,7 +93,7 @@ class Denied(Watch):
             severity, what, tuple(trouble.samples), advice, time=fact.time, last=trouble.last.time,
             about=trouble.about | about(principal=fact.principal, api=fact.api),
             words=trouble.words, count=trouble.count,
-            otherwise="A later answer without the error, or an ACL that was added behind the capture's end.",
+            otherwise="a later answer is without the error, or an ACL was added after the capture's end",
         )  # fmt: skip
 
     def _denial(self, kind: str, name: str, principal: str) -> str:

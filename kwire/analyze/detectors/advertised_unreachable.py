@@ -63,7 +63,7 @@ class Unreachable(Watch):
             what += "clients on another host dial themselves"
             yield Finding("error", what, tuple(proofs[:8]), ADVICE, time=proofs[0].time, last=address.last.time,
                           about=self._about(address, list(hosts)), count=len(hosts),
-                          otherwise="A tunnel or port forward on the client's host.")  # fmt: skip
+                          otherwise="the client's host has a tunnel or port forward there")  # fmt: skip
 
     @staticmethod
     def _same_host(host: str, connection: str) -> bool:
@@ -94,7 +94,7 @@ class Unreachable(Watch):
         yield Finding("error", what, tuple(proofs[:8]), advice, time=min(dials.first for dials in failing),
                       last=max(dials.last for dials in failing), count=attempts,
                       about=self._about(address, [dials.host for dials in failing], target),
-                      otherwise="A connection to that address that came about.")  # fmt: skip
+                      otherwise="a connection to that address came about")  # fmt: skip
 
     def _candidates(self, address: Address) -> Iterator[Dials]:
         """Attempts at an address; where it is a name, those at its port of an address that answered to nobody."""
@@ -124,7 +124,7 @@ class Unreachable(Watch):
         what += "and dialled none of them: it cannot resolve the name, or not reach it"
         yield Finding("warning", what, (begun, ended), ADVICE, time=begun.time, last=ended.time, count=asking.most,
                       about=about(client_id=asking.client_id, address=asking.host),
-                      otherwise="Connections to these addresses on a port that the capture leaves out.")  # fmt: skip
+                      otherwise="they were dialled on a port that the capture leaves out")  # fmt: skip
 
     @staticmethod
     def _about(address: Address, hosts: list[str], target: str = "") -> dict[str, str | int]:

@@ -18,7 +18,7 @@ class Assignors(Watch):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
-OTHERWISE = "A join of the same member that goes well: the others had left meanwhile."
+OTHERWISE = "a join of the same member goes well, as the others left meanwhile"
 DETECTOR = Detector(
     "members without an assignor in common",
     watch=Assignors,

@@ -61,7 +61,7 @@ class Gone(Watch):
         return Finding(
             severity, what, tuple(ref for one in failing for ref in one.samples)[:8], advice, time=first, last=last,
             about=about(broker=target, address=failing[0].host if len(failing) == 1 else ""), count=attempts,
-            otherwise="A connection to that address that came about afterwards.",
+            otherwise="a connection to that address came about afterwards",
         )  # fmt: skip
 
 

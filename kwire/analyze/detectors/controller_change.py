@@ -60,9 +60,10 @@ class Controllers(Watch):
         often = len(known) - 1 >= self.limit("changes")
         yield Finding(
             "warning" if often else "note", what, tuple(proof for _, _, proof in known[:8]),
-            "See the controllers' logs for why they lost each other: pauses, network, restarts." if often else "",
+            "See the controllers' logs for why they lost each other: pauses, network, restarts." if often
+            else "kwire stats --quorum has it over time.",
             time=known[1][2].time, last=known[-1][2].time, count=len(known) - 1, about={"broker": str(known[-1][1])},
-            otherwise="Quorums of several clusters in one capture.",
+            otherwise="the capture has quorums of several clusters",
         )  # fmt: skip
 
 

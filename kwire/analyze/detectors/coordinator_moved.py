@@ -52,7 +52,7 @@ class Coordinators(Watch):
         return Finding(
             "warning" if over else "error", what, tuple(ref for one in troubles for ref in one.samples)[:8], advice,
             time=first, last=last, about={kind: name}, count=count, words=worst.words,
-            otherwise="A request to the coordinator that went well between.",
+            otherwise="a request to the coordinator went well in between",
         )  # fmt: skip
 
     def _moves(self) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ class Coordinators(Watch):
             yield Finding(
                 "warning" if often else "note", what, evidence, "Brokers restart, or their internal topics move."
                 if often else "", time=states[1].time, last=states[-1].time, about={field: name}, count=len(states) - 1,
-                otherwise="Answers of brokers that had not learned of the change yet.",
+                otherwise="brokers answered that had not learned of the change yet",
             )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ class Evicted(Watch):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
-OTHERWISE = "A heartbeat of that member meanwhile, on a connection that the capture does not hold."
+OTHERWISE = "that member sent a heartbeat meanwhile, on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that were thrown out of their group",
     watch=Evicted,

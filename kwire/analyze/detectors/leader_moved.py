@@ -59,7 +59,7 @@ class Moved(Watch):
         evidence = (moves[0][2].proof, moves[0][3].proof, *(one.fact.proof for one in hurt[:4]))
         advice = "See why that broker gave them up: a restart, an election, a failure. Clients retry by themselves."
         return Finding(severity, what, evidence, advice, time=first, last=last, about=of, count=len(moves),
-                       otherwise="Answers of brokers that had not learned of the change yet.")  # fmt: skip
+                       otherwise="brokers answered that had not learned of the change yet")  # fmt: skip
 
     @staticmethod
     def _follows(trouble: Trouble, parts: set[tuple[str, int]], time: int) -> bool:

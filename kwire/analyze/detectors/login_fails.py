@@ -107,7 +107,7 @@ class Logins(Watch):
                 "warning" if went else "error", what, tuple(tally.samples), advice, time=tally.first, last=tally.last,
                 about=about(client_id=client, address=host, broker=broker, principal=principal), count=tally.count,
                 words=self.words.get(key, ""),
-                otherwise="A login of the same user with the same mechanism that goes well.",
+                otherwise="a login of the same user with the same mechanism goes well",
             )  # fmt: skip
         for (client, host, broker, mechanism, principal), tally in self.short.known.items():
             what = f"the {mechanism} login of {principal or client or host} lasts {tally.most:,} ms only"

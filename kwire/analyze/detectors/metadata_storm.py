@@ -40,7 +40,7 @@ class Storm(Watch):
             yield Finding(
                 "warning", what + why, (begun, ended), advice, time=begun.time, last=ended.time,
                 about=about(client_id=client, address=host), count=asking.unchanged,
-                otherwise="Many processes behind one client id and address.",
+                otherwise="many processes share that client id and address",
             )  # fmt: skip
 
 

@@ -187,7 +187,7 @@ class Resets(Watch):
 
 
 DETECTOR = Detector(
-    "consumers whose offsets are gone or were never committed",
+    "consumers without committed offsets, or out of range",
     watch=Resets,
     fields="Fetch: ErrorCode 1, FetchOffset; OffsetFetch: CommittedOffset -1; ListOffsets: Timestamp -1 and -2, Offset",
     source="auto.offset.reset, offsets.retention.minutes=10080 (KIP-186), retention.ms",

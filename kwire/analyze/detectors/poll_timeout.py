@@ -20,7 +20,7 @@ class Polls(Watch):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
-OTHERWISE = "A commit or join of that member meanwhile, on a connection that the capture does not hold."
+OTHERWISE = "that member committed or joined meanwhile, on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that left since they did not poll",
     watch=Polls,

@@ -21,7 +21,7 @@ class Restless(Watch):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
-OTHERWISE = "A rolling restart of the whole group, which ends by itself."
+OTHERWISE = "the whole group is restarted one by one, which ends by itself"
 DETECTOR = Detector(
     "groups that rebalance again and again",
     watch=Restless,

@@ -90,12 +90,12 @@ class Ignored(Watch):
                 last=hints.last,
                 count=hints.count,
                 about=about | {"api": "Fetch"},
-                otherwise="Fetches of that partition from that broker in between",
+                otherwise="it fetched that partition from that broker in between",
             )
 
 
 DETECTOR = Detector(
-    "hints to read from a nearer replica that are not followed",
+    "hints of a nearer replica that are not followed",
     watch=Ignored,
     fields="Fetch: PreferredReadReplica of a partition (11+)",
     source="KIP-392; kafka.server.ReplicaManager.findPreferredReadReplica",

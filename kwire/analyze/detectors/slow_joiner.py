@@ -19,7 +19,7 @@ class Slow(Watch):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
-OTHERWISE = "A JoinGroup of that member on a connection that the capture does not hold."
+OTHERWISE = "that member sent a JoinGroup on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that a whole rebalance waits for",
     watch=Slow,

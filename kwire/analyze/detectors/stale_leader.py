@@ -45,7 +45,7 @@ class Stale(Watch):
             "warning" if trouble.over else "error", what, tuple(trouble.samples),
             "The client does not take up the new leader: upgrade it, and restart it for now.", time=fact.time,
             last=trouble.last.time, count=trouble.count, about=trouble.about | {"broker": trouble.last.broker},
-            otherwise="Metadata from another broker that still names the old leader.",
+            otherwise="Metadata of another broker still named the old leader",
         )  # fmt: skip
 
 

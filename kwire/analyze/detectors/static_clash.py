@@ -19,7 +19,7 @@ class Clash(Watch):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
-OTHERWISE = "One process that was replaced on purpose, and was to end."
+OTHERWISE = "one process was replaced on purpose, and was to end"
 DETECTOR = Detector(
     "two processes with one group.instance.id",
     watch=Clash,

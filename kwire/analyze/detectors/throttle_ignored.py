@@ -70,7 +70,7 @@ class Ignored(Watch):
                 "warning", what, tuple(tally.samples), f"The client{software} knows no KIP-219: upgrade it.",
                 time=tally.first, last=tally.last, count=tally.count,
                 about=about(client_id=client, address=host),
-                otherwise="An answer that took longer than 20 ms to reach the client.",
+                otherwise="an answer took longer than 20 ms to reach the client",
             )  # fmt: skip
 
 

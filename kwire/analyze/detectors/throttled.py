@@ -65,7 +65,7 @@ class Throttled(Watch):
             advice = f"The quota {quota} of {whose}: kafka-configs --describe --entity-type clients (users). Raise it, "
             yield Finding(
                 "warning" if heavy else "note", what, tuple(tally.samples), f"{advice}or send less.", time=tally.first,
-                last=tally.last, count=tally.count, otherwise="Quotas of others that share the client id.",
+                last=tally.last, count=tally.count, otherwise="others share the client id and its quota",
                 about=about(client_id=client, address=host, api=api),
             )  # fmt: skip
 

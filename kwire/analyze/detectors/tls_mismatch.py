@@ -53,7 +53,7 @@ class Mismatch(Watch):
                 first, what=f"{who} to {broker}{times}: {what}", evidence=tuple(tally.samples), time=tally.first,
                 last=tally.last, count=tally.count,
                 about=about(broker=broker, address=who if len(hosts) == 1 else ""),
-                otherwise="A later handshake of the same client with that broker that succeeds.",
+                otherwise="a later handshake of the same client with that broker succeeds",
             )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class Recreated(Watch):
             evidence = (last_old, first_new, *(one.fact.proof for one in hurt[:4]))
             yield Finding(
                 "warning" if failures else "note", what, evidence, advice, time=first_new.time, about={"topic": name},
-                count=len(ids) - 1, otherwise="Two clusters in one capture of which neither says its id.",
+                count=len(ids) - 1, otherwise="the capture has two clusters of which neither says its id",
             )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ class Unknown(Watch):
             "warning" if over else "error", what, tuple(ref for one in troubles for ref in one.samples)[:8],
             f"{advice}.", time=first, last=last,
             about=about(client_id=client, address=host, topic=topic), count=count, words=fact.words,
-            otherwise="An answer about the topic without the error: it was being made, or Describe is denied on it.",
+            otherwise="an answer about the topic is without the error: it was being made, or Describe is denied on it",
         )  # fmt: skip
 
 

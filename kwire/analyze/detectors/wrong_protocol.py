@@ -63,12 +63,12 @@ class Foreign(Watch):
             if server:
                 text = f"{target} answers Kafka clients at {who} with {said}{times}"
             else:
-                text = f"{who} speaks {said} to the broker at {target}{times}"
+                text = f"{who} sent the broker at {target} what is not Kafka: {said}{times}"
                 text += f"; the broker logs {logged}" if logged else ""
             yield Finding(
                 "error" if server else "warning", text, tuple(tally.samples), advice, time=tally.first, last=tally.last,
                 about=about(broker=target, address=hosts[0] if len(hosts) == 1 else ""), count=tally.count,
-                otherwise="A listener there that speaks that protocol on purpose.",
+                otherwise="a listener there speaks that protocol on purpose",
             )  # fmt: skip
 
 

@@ -16,7 +16,9 @@ def test_a_health_check_over_http_is_one_finding() -> None:
         line.close(2.5 + at)
     (found,) = scene.findings("wrong-protocol")
     assert (found.severity, found.count) == ("warning", 5)
-    assert found.what.startswith("10.0.0.9 speaks HTTP request (GET /health) to the broker at 10.0.0.2:9092 5 times")
+    assert found.what.startswith(
+        "10.0.0.9 sent the broker at 10.0.0.2:9092 what is not Kafka: HTTP request (GET /health) 5 times"
+    )
     assert "Invalid receive (size = 1195725856 larger than 104857600)" in found.what
 
 
