@@ -70,11 +70,12 @@ def command(
         raise click.UsageError("--table writes Arrow to stdout: it needs a pipe, or > FILE")
     if folder is not None and folder.suffix.lower() in ELSEWHERE and not folder.is_dir():
         raise OutputError(str(folder), "becomes a folder, with a file for each table; kwire sql -o writes one file")
-    from kwire.render.bodies import BESIDE_TABLES, Bodies
-
     names = names_of(streamed or chosen, bodies, findings)
-    limits = bounds.settings()
-    texts = Bodies(show_secrets, inflate=BESIDE_TABLES) if "bodies" in names else None
+    limits, texts = bounds.settings(), None
+    if "bodies" in names:
+        from kwire.render.bodies import BESIDE_TABLES, Bodies
+
+        texts = Bodies(show_secrets, inflate=BESIDE_TABLES)
     need("pyarrow", command="kwire table")
     fewer_collections()
     there = open_captures(paths)
