@@ -106,11 +106,6 @@ class Cluster:
         """The id of the cluster that a broker belongs to, by its address in the capture; empty where nobody said."""
         return self._of_broker.get(broker, "")
 
-    def nodes_of(self, broker: str) -> int:
-        """How many nodes that broker's cluster has, as far as it was said."""
-        cluster = self.cluster_of(broker)
-        return len({node for of, node, _, _ in self.addresses if of == cluster and node >= 0})
-
     def advertises(self, endpoint: str) -> bool:
         """Whether an answer told this address."""
         return any(endpoint in (f"{host}:{port}", f"[{host}]:{port}") for _, _, host, port in self.addresses)

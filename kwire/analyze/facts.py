@@ -6,7 +6,7 @@ came, for how long without a success between, and whether the same client then h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -251,17 +251,3 @@ class Troubles:
             if not was_over:
                 return
         self._open.setdefault((fact.client_id, fact.host, fact.key), []).append(known)
-
-
-def about_line(about: Mapping[str, str | int]) -> str:
-    """What a finding is about in words: "group billing, member m-1"."""
-    words = []
-    for name, value in about.items():
-        if name == "partition":
-            continue
-        text = f"{value}-{about['partition']}" if name == "topic" and "partition" in about else str(value)
-        words.append(f"{NAMES.get(name, name)} {text}".strip())
-    return ", ".join(words)
-
-
-NAMES = {"client_id": "client", "address": "at", "transactional_id": "transactional id", "api": ""}

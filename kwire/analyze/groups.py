@@ -42,7 +42,6 @@ NEWEST = (4, 3)
 ERAS = {  # by the highest JoinGroup version, of brokers that know JoinGroup v0 and v1, as up to 3.9
     0: (0, 9), 1: (0, 10), 2: (0, 11), 3: (2, 0), 4: (2, 2), 5: (2, 3), 6: (2, 4), 7: (2, 7), 8: (3, 2), 9: (3, 2),
 }  # fmt: skip
-SHARE_FETCHES = (78, 79)
 OUT = {22, 25, 82, 110, 113}  # errors that say that a member is not, or not as it thinks, in the group
 COORDINATOR = {14, 15, 16}  # errors that say that the coordinator is elsewhere or not ready
 BENIGN = {0, MEMBER_ID_REQUIRED}

@@ -13,7 +13,6 @@ from kwire.broker.context import Body
 from kwire.codec.plan import Slot, StructPlan
 
 PARTITION = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes", "Partitions", "PartitionId"})
-SAME = {"BrokerId": "NodeId"}
 PAIRED = {"Deletions": "Upsertions"}
 BY_POSITION = ("Creations", "Filters", "Entries")  # arrays whose elements are answered one by one, without a name
 ABSENT: Body = {  # what stands beside an error where the schema's own default says something else

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch, Side
 
-UTF8 = ("utf-8", "surrogateescape")
 REMEMBERED = 10_000  # texts whose JSON is kept
 NO_ERROR = '"error_code": null, "error": null, "errors": 0, '
 FINE = '"quality": "ok", "note": null'

@@ -17,7 +17,6 @@ from kwire.codec.values import Codec
 from kwire.schema.model import Message
 from kwire.session.allowance import OF_CAPTURE, Allowance
 
-RESOURCE_KEYS = (32, 33, 44)  # DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
 NEWER = 16  # versions beyond the newest known that a header may still name
 
 
@@ -71,13 +70,6 @@ class Kind:
             and _tells_names(self.library.plan_of(self.response, self.version).root)
         )
 
-    @cached_property
-    def names_topics(self) -> bool:
-        """Whether a request may name topics: in a field for them, or as the name of a resource."""
-        if not self.supported or self.request is None:
-            return False
-        return self.key in RESOURCE_KEYS or _has_topics(self.library.plan_of(self.request, self.version).root)
-
     def message(self, kind: str) -> Message | None:
         """The definition of the request or the response."""
         return self.request if kind == "request" else self.response
@@ -88,14 +80,6 @@ def _kind(library: Library, key: int, version: int, asked: bool) -> Kind:
     made = Kinds(library).of(key, version)
     made.asked = asked
     return made
-
-
-def _has_topics(struct: StructPlan) -> bool:
-    slots = (*struct.slots, *struct.tagged.values())
-    return any(
-        slot.field.entity in ("topicName", "topicId") or (slot.struct is not None and _has_topics(slot.struct))
-        for slot in slots
-    )
 
 
 def _tells_names(struct: StructPlan) -> bool:

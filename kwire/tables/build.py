@@ -14,7 +14,7 @@ from kwire.analyze.stats import Stats
 from kwire.capture.files import Capture
 from kwire.errors import UnknownName
 from kwire.schema.keys import FETCH
-from kwire.session.batch import ExchangeBatch, of_exchanges
+from kwire.session.batch import ExchangeBatch
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange, Message
@@ -115,11 +115,6 @@ class Builder:
         """Exchanges."""
         if len(batch):
             self.decoded(Decoded(batch))
-
-    def add_singles(self, exchanges: Sequence[Exchange]) -> None:
-        """The same, of exchanges that are not in a batch yet."""
-        if exchanges:
-            self.add(of_exchanges(exchanges))
 
     def decoded(self, decoded: Decoded) -> None:
         """A batch whose bodies others need too."""

@@ -47,7 +47,6 @@ def test_addresses_and_ids() -> None:
                                                                               (2, "10.0.0.2", 9092)}  # fmt: skip
     assert len(found.ids["one", "orders"]) == 2
     assert found.node_at("10.0.0.2:9092") == 2
-    assert found.nodes_of("10.0.0.2:9092") == 2
 
 
 def test_answers_that_say_nothing_new_are_counted() -> None:

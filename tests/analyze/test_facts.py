@@ -8,8 +8,7 @@ from scenes import Scene
 from session.conftest import block
 
 from kwire.analyze.case import Case
-from kwire.analyze.facts import Trouble, about_line
-from kwire.analyze.failures import About
+from kwire.analyze.facts import Trouble
 from kwire.session.reader import Reader
 
 BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
@@ -91,8 +90,3 @@ def test_the_key_of_find_coordinator_is_a_group_or_a_transactional_id() -> None:
         scene.connect(0).ask(1, "FindCoordinator", 4, {"KeyType": kind, "CoordinatorKeys": ["x"]}, answer)
         (found,) = troubles(scene)
         assert found.fact.about == {name: "x"}
-
-
-def test_about_in_words() -> None:
-    about: About = {"client_id": "c1", "address": "10.0.0.7", "topic": "orders", "partition": 3, "group": "billing"}
-    assert about_line(about) == "client c1, at 10.0.0.7, topic orders-3, group billing"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import random
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
+from vectors import damaged, names, vectors
 
 from kwire.codec import columnar_values
 from kwire.codec.columnar_values import Messages, decode_messages, take
 from kwire.codec.library import builtin_library
+from kwire.codec.plan import StructPlan
+from kwire.errors import DecodeError
 
 TOPIC: dict[str, Any] = {"Name": "t", "TopicId": UUID(int=5), "IsInternal": False, "ErrorCode": 0}
 PARTITION = {"PartitionIndex": 1, "LeaderId": 2, "ReplicaNodes": [1, 2], "IsrNodes": [2], "OfflineReplicas": []}
@@ -20,14 +25,14 @@ BODIES = [
 ]
 
 
-def read(bodies: list[bytes], few: int) -> Messages:
+def read(bodies: list[bytes], few: int, name: str = "MetadataResponse", version: int = 12) -> Messages:
     library = builtin_library()
     ends = np.cumsum([len(body) for body in bodies])
     starts = ends - [len(body) for body in bodies]
-    plan = library.plan("MetadataResponse", 12)
+    plan = library.plan(name, version)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columnar_values, "FEW", few)
-        return decode_messages(plan, library.codec("MetadataResponse", 12), b"".join(bodies), starts, ends)
+        return decode_messages(plan, library.codec(name, version), b"".join(bodies), starts, ends)
 
 
 @pytest.mark.parametrize("few", [0, 24, 1 << 30])
@@ -62,3 +67,32 @@ def test_rows_are_taken() -> None:
     assert take(found.columns, np.array([3, 1, 1])).to_list(found.buffer) == [
         codec.decode(bodies[at]) for at in (3, 1, 1)
     ]
+
+
+@pytest.mark.parametrize("name", names())
+def test_broken_messages_are_not_there_and_the_others_are_those_of_the_values_codec(name: str) -> None:
+    rng = random.Random(name)
+    for version, bodies in vectors()[name].items():
+        codec = builtin_library().codec(name, version)
+        mixed = bodies * 2 + [damaged(rng.choice(bodies), rng) for _ in range(6)]
+        rng.shuffle(mixed)
+        expected = []
+        for body in mixed:
+            with suppress(DecodeError):
+                expected.append(plain(codec.plan.root, codec.decode_at(body, 0)[0]))
+        for few in (0, 1 << 30):
+            found = read(mixed, few, name, version)
+            assert repr(found.columns.to_list(found.buffer)) == repr(expected), codec.plan.title
+            assert found.there.sum() == len(expected)
+
+
+def plain(plan: StructPlan, value: Any) -> Any:
+    """A message without its tagged fields."""
+    if isinstance(value, list):
+        return [plain(plan, inner) for inner in value]
+    if value is None:
+        return None
+    return {
+        slot.name: value[slot.name] if slot.struct is None else plain(slot.struct, value[slot.name])
+        for slot in plan.slots
+    }
