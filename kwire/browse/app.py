@@ -82,6 +82,8 @@ class Browser(Prompted, App[None]):
     def compose(self) -> ComposeResult:
         self.rows = ExchangeList(RowsView(self.index), self.setting.utc, id="list")
         self.diagram, self.bytes = DiagramPane(id="diagram"), BytesPane(id="bytes")
+        self.pane: Lines = self.rows  # which has the keys
+        self.diagram.active = self.bytes.active = False
         yield Static(classes="bar", id="title")
         yield Static(classes="head", id="columns")
         yield self.rows
@@ -121,6 +123,9 @@ class Browser(Prompted, App[None]):
             self.gone = True
             self.say("the process that reads is gone", "error")
         self._title()
+        said = self.setting.alert()
+        if said:
+            self.say(said, "error")
 
     def _take(self, said: Any) -> None:
         if isinstance(said, More):
@@ -195,7 +200,7 @@ class Browser(Prompted, App[None]):
                 self._showing = None
                 self._frame(None)
             return
-        views = FrameViews(max(self.diagram.size.width or self._wide(), 40) - 1, self._elements, self.setting.secrets)
+        views = FrameViews(max(self.diagram.size.width or self._wide(), 40) - 1, self._elements, *self._shown_as)
         wanted = row, self.side, views
         if wanted == self._showing:
             return
@@ -204,6 +209,10 @@ class Browser(Prompted, App[None]):
         number = self._asked
         self.link.ask(AskFrame(number, self.index.row(row).copy(), self.side, views))
         self.set_timer(PATIENCE, lambda: self._late(number))
+
+    @property
+    def _shown_as(self) -> tuple[bool, bool]:
+        return self.setting.secrets, self.setting.utc
 
     def _wide(self) -> int:
         width = self.size.width
@@ -258,6 +267,10 @@ class Browser(Prompted, App[None]):
             self.bytes.mark(field_at(self.bytes.picture, self.bytes.byte))
             self.diagram.choose(self.bytes.byte)
 
+    def on_lines_touched(self, event: Lines.Touched) -> None:
+        if event.pane in (self.rows, self.diagram, self.bytes):
+            self.go(event.pane)
+
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if event.pane is self.rows:
             self.action_enter()
@@ -270,10 +283,6 @@ class Browser(Prompted, App[None]):
         self.call_after_refresh(self._title)
 
     # ---------------------------------------------------------------- keys
-
-    @property
-    def pane(self) -> Lines:
-        return self.focused if isinstance(self.focused, Lines) else self.rows
 
     def action_step(self, by: int) -> None:
         self.pane.step(by)
@@ -292,25 +301,27 @@ class Browser(Prompted, App[None]):
         if len(self.screen_stack) > 1 or self.asking:
             return
         panes: list[Lines] = [self.rows, self.diagram, self.bytes]
-        self._go(panes[(panes.index(self.pane) + by) % len(panes)])
+        self.go(panes[(panes.index(self.pane) + by) % len(panes)])
 
-    def _go(self, pane: Lines) -> None:
-        base = self.screen_stack[0]
+    def go(self, pane: Lines) -> None:
         if pane is not self.rows:
-            base.set_class(pane is self.bytes, "bytes")
-        pane.focus()
+            self.screen_stack[0].set_class(pane is self.bytes, "bytes")
+        self.pane = pane
+        for one in (self.rows, self.diagram, self.bytes):
+            one.active = one is pane
+            one.refresh()
         self._heading()
         self.call_after_refresh(self._ask_frame)
 
     def action_enter(self) -> None:
         if self.pane is self.rows:
-            self._go(self.diagram)
+            self.go(self.diagram)
 
     def action_close(self) -> None:
         if self.asking:
             self.asked_enough()
         elif self.pane is not self.rows:
-            self._go(self.rows)
+            self.go(self.rows)
         elif self.filter_line:
             self.filter("")
 

@@ -163,9 +163,3 @@ class ExchangeList(Lines):
     def ends(self, last: bool) -> None:
         self.follows = self.follows and last
         super().ends(last)
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()

@@ -157,7 +157,7 @@ class BytesPane(Lines):
         bad = at >= 0 and self.picture.tiles[at][2]
         color = "error" if bad else COLORS[at % len(COLORS)]
         lit = " reverse" if self.lit[0] <= place < self.lit[1] else ""
-        return color + lit + (" bold underline" if place == self.byte and self.has_focus else "")
+        return color + lit + (" bold underline" if place == self.byte and self.active else "")
 
 
 def field_at(picture: Picture, byte: int) -> Area | None:

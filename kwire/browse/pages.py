@@ -22,11 +22,18 @@ STEPS = [key for key in MOVING if key.action.startswith(("step", "ends", "page")
 
 
 class TextPane(Lines):
-    """Lines of text to read."""
+    """Lines of text to read. A text of one line may be longer than the pane: it goes on beneath."""
 
-    def __init__(self, lines: Sequence[Line | Text], *, id: str) -> None:
+    def __init__(self, lines: Sequence[Line | Text] | str, *, id: str) -> None:
         super().__init__(id=id)
-        self._lines = lines
+        self._text = lines if isinstance(lines, str) else ""
+        self._lines: Sequence[Line | Text] = [] if isinstance(lines, str) else lines
+
+    def on_resize(self) -> None:
+        if self._text:
+            room = max(self.size.width - 1, 1)
+            self._lines = [[(self._text[at : at + room], "")] for at in range(0, len(self._text), room)]
+        super().on_resize()
 
     def count(self) -> int:
         return len(self._lines)

@@ -37,7 +37,8 @@ def strip_of(line: Line, width: int, over: Style | None = None) -> Strip:
 
 
 class Lines(Widget, can_focus=True):
-    """count() lines, of which line(number, width) gives one. cursor: the number of a line; top: the first one shown."""
+    """count() lines, of which line(number, width) gives one. cursor: the number of a line; top: the first one shown;
+    active: it has the keys."""
 
     DEFAULT_CSS = "Lines { width: 1fr; height: 1fr; }"
 
@@ -55,9 +56,17 @@ class Lines(Widget, can_focus=True):
             super().__init__()
             self.pane = pane
 
+    class Touched(Message):
+        """Somebody clicked into the pane."""
+
+        def __init__(self, pane: Lines) -> None:
+            super().__init__()
+            self.pane = pane
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor = self.top = 0
+        self.active = True
 
     def count(self) -> int:
         return 0
@@ -79,7 +88,7 @@ class Lines(Widget, can_focus=True):
         """The style over the line of the cursor."""
         if number != self.cursor:
             return None
-        return CURSOR if self.has_focus else QUIET
+        return CURSOR if self.active else QUIET
 
     def put(self, cursor: int, told: bool = True) -> None:
         """Puts the cursor on a line, and shows it. told: others may want to know."""
@@ -115,6 +124,7 @@ class Lines(Widget, can_focus=True):
         self.step(-3)
 
     def on_click(self, event: events.Click) -> None:
+        self.post_message(self.Touched(self))
         if self.top + event.y < self.count():
             self.put(self.top + event.y)
         if event.chain > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.codec.annotate import count_bytes
-from kwire.codec.secrets import withheld
+from kwire.codec.secrets import Withheld, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.records.compression import Budget
 from kwire.render.bodies import shown_span
@@ -25,7 +25,8 @@ NO_FIELD = -1
 
 
 class Area(NamedTuple):
-    """Bytes from start to end in the frame, and the first line that shows them; bad: they could not be read."""
+    """Bytes from start to end in the frame, and the first line that shows them; bad: an error code, or they could not
+    be read."""
 
     start: int
     end: int
@@ -48,16 +49,17 @@ class Picture(NamedTuple):
 
 
 class FrameViews(NamedTuple):
-    """How frames are shown: columns, elements of an array (0: all), and whether what is withheld is."""
+    """How frames are shown: columns, elements of an array (0: all), whether what is withheld is, and times of day."""
 
     width: int
     elements: int
     secrets: bool
+    utc: bool = False
 
 
 def picture(message: Message, exchange: Exchange, views: FrameViews, start: int | None) -> Picture:
     """start: what times count from, ns."""
-    head = [*title_lines(message, views.width, start, exchange), []]
+    head = [*title_lines(message, views.width, None if views.utc else start, exchange), []]
     if message.token and not views.secrets:
         size = len(message.data)
         said: Line = [(f"{count_bytes(size - 4)} withheld (--show-secrets)", "note")]
@@ -76,7 +78,7 @@ def picture(message: Message, exchange: Exchange, views: FrameViews, start: int 
             owner = within.get(id(inside), NO_FIELD)
             if inside is message.data:
                 owner = len(made.fields)
-                made.fields.append(Area(row.span.start, row.end, len(made.lines), row.span.type == UNDECODED))
+                made.fields.append(Area(row.span.start, row.end, len(made.lines), _is_bad(row.span)))
             if row.span.buffer is not None:
                 within[id(row.span.buffer)] = owner
             last = row
@@ -87,6 +89,14 @@ def picture(message: Message, exchange: Exchange, views: FrameViews, start: int 
             made.owners.append(NO_FIELD)
             break
     return made
+
+
+def _is_bad(span: Span) -> bool:
+    """Whether it is what somebody looks for first: an error, or what could not be read."""
+    if isinstance(span.value, Withheld):
+        return False
+    error = span.slot is not None and span.slot.field.error and isinstance(span.value, int) and span.value != 0
+    return error or span.type == UNDECODED
 
 
 def _bytes(span: Span, data: bytes) -> tuple[bytes, int, list[tuple[int, int]], list[tuple[int, int, bool]]]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kwire.browse.exchanges import ExchangeList
     from kwire.browse.index import Index
     from kwire.browse.link import ReaderLink
+    from kwire.browse.panes import Lines
     from kwire.browse.setting import BrowseSetting
 
 PROMPTS = {
@@ -61,6 +62,10 @@ class Prompted(App[None]):
     running = 0  # other commands
 
     def say(self, text: str, style: str = "") -> None:
+        raise NotImplementedError
+
+    def go(self, pane: Lines) -> None:
+        """Gives a pane the keys."""
         raise NotImplementedError
 
     def _title(self) -> None:
@@ -126,11 +131,10 @@ class Prompted(App[None]):
     async def _look_on(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            more = True
-            while more:
+            while self.rows.view.behind:
                 until, before = loop.time() + SLICE, len(self.rows.view)
-                while (more := self.rows.view.advance()) and loop.time() < until:
-                    pass
+                while self.rows.view.behind and loop.time() < until:
+                    self.rows.view.advance()
                 if len(self.rows.view) != before:
                     self.rows.grown()
                     self.rows.post_message(self.rows.Moved(self.rows))
@@ -192,8 +196,8 @@ class Prompted(App[None]):
         if not self.rows.view.has(row):
             self.filter("")
         self.side = int(int(self.index.row(row)["answered"]) == counted_number)
+        self.go(self.rows)
         self.rows.put(self.rows.view.place(row))
-        self.rows.focus()
 
     def action_timeline(self) -> None:
         row = self.rows.row
@@ -231,11 +235,14 @@ class Prompted(App[None]):
         """A kwire command's exit status, and what it says."""
         color = "always" if self.setting.color else "never"
         environ = {**os.environ, "COLUMNS": str(self.size.width - 1)}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "kwire", *words, "--color", color, stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environ,
+            )  # fmt: skip
+        except OSError as error:  # who gave up rights may not start what it was started from
+            return 126, "", f"kwire cannot be started: {error.strerror}"
         self.running += 1
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "kwire", *words, "--color", color, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environ,
-        )  # fmt: skip
         assert process.stdout is not None
         assert process.stderr is not None
         try:
@@ -287,7 +294,7 @@ class Prompted(App[None]):
         if found.problem:
             self.say(found.problem, "error")
         elif self._export == "-":
-            self.push_screen(TextPage("kwire call", TextPane([[(clean(found.text), "")]], id="page")))
+            self.push_screen(TextPage("kwire call", TextPane(clean(found.text.rstrip("\n")), id="page")))
         else:
             try:
                 with open(self._export, "x", encoding="utf-8") as file:

@@ -13,7 +13,7 @@ Chooser = Callable[[str], Selection]  # a line of filters; raises KwireError wit
 class BrowseSetting(NamedTuple):
     """title: what is read; paths: the captures, as other commands take them; options: of those commands, which
     connections are looked at and with which keys; live: the capture grows; follow: its end is shown; color: whether
-    there is color; first: the line of filters to begin with."""
+    there is color; first: the line of filters to begin with; alert: what else there is to say now and then."""
 
     title: str
     paths: tuple[str, ...]
@@ -25,3 +25,4 @@ class BrowseSetting(NamedTuple):
     live: bool = False
     follow: bool = False
     color: bool = True
+    alert: Callable[[], str] = str

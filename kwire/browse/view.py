@@ -22,10 +22,15 @@ class RowsView:
     def __len__(self) -> int:
         return len(self.index) if self.selection is None else self._count
 
-    def advance(self) -> bool:
-        """Looks at some more rows; whether there are others."""
+    @property
+    def behind(self) -> bool:
+        """Whether there are rows that were not looked at."""
+        return self.selection is not None and self.scanned < len(self.index)
+
+    def advance(self) -> None:
+        """Looks at some more rows."""
         if self.selection is None:
-            return False
+            return
         high = min(self.scanned + CHUNK, len(self.index))
         if high > self.scanned:
             found = self.index.fitting(self.selection, self.scanned, high)
@@ -36,7 +41,6 @@ class RowsView:
                 self._found = grown
             self._found[self._count : self._count + len(found)] = found
             self._count += len(found)
-        return self.scanned < len(self.index)
 
     def row(self, place: int) -> int:
         """The number in the index of what is at a place."""

@@ -113,10 +113,15 @@ class Live:
         socket.ins.setblocking(False)
         return socket
 
+    @property
+    def becomes(self) -> tuple[int, int]:
+        """User and group of whoever was root, once the rights are dropped."""
+        return self.user or _nobody()
+
     def drop_privileges(self) -> None:
         """Nothing but the open sockets is needed from here on: who was root is who called sudo, or nobody."""
         if os.geteuid() == 0:
-            user, group = self.user or _nobody()
+            user, group = self.becomes
             os.setgroups([])
             os.setgid(group)
             os.setuid(user)

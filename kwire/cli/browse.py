@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,9 +44,10 @@ def command(paths: tuple[str, ...], line: str, follow: bool, utc: bool, show_sec
 
 def browse(
     paths: tuple[str, ...], bounds: Bounds, line: str = "", *, follow: bool = False, utc: bool = False,
-    secrets: bool = False, title: str = "",
+    secrets: bool = False, title: str = "", alert: Callable[[], str] = str,
 ) -> int:  # fmt: skip
-    """Shows captures until the user leaves. follow: the last one grows."""
+    """Shows captures until the user leaves. follow: the capture grows; title: instead of the files' names; alert: what
+    else there is to say now and then."""
     from kwire.browse.setting import BrowseSetting
     from kwire.cli.output import Color
 
@@ -57,7 +59,7 @@ def browse(
     color = Color.mode != "never" and (Color.mode == "always" or not os.environ.get("NO_COLOR"))
     setting = BrowseSetting(
         title or ", ".join(reading.names.values()), paths, _words(bounds), choose, line, utc, secrets, follow, follow,
-        color,
+        color, alert,
     )  # fmt: skip
     return _run(reading, setting)
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
 )
+@click.option("--browse", "browsing", is_flag=True, help="As kwire browse shows it, with its keys; needs kwire[tui].")
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @monitoring_options
 @shown_options
@@ -58,8 +59,8 @@ if TYPE_CHECKING:
 @connection_options
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
-    target: Output | None, secrets: bool, stats: bool, doctor: bool, quiet: bool, monitoring: Monitoring,
-    shown: Shown, output: str,
+    target: Output | None, secrets: bool, stats: bool, doctor: bool, browsing: bool, quiet: bool,
+    monitoring: Monitoring, shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
@@ -76,6 +77,8 @@ def command(
         return _list()
     if stats and doctor:
         raise click.UsageError("--stats or --doctor, not both")
+    if browsing and (stats or doctor or quiet or count or secrets or output != "text"):
+        raise click.UsageError("--browse goes with -i, -w, --duration and with what chooses, not with other views")
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     limits = bounds.settings(growing=True)
     form = form_of(target.path, PACKETS, None, "pcapng") if target else ""
@@ -84,6 +87,8 @@ def command(
         raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
     saved = Saved(target, form, live) if target else None  # before the right to is gone
     load()
+    if browsing:
+        return _browse(live, saved, bounds, wanted, duration)
     diagnosed = _doctor() if doctor else None
     live.drop_privileges()
     grave = False
@@ -128,6 +133,26 @@ def command(
     return Exit.OK if following.seen or reader.tls.sealed or not reader.packets else Exit.NOT_KAFKA
 
 
+def _browse(live: Live, saved: Saved | None, bounds: Bounds, wanted: Wanted, duration: int | None) -> int:
+    from kwire.cli.browse_live import prepare, temporary_capture, watch
+    from kwire.outputs import Output
+
+    try:
+        prepare()
+        with temporary_capture(live) as path:
+            shown = Saved(Output(path, private=True), "pcapng", live)
+            if os.geteuid() == 0:
+                os.chown(path, *live.becomes)
+            live.drop_privileges()
+            keep = [one.record for one in (shown, saved) if one is not None]
+            until = None if duration is None else time.monotonic() + duration / 1e9
+            return watch(live, path, bounds, wanted, keep, until)
+    finally:
+        live.close()
+        if saved is not None:
+            saved.close()
+
+
 def _doctor() -> LiveDoctor:
     """With all that it takes to show what it finds: who has no rights any more may not be able to read it later."""
     import kwire.render.findings  # noqa: F401
@@ -169,6 +194,10 @@ class Saved:
             self._writer.write(int(packets.time[at]), data, int(packets.length[at]), int(packets.link[at]))
         if len(packets):
             self._file.flush()
+
+    def record(self, packets: Packets) -> None:
+        """As add, of packets without secrets."""
+        self.add(packets, [])
 
     def close(self) -> None:
         self._target.close()

@@ -68,7 +68,7 @@ def test_tab_stacks_the_panes_of_a_narrow_terminal() -> None:
             assert "0000  00 00 00 35" in session.screen()
             assert "message_size" not in session.screen()
             await session.press("escape")
-            assert session.app.rows.has_focus
+            assert session.app.pane is session.app.rows
             await session.press("shift+tab", "shift+tab")
             assert "message_size" in session.screen()
 
