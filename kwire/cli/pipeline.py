@@ -83,6 +83,7 @@ def command() -> None:
     show_default=True,
     help="The table bodies too, as JSON text or as Spark's variant.",
 )
+@click.option("--findings", is_flag=True, help="The tables findings and audit too; not with --stream.")
 @click.option(
     "--format",
     "form",
@@ -118,8 +119,8 @@ def command() -> None:
 @connection_options
 def run_command(
     sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
-    form: str, work: str | None, settings: tuple[tuple[str, str], ...], drop_duplicates: bool, no_rollups: bool,
-    stream: bool, available_now: bool, max_files: int | None, lateness: int, bounds: Bounds,
+    findings: bool, form: str, work: str | None, settings: tuple[tuple[str, str], ...], drop_duplicates: bool,
+    no_rollups: bool, stream: bool, available_now: bool, max_files: int | None, lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
@@ -137,11 +138,11 @@ def run_command(
     from kwire.pipeline.stream import run_stream
     from kwire.render.bodies import Bodies
 
-    names = names_of(chosen, bodies != "none", False)
+    names = names_of(chosen, bodies != "none", findings)
     if split_size < 1:
         raise click.UsageError("--split-size must be at least a byte")
     if stream:
-        _fit_for_streams(sources, folder, form, bodies, drop_duplicates)
+        _fit_for_streams(sources, folder, form, bodies, drop_duplicates, names)
     elif any(map(is_topic, sources)):
         raise click.UsageError("what Kafka has comes with --stream; with --available-now too it ends")
     interrupt = Interrupt()
@@ -184,9 +185,12 @@ class Interrupt:
         self.came = True
 
 
-def _fit_for_streams(sources: tuple[str, ...], folder: str, form: str, bodies: str, drop_duplicates: bool) -> None:
+def _fit_for_streams(
+    sources: tuple[str, ...], folder: str, form: str, bodies: str, drop_duplicates: bool, names: list[str]
+) -> None:
     """Raises UsageError for what a stream cannot do."""
     from kwire.pipeline.paths import is_elsewhere
+    from kwire.tables.columns import JUDGEMENTS
 
     if len(sources) > 1 or not (is_elsewhere(sources[0]) or Path(sources[0]).is_dir()):
         raise click.UsageError("--stream reads the files of one folder, or one topic")
@@ -194,6 +198,8 @@ def _fit_for_streams(sources: tuple[str, ...], folder: str, form: str, bodies: s
         raise click.UsageError("--stream writes Parquet, and bodies as JSON")
     if drop_duplicates:
         raise click.UsageError("--drop-duplicates needs all captures at once, and --stream has not")
+    if JUDGEMENTS.keys() & set(names):
+        raise click.UsageError("findings and audit need all captures at once, and --stream has not")
     if is_elsewhere(folder):
         raise click.UsageError(f"--stream writes to a folder that all workers see, and {folder} is none")
 

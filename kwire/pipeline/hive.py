@@ -28,7 +28,7 @@ OURS = re.compile(r"date=|_|\.|part-|(meta)?data$")  # names in a table's folder
 NONE = "__HIVE_DEFAULT_PARTITION__"  # where a partition's column is null
 ROWS = 1 << 17  # of a partition that wait
 IN_ALL = 1 << 20  # rows that wait in all partitions together
-TIMES = {"connections": "first_time_ns", "clients": "first_time_ns"}  # by what tables are dated; others by time_ns
+TIMES = dict.fromkeys(("connections", "clients", "findings", "audit"), "first_time_ns")  # others are dated by time_ns
 
 
 class Written(NamedTuple):

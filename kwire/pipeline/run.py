@@ -23,6 +23,8 @@ from kwire.pipeline.plan import stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan
 from kwire.staging import staging
+from kwire.tables.build import build
+from kwire.tables.columns import JUDGEMENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,17 +119,23 @@ def _tables(
     spark: SparkSession, paths: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
     drop_duplicates: bool, staged: str,
 ) -> Outcome:  # fmt: skip
-    names, far = job.names, [path for path in paths if is_elsewhere(path)]
+    names, judged = job.names, [name for name in job.names if name in JUDGEMENTS]
+    job, far = (
+        replace(job, names=tuple(name for name in names if name not in judged)),
+        [path for path in paths if is_elsewhere(path)],
+    )
     there = expand([path for path in paths if path not in far])
     there += bring(spark, far, os.path.join(staged, "landed")) if far else []
     if drop_duplicates:
         named_apart(there)
-        job = replace(job, names=tuple(dict.fromkeys([*names, *NEEDED])))
+        job = replace(job, names=tuple(dict.fromkeys([*job.names, *NEEDED])))
     splits = plan(there, split_size)
     surveyed = survey_splits(spark, splits, job, staged)
     files = survey_all(splits, lambda _: surveyed.surveys, job.settings, wanted(job.names))
     planned = stitch(files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates)
     written = write_rows(surveyed, planned, job, staged, TAG)
+    if judged:
+        written += _judged([path for path in there if path not in planned.failed], judged, job, staged)
     rows = dict.fromkeys(names, 0)
     for found in written:
         if found.table in rows:
@@ -139,6 +147,13 @@ def _tables(
     )  # fmt: skip
 
 
+def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str) -> list[Written]:
+    """Tables that judge captures as a whole: they are read once more, from beginning to end, here."""
+    rows = hive.Hive(staged, f"{TAG}-judged")
+    build(paths, names, rows.write, job.settings)
+    return rows.close()
+
+
 def _placed(
     spark: SparkSession, written: Sequence[Written], names: Sequence[str], folder: str, staged: str, form: str,
     variant: bool, twice: Sequence[Copy],
@@ -146,7 +161,9 @@ def _placed(
     """Brings staged tables to their places; how many rows they have now, where that changed."""
     if twice:
         with without_copies(spark, twice, lambda name: _staged(spark, staged, name)) as rest:
-            return convert(spark, staged, folder, names, form, variant, rest)
+            one_by_one = [name for name in names if name not in JUDGEMENTS]
+            convert(spark, staged, folder, [name for name in names if name in JUDGEMENTS], form)
+            return convert(spark, staged, folder, one_by_one, form, variant, rest)
     whole = form != "parquet" or is_elsewhere(folder)
     by_spark = [name for name in names if whole or (variant and name == "bodies")]
     moved = [name for name in names if name not in by_spark]

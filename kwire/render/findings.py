@@ -36,8 +36,10 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, everything: bool = False) 
             lines += [[], *finding_lines(one, clock, width)]
         if len(found) > SHOWN and not everything:
             lines += [[], [(f"{MARGIN}… {len(found) - SHOWN:,} more of severity {severity} (--all)", "dim")]]
-    if not diagnosis.findings:
+    if not diagnosis.findings and diagnosis.case.messages:
         lines += [[], [("nothing found", "good")]]
+    if not diagnosis.case.messages:
+        return [*lines, [], [("no message of Kafka's was seen: nothing else can be judged", "dim")]]
     if diagnosis.quiet:
         lines += [[], [("looked for and not found", "head")]]
         lines += _looked_for([(name, detector(name).looks_for) for name in diagnosis.quiet], width)

@@ -26,6 +26,7 @@ CAPTURES = "fixtures/captures"
         ([CAPTURES, "hdfs://host/y", "-o", "x", "--stream"], "one folder, or one topic"),
         ([CAPTURES, "-o", "x", "--stream", "--format", "delta"], "--stream writes Parquet"),
         ([CAPTURES, "-o", "x", "--stream", "--drop-duplicates"], "needs all captures at once"),
+        ([CAPTURES, "-o", "x", "--stream", "--findings"], "need all captures at once"),
         ([CAPTURES, "-o", "x", "--conf", "spark.jars"], "write NAME=VALUE"),
         (["file:///no/such.pcap", "-o", "x"], "'/no/such.pcap' does not exist"),
     ],

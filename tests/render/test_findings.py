@@ -6,7 +6,7 @@ import json
 
 from scenes import Scene, diagnosed
 
-from kwire.analyze.doctor import Diagnosis
+from kwire.analyze.doctor import Diagnosis, Doctor
 from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines
 from kwire.render.lines import plain
 
@@ -48,3 +48,15 @@ def test_the_list_and_the_page_of_a_detector() -> None:
     text = "\n".join(plain(line) for line in explain_lines("acl-denied", 80))
     assert "least 1 (--set acl-denied.least=…)" in text
     assert "What to do" in text
+
+
+def test_without_a_message_of_kafka_nothing_is_said_to_be_absent() -> None:
+    """Refused connections alone show nothing of clients, groups or topics."""
+    scene = Scene()
+    for at in range(0, 20, 2):
+        scene.dial(at)
+    lines = [plain(line) for line in diagnosis_lines(diagnosed(scene.packets), 80)]
+    assert lines[-1] == "no message of Kafka's was seen: nothing else can be judged"
+    assert not any("not found" in line for line in lines)
+    assert any(line.startswith("error    broker-gone") for line in lines)
+    assert [plain(line) for line in diagnosis_lines(Doctor().diagnose(), 80)] == ["nothing seen"]
