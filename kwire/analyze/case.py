@@ -30,16 +30,16 @@ SOON = 5_000_000_000  # ns before the end of a capture in which nothing need hav
 
 class Case:
     """add(batch) in the order of time, close(connection), then finish(). start and end: of the exchanges, ns.
-    time_of_day: how moments are told, else as seconds from the start."""
+    time_of_day: how moments are told, else as seconds from the start; replay: as Groups has it."""
 
-    def __init__(self, time_of_day: bool = False) -> None:
+    def __init__(self, time_of_day: bool = False, replay: bool = False) -> None:
         self.time_of_day = time_of_day
         self.coverage = Coverage()
         self.troubles = Troubles()
         self.dials = AllDials()
         self.cluster = Cluster()
         self.participants = Participants()
-        self.groups = Groups(replay=False)
+        self.groups = Groups(replay=replay)
         self.group_findings: list[Finding] = []
         self.judgement: Judgement | None = None
         self.start: int | None = None

@@ -37,6 +37,7 @@ class Client:
     brokers: Counter[str] = field(default_factory=Counter)
     versions: dict[str, set[int]] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
+    calls: Counter[tuple[str, int]] = field(default_factory=Counter)  # exchanges by API and version
     compressions: Counter[str] = field(default_factory=Counter)
     mechanisms: set[str] = field(default_factory=set)
     principals: set[str] = field(default_factory=set)
@@ -81,6 +82,7 @@ class Client:
             self.principals.add(identity.principal)
         if kind is not None:
             self.versions.setdefault(kind.api, set()).add(kind.version)
+            self.calls[kind.api, kind.version] += exchanges
             self.keys[kind.api] = kind.key
 
     def merge(self, other: Client) -> None:
@@ -91,6 +93,7 @@ class Client:
         for api, versions in other.versions.items():
             self.versions.setdefault(api, set()).update(versions)
         self.keys.update(other.keys)
+        self.calls.update(other.calls)
         self.mechanisms |= other.mechanisms
         self.principals |= other.principals
         self.tls |= other.tls

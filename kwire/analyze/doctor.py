@@ -51,12 +51,13 @@ class Diagnosis:
 
 class Doctor:
     """add(batch) in the order of time, close(connection) of each connection that is over, then diagnose(). time_of_day:
-    how moments are told, else as seconds from the first packet."""
+    how moments are told, else as seconds from the first packet; replay: as Groups has it."""
 
     def __init__(
-        self, chosen: Iterable[str] | None = None, limits: Limits | None = None, time_of_day: bool = False
-    ) -> None:
-        self.case = Case(time_of_day)
+        self, chosen: Iterable[str] | None = None, limits: Limits | None = None, time_of_day: bool = False,
+        replay: bool = False,
+    ) -> None:  # fmt: skip
+        self.case = Case(time_of_day, replay)
         self.watches: dict[str, tuple[Detector, Watch]] = {}
         for name in chosen if chosen is not None else names():
             found = detector(name)

@@ -33,6 +33,7 @@ COMMANDS = {  # name: (module, what it does)
     "trace": ("trace", "How far a consumer came: its seven steps, and what it waits for."),
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
     "diff": ("diff", "What changed between two captures, or between two clients."),
+    "report": ("report", "Captures as one HTML page: findings, plots, tables, groups."),
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
     "sql": ("sql", "Captures, asked in SQL."),
     "pipeline": ("pipeline", "Captures to tables on Spark; reports on them."),

@@ -82,16 +82,18 @@ def _summary(judged: Judged) -> list[Line]:
 def _group(
     history: History, departures: Departures, clock: Clock, width: int, everything: bool, timeline: bool | None
 ) -> list[Line]:
-    lines = flowing([(clean(history.name), "section"), (clean(_kind(history)), "")], width, "  ")
-    lines += paragraph(" · ".join(_facts(history, clock)), width, "  ", "dim", "    ", breaks=True)
+    lines = flowing([(clean(history.name), "section"), (clean(kind_of(history)), "")], width, "  ")
+    lines += paragraph(" · ".join(facts_of(history, clock)), width, "  ", "dim", "    ", breaks=True)
     seats = list(history.seats.all.values())
     if seats:
         shown = seats if everything else _busiest(seats)
-        lines += [[], *_indented(_members([_seat(seat, history) for seat in shown], width - 2))]
+        lines += [[], *_indented(_members([member_cells(seat, history) for seat in shown], width - 2))]
         if len(shown) < len(seats):
             lines.append([(f"  … {len(seats) - len(shown):,} more members (--all)", "dim")])
     if history.generations:
-        lines += [[], *_indented(_generations(history, departures, clock, width - 2, everything))]
+        noun = "gen" if history.kinds["classic"] else "epoch"
+        rows = generation_cells(history, departures, clock, None if everything else ROWS)
+        lines += [[], *_indented(table(["began", "took", noun, "what"], rows, width - 2, frozenset({0, 1, 2})))]
     if timeline is not False:
         chart = chart_of(history, clock, None if everything else LANES)
         if chart is not None and (timeline or width >= 60):
@@ -108,14 +110,15 @@ def _members(rows: list[list[Piece]], width: int) -> list[Line]:
     return [line for row in rows for line in flowing([cell for cell in row if cell[0]], width, "    ")]
 
 
-def _kind(history: History) -> str:
+def kind_of(history: History) -> str:
+    """As "classic group · consumer · range"."""
     kinds = " and ".join(history.kinds) or "only asked for"
     protocol = history.current.protocol if history.current else ""
     said = [history.protocol_type, protocol]
     return " · ".join([f"{kinds} group" if history.kinds and kinds != "offsets only" else kinds, *filter(None, said)])
 
 
-def _facts(history: History, clock: Clock) -> list[str]:
+def facts_of(history: History, clock: Clock) -> list[str]:
     """What is known of the group as a whole."""
     facts = [f"{counted(history.calls, 'exchange')}, {clock(history.first)} to {clock(history.last)}"]
     if history.coordinators:
@@ -144,7 +147,8 @@ def _busiest(seats: list[Seat]) -> list[Seat]:
     return sorted(seats, key=lambda seat: (-len(seat.errors), -len(seat.ids), -seat.beats.count))[:ROWS]
 
 
-def _seat(seat: Seat, history: History) -> list[Piece]:
+def member_cells(seat: Seat, history: History) -> list[Piece]:
+    """A member: its name, its host, its timeouts, its heartbeats."""
     member = history.members.get(seat.ids[-1]) if seat.ids else None
     timeouts = ""
     if member is not None and member.session is not None:
@@ -164,9 +168,11 @@ def _seat(seat: Seat, history: History) -> list[Piece]:
     return [(clean(seat.label), "name"), (seat.host or "not seen", ""), (timeouts, ""), (text, "")]
 
 
-def _generations(history: History, departures: Departures, clock: Clock, width: int, everything: bool) -> list[Line]:
+def generation_cells(history: History, departures: Departures, clock: Clock, most: int | None) -> list[list[Piece]]:
+    """A row for each generation and what went on in it: when it began, how long it took, its number, what happened.
+    most: only so many, the last ones."""
     found = list(history.generations)
-    shown = found if everything else found[-ROWS:]
+    shown = found if most is None else found[-most:]
     rows: list[list[Piece]] = []
     if len(shown) < history.formed:
         rows.append(
@@ -193,8 +199,7 @@ def _generations(history: History, departures: Departures, clock: Clock, width: 
         labels = ", ".join(join.member.label for join in history.forming.joins.values())
         rows.append([(clock(history.forming.began), "offset"), ("not over", "note"), ("…", "dim"),
                      (clean(f"{labels} in JoinGroup, not answered"), "note")])  # fmt: skip
-    noun = "gen" if history.kinds["classic"] else "epoch"
-    return table(["began", "took", noun, "what"], rows, width, frozenset({0, 1, 2}))
+    return rows
 
 
 def _said(generation: Generation, departures: Departures) -> Iterator[str]:

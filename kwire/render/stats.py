@@ -41,14 +41,14 @@ def stats_lines(
     rate = f", {total.count / seconds:,.1f} a second" if seconds else ""
     errors = sum(total.errors.values())
     usual = sum(count for code, count in total.errors.items() if code in USUAL)
-    said = [f"{_bytes(total.sent)} sent, {_bytes(total.got)} got", f"{errors:,} with errors"]
+    said = [f"{bytes_text(total.sent)} sent, {bytes_text(total.got)} got", f"{errors:,} with errors"]
     said[-1] += f" ({usual:,} usual at start-up)" if usual else ""
     said.append(f"{total.unanswered:,} without an answer")
     missing = sum(row.missing for row in stats.connections)
     said += [f"{total.pending:,} still open at the end, or lost by the capture"] if total.pending else []
     said += [f"{counted(total.unseen, 'answer')} cut off before the outcome"] if total.unseen else []
     said += [f"{counted(total.backwards, 'answer')} before the request, not measured"] if total.backwards else []
-    said += [f"{_bytes(missing)} missing from the capture"] if missing else []
+    said += [f"{bytes_text(missing)} missing from the capture"] if missing else []
     lines: list[Line] = [[(f"{counted(total.count, 'exchange')} in {seconds:,.1f} s{rate}", "title")]]
     lines += paragraph(" · ".join(said), width, "", "dim")
     waits = False
@@ -108,7 +108,7 @@ def _cells(measure: Measure, apis: bool) -> dict[str, str]:
     times = measure.latencies if apis else measure.work
     wrong = sum(measure.errors.values()) + measure.unanswered
     return {
-        "count": f"{measure.count:,}", "bytes": _bytes(measure.sent + measure.got), "errors": f"{wrong or ''}",
+        "count": f"{measure.count:,}", "bytes": bytes_text(measure.sent + measure.got), "errors": f"{wrong or ''}",
         "p50": took(times.percentile(0.5)), "p99": took(times.percentile(0.99)),
         "max": took(times.highest if times.count else None), "held": took(measure.held or None),
     }  # fmt: skip
@@ -215,7 +215,7 @@ def _sparkline(counts: list[int]) -> str:
     return "".join(" " if not count else SPARKS[(count * len(SPARKS) - 1) // highest] for count in counts)
 
 
-def _bytes(count: int) -> str:
+def bytes_text(count: int) -> str:
     """As 812 B, 14.2 kB, 3.1 MB."""
     if count < 1000:
         return f"{count} B"

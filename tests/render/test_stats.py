@@ -123,7 +123,7 @@ def test_nothing() -> None:
      (999_499, "999 kB"), (999_500, "1.0 MB"), (3_100_000_000, "3.1 GB"), (5 * 10**15, "5000 TB")],
 )  # fmt: skip
 def test_bytes_in_three_digits(count: int, shown: str) -> None:
-    assert module._bytes(count) == shown
+    assert module.bytes_text(count) == shown
 
 
 @pytest.mark.parametrize(("counts", "shown"), [([], ""), ([0, 0], ""), ([0, 1, 8], " ▁█"), ([1, 1], "██")])

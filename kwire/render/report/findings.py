@@ -1,0 +1,114 @@
+"""The findings of a report: worst first, each with the frames that prove it behind folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kwire.analyze.detectors import detector
+from kwire.analyze.findings import SEVERITIES, Clock, Finding, Reference
+from kwire.counted import counted
+from kwire.render.findings import STYLES
+from kwire.render.html.markup import LINE, Content, Markup, element, joined
+from kwire.render.lines import cut
+from kwire.render.report.commands import quoted
+from kwire.render.report.material import OF_FINDING, Material, Packet
+
+MOST = 200  # findings in the page; the rest is a number
+REFERENCES = 12  # of a finding
+LETTERS = 1500  # of each of its texts
+DIAGRAMS = 700_000  # letters of all diagrams
+
+
+class Proofs:
+    """The diagrams of frames: behind a fold where a frame is named first, a link to that from then on."""
+
+    def __init__(self, material: Material) -> None:
+        self._left = material.most(DIAGRAMS)
+        self._frames, self._commands = material.frames, material.commands
+        self._clock = material.diagnosis.clock
+        self._shown: dict[Packet, str] = {}
+
+    def of(self, evidence: Iterable[Reference]) -> Markup:
+        """The frames of a finding."""
+        links: list[Markup] = []
+        folds: list[Markup] = []
+        named = list({(one.capture, one.packet): one for one in evidence}.items())
+        for at, (packet, one) in enumerate(named[:REFERENCES]):
+            if packet in self._shown:
+                links.append(element("a", f"frame {one}", href=f"#{self._shown[packet]}"))
+            elif at < OF_FINDING and len(self._frames.get(packet, "")) <= self._left and packet in self._frames:
+                folds.append(self._fold(packet, one))
+            else:
+                links.append(element("code", self._commands("decode", ("--frame", str(one)))))
+        if len(named) > REFERENCES:
+            links.append(element("span", f"and {len(named) - REFERENCES:,} more", class_="dim"))
+        more = element("p", "also ", joined(links, Markup(", ")), class_="also") if links else None
+        return joined([*folds, *([more] if more else [])], LINE)
+
+    def _fold(self, packet: Packet, one: Reference) -> Markup:
+        self._left -= len(self._frames[packet])
+        name = self._shown[packet] = f"frame-{len(self._shown) + 1}"
+        summary = element(
+            "summary", f"frame {one} · {one.message} · {self._clock(one.time)} s ",
+            element("span", one.connection, class_="dim"),
+        )  # fmt: skip
+        command = element("p", element("code", self._commands("decode", ("--frame", str(one)))))
+        return element("details", summary, self._frames[packet], command, id=name, class_="proof")
+
+
+def findings_section(material: Material, proofs: Proofs) -> Markup:
+    """All findings, then what was looked for in vain."""
+    diagnosis = material.diagnosis
+    shown = diagnosis.findings[: material.most(MOST)]
+    parts: list[Content] = [finding_article(one, diagnosis.clock, proofs, material) for one in shown]
+    if len(diagnosis.findings) > len(shown):
+        command = element("code", material.commands("doctor", ("--all", "")))
+        parts.append(element("p", f"and {len(diagnosis.findings) - len(shown):,} more: ", command))
+    if not diagnosis.findings:
+        parts.append(element("p", "Nothing found.", class_="good"))
+    if material.evidence() and not material.frames:
+        why = "were not to be shown" if material.twice else "need a capture that can be read twice, and no stream"
+        parts.append(element("p", f"The diagrams of frames {why}.", class_="dim"))
+    for title, rows in (
+        ("looked for and not found", [(name, detector(name).looks_for) for name in diagnosis.quiet]),
+        ("not to be judged from this capture", diagnosis.blind),
+    ):
+        if rows:
+            terms = joined(joined([element("dt", name), element("dd", words)]) for name, words in rows)
+            summary = element("summary", f"{len(rows):,} {title}")
+            parts.append(element("details", summary, element("dl", terms, class_="terms")))
+    return joined(parts, LINE)
+
+
+def finding_article(finding: Finding, clock: Clock, proofs: Proofs, material: Material) -> Markup:
+    """One finding."""
+    first, last = clock(finding.time), clock(finding.last if finding.last is not None else finding.time)
+    when = f"at {first} s" if first == last else f"{first} to {last} s"
+    times = f"{finding.count:,} times" if finding.count > 1 else ""
+    head = element(
+        "h3", element("span", finding.severity, class_=f"badge {STYLES[finding.severity]}"), " ", finding.detector, " ",
+        element("span", " · ".join(filter(None, (when, times))), class_="dim small"),
+    )  # fmt: skip
+    more = element("code", f"kwire explain {quoted(finding.detector)}") if finding.detector else None
+    return element("article", head, said(finding), proofs.of(finding.evidence),
+                   element("p", "of this detector: ", more, " · ", element("code", material.commands(
+                       "doctor", ("--only", finding.detector), ("--all", ""))), class_="dim small") if more else None,
+                   class_=f"finding s-{finding.severity}")  # fmt: skip
+
+
+def said(finding: Finding) -> Markup:
+    """What it says: the fact, the broker's words, what to do, and what would prove otherwise."""
+    parts = [element("p", cut(finding.what, LETTERS), class_="what")]
+    if finding.words:
+        parts.append(element("p", "the broker says: ", cut(finding.words, LETTERS), class_="note"))
+    if finding.advice:
+        parts.append(element("p", "→ ", cut(finding.advice, LETTERS), class_="good"))
+    if finding.otherwise and finding.severity != SEVERITIES[-1]:
+        parts.append(element("p", "not so, if: ", finding.otherwise, class_="dim"))
+    return joined(parts)
+
+
+def counts_of(findings: Sequence[Finding]) -> list[str]:
+    """As "2 errors", "1 warning"."""
+    found = [(sum(one.severity == severity for one in findings), severity) for severity in SEVERITIES]
+    return [counted(count, severity) for count, severity in found if count]

@@ -1,0 +1,86 @@
+"""kwire report in a browser: readable without scripts, sorted and filtered with them, inert whatever the names are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostilenames import hostile_capture
+
+CAPTURE = "fixtures/captures/evict-stopped.pcap.gz"
+Visits = Callable[..., Any]
+Runs = Callable[..., Any]
+
+
+@pytest.fixture
+def report(tmp_path: Path, kwire: Runs) -> Callable[[str], Path]:
+    """report(capture): the page of a capture, as a file."""
+
+    def make(capture: str) -> Path:
+        file = tmp_path / "report.html"
+        kwire("report", capture, "-o", str(file))
+        return file
+
+    return make
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (800, True), (390, False)])
+def test_it_fits_reads_well_and_loads_nothing(
+    report: Callable[[str], Path], visit: Visits, width: int, dark: bool
+) -> None:
+    seen = visit(report(CAPTURE), width=width, dark=dark)
+    assert seen.page.title() == "kwire report"
+    assert seen.page.locator("h2").all_inner_texts()[:3] == ["Overview", "Findings", "Over time"]
+    seen.page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert seen.overflow() <= 0
+    assert seen.violations() == []
+    assert seen.complaints == []
+    assert seen.requests == []
+
+
+def test_it_is_whole_without_scripts(report: Callable[[str], Path], visit: Visits) -> None:
+    seen = visit(report(CAPTURE), scripts=False)
+    assert seen.page.locator("button:visible").count() == 0
+    assert seen.page.locator("input").count() == 0
+    assert seen.page.locator("#apis tbody tr").count() == 22
+    seen.page.locator("summary", has_text="frame 465").click()
+    assert "UNKNOWN_MEMBER_ID" in seen.page.locator("details[open] pre").inner_text()
+    assert seen.complaints == []
+
+
+def test_tables_sort_and_filter_and_numbers_lead_to_commands(report: Callable[[str], Path], visit: Visits) -> None:
+    seen = visit(report(CAPTURE))
+    rows, heads = seen.page.locator("#apis tbody tr:visible th"), seen.page.locator("#apis thead th")
+    heads.nth(6).locator("button").click()
+    assert heads.nth(6).get_attribute("aria-sort") == "descending"
+    assert rows.all_inner_texts()[0].startswith("JoinGroup v7")
+    heads.nth(0).locator("button").press("Enter")
+    assert rows.all_inner_texts()[0] == "ApiVersions v3"
+    seen.page.get_by_label("Filter: APIs by version").fill("heartbeat")
+    assert rows.all_inner_texts() == ["Heartbeat v3", "Heartbeat v4"]
+    seen.page.locator("#apis tr", has_text="Heartbeat v4").locator("td.error button").click()
+    told = seen.page.locator("#command")
+    assert told.locator("code").inner_text() == "kwire read evict-stopped.pcap.gz --api Heartbeat --errors"
+    seen.page.keyboard.press("Escape")
+    assert not told.is_visible()
+
+
+def test_a_link_to_a_frame_unfolds_it(report: Callable[[str], Path], visit: Visits) -> None:
+    seen = visit(report(CAPTURE))
+    seen.page.locator("#groups-of ~ * a", has_text="frame 465").click()
+    seen.page.locator("#frame-1[open] pre").wait_for()
+
+
+def test_hostile_names_are_inert(tmp_path: Path, report: Callable[[str], Path], visit: Visits) -> None:
+    seen = visit(report(str(hostile_capture(tmp_path))))
+    seen.page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
+    for button in seen.page.locator("thead button").all():
+        button.click()
+    assert seen.page.evaluate("() => window.hit") is None
+    assert seen.page.locator("main img, main iframe, main object, main script").count() == 0
+    assert seen.page.locator("main").is_visible()
+    assert seen.overflow() <= 0
+    assert seen.complaints == []
+    assert seen.requests == []
