@@ -86,7 +86,7 @@ def test_every_option_of_the_readme_exists() -> None:
 
 def test_every_command_of_the_readme_exists() -> None:
     named = set(
-        re.findall(r"\bkwire ([a-z]+)\b(?=[^\n]*)", "\n".join(re.findall(r"`kwire [^`]+`|^ +kwire .*$", README, re.M)))
+        re.findall(r"\bkwire ([a-z-]+)(?=[^\n]*)", "\n".join(re.findall(r"`kwire [^`]+`|^ +kwire .*$", README, re.M)))
     )
     assert named <= set(COMMANDS)
 

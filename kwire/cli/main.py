@@ -34,6 +34,7 @@ COMMANDS = {  # name: (module, what it does)
     "clients": ("clients", "Who speaks in a capture: software, versions, addresses, logins."),
     "diff": ("diff", "What changed between two captures, or between two clients."),
     "report": ("report", "Captures as one HTML page: findings, plots, tables, groups."),
+    "what-if": ("what_if", "What other compression, batching or fetch sizes would change."),
     "table": ("table", "Captures to Parquet, Arrow or CSV files."),
     "sql": ("sql", "Captures, asked in SQL."),
     "pipeline": ("pipeline", "Captures to tables on Spark; reports on them."),

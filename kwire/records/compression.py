@@ -138,17 +138,17 @@ def _lz4_blocks(data: bytes, limit: int, by: Codecs) -> bytes:
     return bytes(out)
 
 
-def compress(codec: str, data: bytes, magic: int = 2) -> bytes:
-    """The compressed bytes, in the form that Kafka's Java client writes."""
+def compress(codec: str, data: bytes, magic: int = 2, level: int | None = None) -> bytes:
+    """The compressed bytes, in the form that Kafka's Java client writes. level: of gzip and zstd."""
     import cramjam
 
     match codec:
         case "none":
             return data
         case "gzip":
-            return bytes(cramjam.gzip.compress(data))
+            return bytes(cramjam.gzip.compress(data) if level is None else cramjam.gzip.compress(data, level=level))
         case "zstd":
-            return bytes(cramjam.zstd.compress(data))
+            return bytes(cramjam.zstd.compress(data) if level is None else cramjam.zstd.compress(data, level=level))
         case "snappy":
             blocks = [data[at : at + XERIAL_BLOCK] for at in range(0, len(data), XERIAL_BLOCK)]
             packed = [bytes(cramjam.snappy.compress_raw(block)) for block in blocks]
