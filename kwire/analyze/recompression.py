@@ -169,7 +169,7 @@ class Recompression:
                 topic = self._topics.setdefault(name, TopicRecords())
                 connection = batch.connections[batch.connection[found.row[at]]]
                 source = connection.capture + connection.name, int(found.partition[at])
-                self._take(topic, source, found.bytes_of(at, batch.buffer))
+                self._take(topic, source, found.bytes_of(at))
 
     def _take(self, topic: TopicRecords, source: tuple[str, int], data: bytes) -> None:
         try:
