@@ -12,9 +12,9 @@ from kwire.errors import UnknownName
 from kwire.schema.shipped import folder_of, listed
 
 ORDER = (
-    "start", "bytes", "captures", "encrypted", "browse", "wrong", "evictions", "upgrades", "comparing", "what-if",
-    "sharing", "in-between", "monitoring", "wireshark", "test-broker", "conformance", "asking", "tables", "questions",
-    "spark", "reference", "newer-kafka", "python", "speed", "security", "internals", "changes",
+    "start", "bytes", "captures", "browse", "wrong", "evictions", "upgrades", "comparing", "what-if",
+    "sharing", "in-between", "monitoring", "wireshark", "test-broker", "asking", "tables", "questions",
+    "spark", "reference", "newer-kafka", "python", "speed", "security", "internals",
 )  # fmt: skip
 
 
