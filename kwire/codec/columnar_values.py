@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from kwire.codec.columnar import DTYPES, Column, Lists, Numbers, Slices, Structs, decode_columns, joined
 from kwire.codec.plan import Plan, Slot, StructPlan
+from kwire.codec.thresholds import DEFAULT
 from kwire.codec.values import Codec
 from kwire.errors import DecodeError
 from kwire.wire.columns import Ints, repeat
 
 Mask = NDArray[np.bool_]
-FEW = 24  # messages that the values codec reads
 PIECE = 1 << 20  # bytes of messages whose values are in memory at once
 
 
@@ -33,9 +33,11 @@ class Messages(NamedTuple):
     buffer: bytes
 
 
-def decode_messages(plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints) -> Messages:
-    """The messages that lie in buffer from starts to ends."""
-    if len(starts) > FEW:
+def decode_messages(
+    plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, few: int = DEFAULT.bodies
+) -> Messages:
+    """The messages that lie in buffer from starts to ends. few: up to so many are left to the values codec."""
+    if len(starts) > few:
         columns, fine = decode_columns(plan, buffer, starts, ends)
         if fine.all():
             return Messages(columns, fine, buffer)

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.scan_code import Scan, fixed_size, holds_errors
+from kwire.codec.thresholds import DEFAULT
 from kwire.wire.columns import Columns, Ints
 from kwire.wire.fixed import SIZES
 
 Mask = NDArray[np.bool_]
-FEW = 48  # messages that are not worth columns
 
 
 class Scanned:
@@ -30,11 +30,14 @@ class Scanned:
         self.errors = np.zeros(count, np.int64)
 
 
-def scan_columns(plan: Plan, scan: Scan, buffer: bytes, data: Columns, starts: Ints, ends: Ints) -> Scanned:
-    """Scans the messages from starts to ends, offsets in buffer, of which data are the columns."""
+def scan_columns(
+    plan: Plan, scan: Scan, buffer: bytes, data: Columns, starts: Ints, ends: Ints, few: int = DEFAULT.scans
+) -> Scanned:
+    """Scans the messages from starts to ends, offsets in buffer, of which data are the columns. few: up to so many are
+    scanned one by one."""
     out = Scanned(len(starts))
     alone = np.ones(len(starts), bool)
-    if len(starts) >= FEW:
+    if len(starts) > few:
         walk = Walk(data, ends, out)
         reached = walk.step(plan.root, starts.copy(), np.arange(len(starts)))
         alone = walk.alone

@@ -104,7 +104,7 @@ class _Reading:
     ) -> None:  # fmt: skip
         self._cut = Cut(split) if window is None else Cut(split, window)
         self._settings, self._wanted, self._fixes, self._builder = settings, wanted, fixes, builder
-        self._kinds, self._brokers = Kinds(settings.library), Brokers(settings.ports)
+        self._kinds, self._brokers = Kinds(settings.library, settings.thresholds), Brokers(settings.ports)
         self._segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
         self._connections = Connections(settings.held, settings.memory // 4)
         self._topics = topics or Topics()

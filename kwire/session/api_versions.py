@@ -13,6 +13,7 @@ from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.scan_code import Scan, scanner
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.codec.values import Codec
 from kwire.schema.model import Message
 from kwire.session.allowance import OF_CAPTURE, Allowance
@@ -22,7 +23,8 @@ NEWER = 16  # versions beyond the newest known that a header may still name
 
 @dataclass(eq=False)
 class Kind:
-    """An API at a version. supported: whether the schema has it; scans are only asked for then."""
+    """An API at a version. supported: whether the schema has it; scans are only asked for then. thresholds: of reading
+    many of it at once."""
 
     library: Library
     key: int
@@ -30,6 +32,7 @@ class Kind:
     api: str
     request: Message | None
     response: Message | None
+    thresholds: Thresholds = DEFAULT
     asked: bool = False  # whether a request of the capture was of this kind
 
     def __post_init__(self) -> None:
@@ -38,7 +41,7 @@ class Kind:
         self.response_header = response_header_version(self.key, self.version, self.response)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _kind, (self.library, self.key, self.version, self.asked)
+        return _kind, (self.library, self.thresholds, self.key, self.version, self.asked)
 
     @cached_property
     def codecs(self) -> tuple[Codec, Codec]:
@@ -75,9 +78,9 @@ class Kind:
         return self.request if kind == "request" else self.response
 
 
-def _kind(library: Library, key: int, version: int, asked: bool) -> Kind:
+def _kind(library: Library, thresholds: Thresholds, key: int, version: int, asked: bool) -> Kind:
     """A Kind as pickle brings it back."""
-    made = Kinds(library).of(key, version)
+    made = Kinds(library, thresholds).of(key, version)
     made.asked = asked
     return made
 
@@ -91,8 +94,8 @@ def _tells_names(struct: StructPlan) -> bool:
 class Kinds:
     """kinds.of(key, version) gives a Kind, also of what nobody knows. inferred: what guessing may cost."""
 
-    def __init__(self, library: Library | None = None) -> None:
-        self.library = library or builtin_library()
+    def __init__(self, library: Library | None = None, thresholds: Thresholds = DEFAULT) -> None:
+        self.library, self.thresholds = library or builtin_library(), thresholds
         self._known: dict[tuple[int, int], Kind] = {}
         self._highest: dict[int, int | None] = {}
         self.inferred = Allowance(*OF_CAPTURE)
@@ -103,7 +106,7 @@ class Kinds:
             request = self.library.api_message(key, request=True)
             response = self.library.api_message(key, request=False)
             api = request.name.removesuffix("Request") if request else f"ApiKey{key}"
-            known = Kind(self.library, key, version, api, request, response)
+            known = Kind(self.library, key, version, api, request, response, self.thresholds)
             if len(self._known) < 10_000:  # what is read from the wire must not fill the memory
                 self._known[key, version] = known
         return known

@@ -22,6 +22,7 @@ from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.library import Library
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, concatenated, of_exchanges
 from kwire.session.connection_info import ConnectionInfo
@@ -47,8 +48,8 @@ class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
     their frame, a quarter of it behind holes. keys: of TLS sessions; ledger: where TLS records lie is remembered.
-    careful: everything is read frame by frame. patience: ns that exchanges wait for an older one that is still open,
-    None: as long as memory allows."""
+    careful: everything is read frame by frame; thresholds: else from how many on things are read together. patience:
+    ns that exchanges wait for an older one that is still open, None: as long as memory allows."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -59,6 +60,7 @@ class Settings:
     keys: KeyLog = field(default_factory=KeyLog)
     ledger: bool = False
     careful: bool = False
+    thresholds: Thresholds = DEFAULT
     patience: int | None = None
 
 
@@ -82,7 +84,7 @@ class Reader:
         self.clock: list[ClockStep] = []  # where time goes back in the capture, at most MOST_STEPS
         self.first_time: int | None = None
         self.last_time = 0
-        self.kinds = Kinds(self.settings.library)
+        self.kinds = Kinds(self.settings.library, self.settings.thresholds)
         self._tracking, self._ended = tracking, ended
         self._segmenter = Segmenter(Chosen(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)

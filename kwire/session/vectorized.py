@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.capture.streams import Piece
-from kwire.codec.scan_columns import scan_columns
+from kwire.codec.scan_columns import Scanned, scan_columns
 from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_HANDSHAKE
 from kwire.session.acks import UNKNOWN, acks_of
 from kwire.session.api_versions import Kind, Kinds
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
 
 Mask = NDArray[np.bool_]
-FEW = 12  # connections whose frames are followed one connection after the other
-LEAST = 1 << 16  # bytes that are worth another round
 LEAST_REQUEST = 10  # bytes behind the size prefix: key, version, correlation id, length of the client id
 
 
@@ -127,7 +125,7 @@ class Vectorized:
         while sum(len(piece.data) for _, *sides in self._jobs for side in sides for piece in side) > least:
             if (batch := self.run()) is not None:
                 yield batch
-            least = LEAST
+            least = self._kinds.thresholds.round
         jobs, self._jobs = self._jobs, []
         for conversation, requests, responses in jobs:
             conversation.put_back((requests, responses))
@@ -138,7 +136,7 @@ class Vectorized:
         jobs, self._jobs = self._jobs, []
         data = _Bytes.of([side for job in jobs for side in job[1:]])
         columns = Columns(data.buffer)
-        frames = _frames(data, columns, self._max_size)
+        frames = _frames(data, columns, self._max_size, self._kinds.thresholds.streams)
         batch, asked, answered = self._exchanges(jobs, data, columns, frames)
         self._resume(jobs, data, frames, asked, answered)
         return batch if len(batch) else None
@@ -211,7 +209,7 @@ class Vectorized:
     def _bodies(self, batch: ExchangeBatch, columns: Columns) -> Mask:
         """Walks over the bodies of the rows, whose errors are filled in; whether each is as it should be."""
         fit = np.ones(len(batch), bool)
-        request, response = batch.request, batch.response
+        response = batch.response
         for number, kind in enumerate(batch.kinds):
             assert kind is not None
             rows = np.flatnonzero(batch.kind == number)
@@ -229,28 +227,24 @@ class Vectorized:
                 self._refused(batch, columns, there[refused], kind, fit)
             if not self._scans:
                 continue
-            scanned = scan_columns(
-                kind.plan("request"), kind.scan_request, batch.buffer, columns, request.body[rows], request.end[rows]
-            )
-            fit[rows] &= scanned.ok
+            fit[rows] &= self._scanned(batch, columns, kind, rows, "request").ok
             if len(plain):
-                scanned = scan_columns(
-                    kind.plan("response"), kind.scan_response, batch.buffer, columns, response.body[plain],
-                    response.end[plain],
-                )  # fmt: skip
+                scanned = self._scanned(batch, columns, kind, plain, "response")
                 fit[plain] &= scanned.ok
                 batch.first_error[plain], batch.errors[plain] = scanned.first, scanned.errors
         return fit
+
+    def _scanned(self, batch: ExchangeBatch, columns: Columns, kind: Kind, rows: Ints, name: str) -> Scanned:
+        """Of the bodies of one side, which are of this kind."""
+        side, scan = (batch.request, kind.scan_request) if name == "request" else (batch.response, kind.scan_response)
+        few = kind.thresholds.scans
+        return scan_columns(kind.plan(name), scan, batch.buffer, columns, side.body[rows], side.end[rows], few)
 
     def _refused(self, batch: ExchangeBatch, columns: Columns, rows: Ints, kind: Kind, fit: Mask) -> None:
         """ApiVersions answers with error 35, which come in the form of version 0 (KIP-511)."""
         if not len(rows):
             return
-        oldest = self._kinds.of(API_VERSIONS, 0)
-        scanned = scan_columns(
-            oldest.plan("response"), oldest.scan_response, batch.buffer, columns, batch.response.body[rows],
-            batch.response.end[rows],
-        )  # fmt: skip
+        scanned = self._scanned(batch, columns, self._kinds.of(API_VERSIONS, 0), rows, "response")
         fit[rows] &= scanned.ok
         batch.first_error[rows], batch.errors[rows] = scanned.first, scanned.errors
         batch.refused[rows] = True
@@ -305,13 +299,13 @@ def _rows(
     )  # fmt: skip
 
 
-def _frames(data: _Bytes, columns: Columns, max_size: int) -> _Frames:
+def _frames(data: _Bytes, columns: Columns, max_size: int, few: int) -> _Frames:
     """The whole frames of all sides, up to a size that cannot be: the next frame of every side at once, as long as many
-    sides have one."""
+    sides have one, which is more than few."""
     at, end = data.base.copy(), data.base + data.length
     active = np.flatnonzero(end - at >= 4)
     places, sides = [], []
-    while len(active) > FEW:
+    while len(active) > few:
         here = at[active]
         size = columns.u32(here)
         behind = here + 4 + size

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kwire.codec.thresholds import DEFAULT
 from kwire.errors import DecodeError
 from kwire.records import batch as v2
 from kwire.records import legacy
@@ -25,7 +26,6 @@ from kwire.records.read import MAX_MAGIC, walk
 from kwire.wire.columns import Columns, Ints
 
 Mask = NDArray[np.bool_]
-FEW = 24  # chains that are not worth columns
 NO_PRODUCER = NOT_SAID = -1
 COMPRESSED, APPEND_TIME = 7, 8  # bits of attributes
 OLD_CRC, OLD_ATTRIBUTES = 12, 17  # where messages of magic 0 and 1 have them
@@ -72,13 +72,13 @@ class Headers:
         return self.fields["attributes"].astype(np.int64) & 7
 
 
-def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints) -> Headers:
-    """The batches of chains that begin at these places, by chain."""
+def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints, few: int = DEFAULT.chains) -> Headers:
+    """The batches of chains that begin at these places, by chain. few: up to so many are walked one by one."""
     at, stops = starts.copy(), starts + lengths
     chains, places, ends, numbers = [], [], [], []
     open_ = np.flatnonzero(lengths > v2.MAGIC_AT)
     number = 0
-    while len(open_) > FEW:
+    while len(open_) > few:
         here = at[open_]
         magic = data.u8(here + v2.MAGIC_AT)
         size = data.numbers(">i4", here + 8).astype(np.int64) + v2.LOG_OVERHEAD

@@ -75,7 +75,7 @@ def _read(decoded: Decoded, number: int) -> _Found:
     records = _records(side) if key <= FETCH else None
     batches = None
     if records is not None:
-        batches = headers(side.buffer, Columns(side.buffer), records.starts, records.lengths)
+        batches = headers(side.buffer, Columns(side.buffer), records.starts, records.lengths, kind.thresholds.chains)
     return _Found(key, asked, names, joined, turn, records, batches)
 
 

@@ -11,17 +11,17 @@ from session.conftest import block
 
 from kwire.analyze.fetched import ANSWERED, ASKED, TOP, Flat, fetched
 from kwire.analyze.produced import produced
-from kwire.codec import columnar_values
+from kwire.codec.thresholds import ONE_BY_ONE, TOGETHER, Thresholds
 from kwire.session.batch import ExchangeBatch
 from kwire.session.decoded import Decoded
-from kwire.session.reader import Reader
+from kwire.session.reader import Reader, Settings
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 NAMES = ["classic.pcap.gz", "oldjava.pcap.gz", "franz.pcap.gz", "txn.pcap.gz", "kafkajs.pcap"]
 
 
-def batches(name: str) -> list[ExchangeBatch]:
-    reader = Reader(name, tracking=True)
+def batches(name: str, thresholds: Thresholds) -> list[ExchangeBatch]:
+    reader = Reader(name, Settings(thresholds=thresholds), tracking=True)
     return [*reader.feed(block(packets_of(CAPTURES / name), 1)), *reader.finish()]
 
 
@@ -33,20 +33,14 @@ def rows(flat: Flat, names: tuple[str, ...]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_ways(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways(name: str) -> None:
     seen = 0
-    for batch in batches(name):
+    for batch, other_batch in zip(batches(name, TOGETHER), batches(name, ONE_BY_ONE), strict=True):
         for number, kind in enumerate(batch.kinds):
             if kind is None or kind.key not in (0, 1):
                 continue
-            monkeypatch.setattr(columnar_values, "FEW", 0)
             columnar = Decoded(batch)
-            columnar.requests(number)
-            columnar.responses(number)
-            monkeypatch.setattr(columnar_values, "FEW", 1 << 30)
-            single = Decoded(batch)
-            single.requests(number)
-            single.responses(number)
+            single = Decoded(other_batch)
             if kind.key == 0:
                 one, other = produced(columnar, number), produced(single, number)
                 for made in (one, other):

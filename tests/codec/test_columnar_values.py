@@ -30,9 +30,7 @@ def read(bodies: list[bytes], few: int, name: str = "MetadataResponse", version:
     ends = np.cumsum([len(body) for body in bodies])
     starts = ends - [len(body) for body in bodies]
     plan = library.plan(name, version)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columnar_values, "FEW", few)
-        return decode_messages(plan, library.codec(name, version), b"".join(bodies), starts, ends)
+    return decode_messages(plan, library.codec(name, version), b"".join(bodies), starts, ends, few)
 
 
 @pytest.mark.parametrize("few", [0, 24, 1 << 30])

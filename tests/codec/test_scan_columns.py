@@ -40,7 +40,7 @@ def one_by_one(name: str, version: int, messages: list[bytes]) -> Said:
     return out
 
 
-def at_once(name: str, version: int, messages: list[bytes]) -> Said:
+def at_once(name: str, version: int, messages: list[bytes], few: int = 0) -> Said:
     """The messages lie behind one another, with bytes between them that belong to something else."""
     buffer, starts = b"\xff\x01", []
     for message in messages:
@@ -49,18 +49,13 @@ def at_once(name: str, version: int, messages: list[bytes]) -> Said:
     begin = np.array(starts, np.int64)
     ends = begin + np.array([len(message) for message in messages], np.int64)
     plan, scan = _scan(name, version)
-    found = scan_columns(plan, scan, buffer, Columns(buffer), begin, ends)
+    found = scan_columns(plan, scan, buffer, Columns(buffer), begin, ends, few)
     return list(zip(found.ok.tolist(), found.first.tolist(), found.errors.tolist(), strict=True))
 
 
 def agreed(said: Said) -> Said:
     """What must agree: of a message that is not well-formed nobody reads the errors."""
     return [entry if entry[0] else (False, 0, 0) for entry in said]
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FEW", 1)
 
 
 @pytest.mark.parametrize("name", names())
@@ -98,7 +93,7 @@ def test_most_vectors_are_walked_over_together() -> None:
         ends = np.cumsum(sizes)
         total += len(messages)
         plan = _scan(name, version)[0]
-        assert scan_columns(plan, counted(name, version), buffer, Columns(buffer), ends - sizes, ends).ok.all()
+        assert scan_columns(plan, counted(name, version), buffer, Columns(buffer), ends - sizes, ends, 0).ok.all()
     assert 0 < alone < total / 2
 
 
@@ -149,7 +144,6 @@ def test_no_messages_at_all() -> None:
 
 
 def test_a_few_are_left_to_the_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FEW", 48)
     messages = [kwire.encode("HeartbeatResponse", 4, {"ErrorCode": 25})] * 47
     monkeypatch.setattr(module, "Walk", None)
-    assert at_once("HeartbeatResponse", 4, messages) == [(True, 25, 1)] * 47
+    assert at_once("HeartbeatResponse", 4, messages, 47) == [(True, 25, 1)] * 47

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from kwire.codec import columnar_values
+from kwire.codec.thresholds import Thresholds
 from kwire.session.batch import ExchangeBatch
+from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.topic_columns import learn, names_of
 from kwire.session.topics import Topics, pairs
@@ -38,18 +39,17 @@ class Names:
                     self.expected[exchange.connection.name, ident] = name
 
 
-def collected(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> Names:
-    monkeypatch.setattr(columnar_values, "FEW", few)
+def collected(path: Path, few: int) -> Names:
     found = Names()
-    for batch in Reading([path]).batches(scans=False):
+    for batch in Reading([path], Settings(thresholds=Thresholds(bodies=few))).batches(scans=False):
         found.add(batch)
     return found
 
 
 @few
 @pytest.mark.parametrize("name", ["classic.pcap.gz", "streams.pcap", "old39.pcap.gz"])
-def test_of_captures(name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = collected(CAPTURES / name, monkeypatch, few)
+def test_of_captures(name: str, few: int) -> None:
+    found = collected(CAPTURES / name, few)
     assert found.names == found.expected
     assert found.topics.names == {ident: name for (_, ident), name in found.expected.items()}
     assert found.names
@@ -69,14 +69,12 @@ TOPICS: dict[str, tuple[list[dict[str, Any]], dict[UUID, str]]] = {
 
 @few
 @pytest.mark.parametrize("what", TOPICS)
-def test_names_beside_ids(
-    what: str, few: int, traffic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_names_beside_ids(what: str, few: int, traffic: Any, tmp_path: Path) -> None:
     topics, names = TOPICS[what]
     tcp = traffic.connection()
     for ident in range(30):
         tcp.send(traffic.request("Metadata", 12, {"Topics": None}, ident))
         tcp.answer(traffic.response("Metadata", 12, {"Topics": topics}, ident))
-    found = collected(traffic.save(tmp_path / "made.pcap"), monkeypatch, few)
+    found = collected(traffic.save(tmp_path / "made.pcap"), few)
     assert found.names == found.expected
     assert found.topics.names == names

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from kwire.capture import source
-from kwire.codec import scan_columns
+from kwire.codec.thresholds import TOGETHER
 from kwire.render.bodies import Bodies
 from kwire.render.message_json import MessageLines
-from kwire.session import vectorized
 from kwire.session.batch import ExchangeBatch
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
@@ -55,14 +54,13 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
         return batch
 
     monkeypatch.setattr(Vectorized, "run", counting)
-    monkeypatch.setattr(scan_columns, "FEW", 1)
     return counted
 
 
 def lines_of(paths: list[Path], bodies: bool = False, **settings: Any) -> tuple[list[str], int]:
     """The lines of JSON, and how many exchanges are malformed."""
     lines, out, malformed = MessageLines(Bodies() if bodies else None), [], 0
-    for batch in Reading(paths, Settings(**settings)).batches():
+    for batch in Reading(paths, Settings(thresholds=TOGETHER, **settings)).batches():
         malformed += batch.count_of("malformed")
         out += "".join(lines.of(batch)).splitlines()
     return out, malformed
@@ -316,14 +314,13 @@ def test_requests_that_want_no_answer_are_columns_too(traffic: Any, taken: Taken
     assert taken.pairs == 20
 
 
-def test_behind_a_lost_packet_columns_go_on(traffic: Any, taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_behind_a_lost_packet_columns_go_on(traffic: Any, taken: Taken) -> None:
     """A hole costs the exchanges around it, and both ways say the same of them."""
-    monkeypatch.setattr(vectorized, "LEAST", 0)
     tcp = traffic.connection()
     for ident in range(200):
         tcp.send(traffic.request("Heartbeat", 4, {"GroupId": "g"}, ident), lost=ident % 40 == 13)
         tcp.answer(traffic.response("Heartbeat", 4, {}, ident), lost=ident % 40 == 27)
-    both = [traffic.read(settings=Settings(careful=careful)) for careful in (False, True)]
+    both = [traffic.read(settings=Settings(careful=careful, thresholds=TOGETHER)) for careful in (False, True)]
     assert sorted(map(repr, both[0].rows)) == sorted(map(repr, both[1].rows))
     assert taken.pairs > 150
     whole = [pair for pair in both[0].pairs if pair[2] and pair[3]]
@@ -331,8 +328,7 @@ def test_behind_a_lost_packet_columns_go_on(traffic: Any, taken: Taken, monkeypa
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_losses_at_random_read_the_same_both_ways(seed: int, traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectorized, "LEAST", 0)
+def test_losses_at_random_read_the_same_both_ways(seed: int, traffic: Any) -> None:
     dice = random.Random(seed)
     for port in range(3):
         tcp = traffic.connection(f"10.0.0.7:{5000 + port}", syn=bool(seed % 2))
@@ -348,5 +344,7 @@ def test_losses_at_random_read_the_same_both_ways(seed: int, traffic: Any, monke
         if dice.random() < 0.05:
             packets[at], packets[at + 3] = packets[at + 3], packets[at]
     for feed in (None, 50):
-        both = [traffic.read(packets, feed, Settings(careful=careful)) for careful in (False, True)]
+        both = [
+            traffic.read(packets, feed, Settings(careful=careful, thresholds=TOGETHER)) for careful in (False, True)
+        ]
         assert sorted(map(repr, both[0].rows)) == sorted(map(repr, both[1].rows))

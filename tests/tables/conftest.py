@@ -13,15 +13,14 @@ from bodyrows import expected
 from tablerows import rows_of
 
 from kwire.capture.save import PcapWriter
-from kwire.codec import columnar_values, scan_columns
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
+from kwire.codec.thresholds import ONE_BY_ONE, TOGETHER
 from kwire.schema.registry import builtin
 from kwire.session.batch import ExchangeBatch
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.vectorized import Vectorized
-from kwire.tables import batch_headers
 from kwire.tables.build import tables_of
 from kwire.tables.columns import DEFAULT
 
@@ -108,19 +107,17 @@ def traffic(tmp_path: Path) -> Traffic:
 
 class Ways:
     """both(path) makes tables from columns and one by one, which must give the same rows. taken: exchanges of which
-    columns were made at once."""
+    columns were made at once; thresholds: from which number on."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._patch, self.taken = patch, 0
+    def __init__(self) -> None:
+        self.taken, self.thresholds = 0, TOGETHER
 
     def both(self, path: Path, names: Iterable[str] = DEFAULT) -> dict[str, list[dict[str, Any]]]:
-        careful = Settings(careful=True)
-        with self._patch.context() as patch:
-            patch.setattr(columnar_values, "FEW", 1 << 30)
-            exact = tables_of([path], names, careful)
-            exchanges = list(Reading([path], careful, tracking=True).exchanges())
+        careful = Settings(careful=True, thresholds=ONE_BY_ONE)
+        exact = tables_of([path], names, careful)
+        exchanges = list(Reading([path], careful, tracking=True).exchanges())
         assert self.taken == 0
-        quick = tables_of([path], names)
+        quick = tables_of([path], names, Settings(thresholds=self.thresholds))
         for name, table in quick.items():
             table.validate(full=True)
             found = sorted(map(json.dumps, rows_of(table)))
@@ -136,7 +133,7 @@ BODIED = ("partitions", "batches", "group_events")
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
     """Columns are made of all that they can be made of, however little there is."""
-    counted, run = Ways(monkeypatch), Vectorized.run
+    counted, run = Ways(), Vectorized.run
 
     def taking(self: Vectorized) -> ExchangeBatch | None:
         found = run(self)
@@ -144,8 +141,6 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
         return found
 
     monkeypatch.setattr(Vectorized, "run", taking)
-    for module, name, value in ((scan_columns, "FEW", 1), (columnar_values, "FEW", 0), (batch_headers, "FEW", 0)):
-        monkeypatch.setattr(module, name, value)
     return counted
 
 

@@ -18,18 +18,17 @@ CHAINS = [b"", BATCH, BATCH * 3 + BATCH[:40], BATCH[:20], BATCH + b"\x7f" * 30, 
 both = pytest.mark.parametrize("few", [0, 3, 100])  # chains that are walked one by one: none, the last ones, all
 
 
-def found(chains: list[bytes]) -> tuple[batch_headers.Headers, bytes]:
+def found(chains: list[bytes], few: int) -> tuple[batch_headers.Headers, bytes]:
     buffer = b"".join(chains)
     lengths = [len(chain) for chain in chains]
     starts = [0, *accumulate(lengths)][: len(chains)]
-    made = batch_headers.headers(buffer, Columns(buffer), np.array(starts, np.int64), np.array(lengths, np.int64))
+    made = batch_headers.headers(buffer, Columns(buffer), np.array(starts, np.int64), np.array(lengths, np.int64), few)
     return made, buffer
 
 
 @both
-def test_batches_of_chains(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_headers, "FEW", few)
-    made, _ = found(CHAINS)
+def test_batches_of_chains(few: int) -> None:
+    made, _ = found(CHAINS, few)
     assert made.chain.tolist() == [1, 2, 2, 2, 4, 5, 5, 6, 7, 7]
     assert made.number.tolist() == [0, 0, 1, 2, 0, 0, 1, 0, 0, 1]
     assert made.old.tolist() == [False] * 6 + [True, True, False, False]
@@ -38,15 +37,14 @@ def test_batches_of_chains(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @both
-def test_columns_are_the_fields_of_batches(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_headers, "FEW", few)
+def test_columns_are_the_fields_of_batches(few: int) -> None:
     chain = b"".join([
         build([(b"k", b"v")] * 3, base_offset=7, timestamp=9, compression="lz4"),
         build([(b"k", b"v")], producer_id=5, producer_epoch=2, base_sequence=8, is_transactional=True),
         build([(b"k", b"v")], producer_id=5, producer_epoch=2, is_control=True, log_append_time=77),
         BATCH[:-1] + b"!",
     ])  # fmt: skip
-    made, buffer = found([chain])
+    made, buffer = found([chain], few)
     columns = {name: make().to_pylist() for name, make in batch_headers.columns(made, buffer).items()}
     expected = read_records(chain)
     for name in ("base_offset", "last_offset", "compression", "is_transactional", "is_control", "max_timestamp"):
@@ -62,13 +60,12 @@ def test_columns_are_the_fields_of_batches(few: int, monkeypatch: pytest.MonkeyP
 
 
 @both
-def test_messages_of_old_formats_are_batches_of_one(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_headers, "FEW", few)
+def test_messages_of_old_formats_are_batches_of_one(few: int) -> None:
     chain = b"".join([
         build([(b"k", b"v")], magic=0), build([(b"k", b"v")], base_offset=6, magic=1, timestamp=7),
         build([(b"k", b"v")] * 2, magic=1, timestamp=8, compression="gzip"), OLD[:-1] + b"!",
     ])  # fmt: skip
-    made, buffer = found([chain])
+    made, buffer = found([chain], few)
     columns = {name: make().to_pylist() for name, make in batch_headers.columns(made, buffer).items()}
     assert columns["magic"] == [0, 1, 1, 1]
     assert columns["records"] == [1, 1, None, 1]
@@ -84,6 +81,6 @@ def test_messages_of_old_formats_are_batches_of_one(few: int, monkeypatch: pytes
 
 
 def test_no_chains() -> None:
-    made, buffer = found([])
+    made, buffer = found([], 0)
     assert len(made) == 0
     assert all(len(make()) == 0 for make in batch_headers.columns(made, buffer).values())

@@ -6,6 +6,7 @@ what is rare, made by hand."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ import pytest
 from kwire.capture.source import Source
 from kwire.codec.example import BATCH
 from kwire.codec.library import builtin_library
+from kwire.codec.thresholds import NEVER, TOGETHER
 from kwire.session.reader import Settings
-from kwire.tables import batch_headers
 from kwire.tables.build import Builder, read_into, tables_of
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -41,8 +42,8 @@ def test_captures_that_are_read_piece_by_piece(path: Path, ways: Any, monkeypatc
 
 
 @each
-def test_captures_with_batches_that_are_walked(path: Path, ways: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_headers, "FEW", 1 << 20)
+def test_captures_with_batches_that_are_walked(path: Path, ways: Any) -> None:
+    ways.thresholds = replace(TOGETHER, chains=NEVER)
     ways.both(path, ["partitions", "batches"])
 
 

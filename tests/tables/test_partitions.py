@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from struct import pack
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 
 from kwire.capture.source import Source
 from kwire.codec.example import BATCH
+from kwire.codec.thresholds import NEVER, TOGETHER
 from kwire.records.build import build as batch_of
-from kwire.tables import batch_headers
 
 Row = dict[str, Any]
 COUNT = 40
@@ -74,10 +75,10 @@ OLD: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("few", [0, 1 << 20], ids=["together", "one by one"])
+@pytest.mark.parametrize("few", [0, NEVER], ids=["together", "one by one"])
 @pytest.mark.parametrize("what", RECORDS)
-def test_records(what: str, few: int, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_headers, "FEW", few)
+def test_records(what: str, few: int, made: Any, ways: Any) -> None:
+    ways.thresholds = replace(TOGETHER, chains=few)
     records = RECORDS[what]
     body = produced((0, records), (1, BATCH)), stored((0, 5, 0), (1, 6, 0))
     found = made("Produce", 9, body)
