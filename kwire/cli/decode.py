@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "tree", "json", "spans", "hex", "svg", "html")
 SPELLED = ("spans", "tree", "svg", "html")  # forms whose text holds the bytes of all values once more
-DOCUMENT_WIDTH = 130  # a member id fits its column
 
 
 @click.command()
@@ -158,38 +158,37 @@ def _captured(
 ) -> int:  # fmt: skip
     """The frames of captures that are in packets, or have a number on a connection."""
     from kwire.cli.frames import captured_items, document, frames_of
-    from kwire.cli.output import show, width
+    from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
+    from kwire.cli.page_facts import of_messages
     from kwire.render.bodies import Bodies
     from kwire.render.exchange_diagrams import message_lines
     from kwire.render.jsonform import write
 
     reading, found, missing = frames_of(captures, packets, connection, index, chosen, key_log(keylogs))
     messages = [message for message, _ in found]
-    if views.output == "text" and not paths:
+    if views.output in ("text", "html") and not paths:
         start = min(reader.first_time or 0 for reader in reading.readers)
-        begun = False
-        for message, exchange in found:
-            show([[]] * begun)
-            begun = True
-            show(
-                message_lines(
-                    message,
-                    width(),
-                    views.elements,
-                    views.full,
-                    views.show_secrets,
-                    start,
-                    views.notes,
-                    views.inflate,
+        wide = width() if views.output == "text" else DOCUMENT_WIDTH
+
+        def lines() -> Iterator[Line]:
+            for at, (message, exchange) in enumerate(found):
+                yield from [[]] * (at > 0)
+                yield from message_lines(
+                    message, wide, views.elements, views.full, views.show_secrets, start, views.notes, views.inflate,
                     exchange,
-                )
-            )
+                )  # fmt: skip
+
+        if views.output == "text":
+            show(lines())
+        else:
+            title = messages[0].name if len(messages) == 1 else f"{len(messages):,} frames"
+            print(export(lines(), "html", title, of_messages(reading, messages)))
     elif views.output == "json" and not paths:
         bodies = Bodies(views.show_secrets, views.inner, views.inflate)
         for message, exchange in found:
             write(document(message, exchange, bodies.value(message)), sys.stdout.write)
     items, data = captured_items(messages)
-    if paths or views.output not in ("text", "json"):
+    if paths or views.output not in ("text", "html", "json"):
         shown = _all_opened(items, data, views.show_secrets, _kept(views.output, views.inner, views.inflate))
         if paths:
             return _fields(shown, paths)
@@ -261,7 +260,7 @@ def _status(items: list[Item], wrong_checksums: int) -> Exit:
 def _show(
     shown: list[tuple[Item, Span]], data: bytes, output: str, full: bool, notes: bool, elements: int, inner: bool
 ) -> None:
-    from kwire.cli.output import export, show, width
+    from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
     from kwire.render.decoded import item_lines, record
 
     if output == "json":

@@ -43,7 +43,8 @@ def command(
     A finding names the packets that show it (kwire decode CAPTURE --frame N) and what would prove otherwise; kwire
     explain NAME tells of a detector. JSON is a finding a line. Exit status 1 when a finding is an error."""
     from kwire.analyze.doctor import Doctor, UnknownDetector, chosen, limits_of
-    from kwire.cli.output import export, show, width
+    from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
+    from kwire.cli.page_facts import of_pass
     from kwire.render.findings import diagnosis_json, diagnosis_lines
 
     try:
@@ -56,7 +57,7 @@ def command(
         for line in diagnosis_json(diagnosis):
             print(line)
     elif output == "html":
-        print(export(diagnosis_lines(diagnosis, 100, everything), "html", "kwire doctor"))
+        print(export(diagnosis_lines(diagnosis, DOCUMENT_WIDTH, everything), "html", "kwire doctor", of_pass(done)))
     else:
         show(diagnosis_lines(diagnosis, width(), everything))
     return done.conclude(diagnosis.grave, foreign=bool(diagnosis.findings))

@@ -64,10 +64,11 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     elif output == "text":
         show(groups_lines(judged.groups, judged.clock, width(), everything, timeline))
     else:
+        from kwire.cli.page_facts import of_pass
         from kwire.render.timeline_svg import page, picture
 
-        make = picture if output == "svg" else page
-        print(make(judged.groups, judged.clock, everything))
+        shown = judged.groups, judged.clock, everything
+        print(picture(*shown) if output == "svg" else page(*shown, of_pass(done)))
     if not judged.groups:
         sealed.tell()
     if done.filter.held:

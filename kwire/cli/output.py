@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kwire.render.html.frame import Facts
 
 PIPE_WIDTH = 100
+DOCUMENT_WIDTH = 130  # of SVG and HTML: a member id fits its column
 PIPE_WIDE = 160  # where a line holds many columns: all of them, and nothing is cut
 
 

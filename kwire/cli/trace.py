@@ -15,7 +15,7 @@ from kwire.errors import Exit
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="All consumers that match, not only the first ten.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json", "html"]), default="text", help="What comes out.")
 @capture_options
 def command(captures: Captures, everything: bool, output: str) -> Exit:
     """Follows consumers through their seven steps: metadata, coordinator, join, assignment, heartbeat, offsets, fetch.
@@ -28,7 +28,8 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     from kwire.analyze.trace import Trace
     from kwire.analyze.verdicts import some
     from kwire.cli.groups import Sealed, clock_of
-    from kwire.cli.output import show, width
+    from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
+    from kwire.cli.page_facts import of_pass
     from kwire.render.jsonform import dumps
     from kwire.render.lines import clean
     from kwire.render.trace import document, trace_lines
@@ -48,6 +49,8 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     found.sort(key=lambda item: SEVERITIES.index(item[1].severity))
     if output == "json":
         print(dumps(document(found, clock)))
+    elif output == "html":
+        print(export(trace_lines(found, clock, DOCUMENT_WIDTH, everything), output, "kwire trace", of_pass(done)))
     else:
         show(trace_lines(found, clock, width(), everything))
     if not consumers:

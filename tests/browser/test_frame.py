@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 WIDTHS = (1200, 390)
+STOPPED = "fixtures/captures/evict-stopped.pcap.gz"
 PAGES = [
+    pytest.param(["decode", STOPPED, "--frame", "465", "--format", "html"], id="decode"),
+    pytest.param(["stats", STOPPED, "--format", "html"], id="stats"),
+    pytest.param(["trace", STOPPED, "--format", "html"], id="trace"),
     pytest.param(["explain", "FetchResponse", "--format", "html"], id="explain"),
-    pytest.param(["groups", "fixtures/captures/evict-stopped.pcap.gz", "--format", "html"], id="groups"),
-    pytest.param(["doctor", "fixtures/captures/evict-stopped.pcap.gz", "--format", "html"], id="doctor"),
+    pytest.param(["groups", STOPPED, "--format", "html"], id="groups"),
+    pytest.param(["doctor", STOPPED, "--format", "html"], id="doctor"),
 ]
 
 
