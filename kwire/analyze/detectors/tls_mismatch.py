@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 Key = tuple[str, str]  # what is wrong, with which broker
+ADVICE = {  # by the alert that ends a handshake (RFC 8446 section 6)
+    "unknown_ca": "Give that side the authority that signed the other's certificate: ssl.truststore.location, or "
+                  "ssl.ca.location of librdkafka.",
+    "bad_certificate": "Look at the certificate, which kwire clients names: its host names, dates and chain.",
+    "certificate_expired": "Renew the certificate; kwire clients names it.",
+    "certificate_unknown": "That side's own log says what it does not like of the certificate.",
+    "certificate_required": "The listener wants a certificate of the client (ssl.client.auth): give it one.",
+    "handshake_failure": "Compare ssl.enabled.protocols, ssl.cipher.suites and ssl.client.auth of both sides.",
+    "protocol_version": "Compare ssl.enabled.protocols of both sides.",
+    "decode_error": "The other side does not speak TLS: set security.protocol to what the listener speaks.",
+}  # fmt: skip
 
 
 class Mismatch(Watch):
@@ -53,6 +64,7 @@ class Mismatch(Watch):
                 first, what=f"{who} to {broker}{times}: {what}", evidence=tuple(tally.samples), time=tally.first,
                 last=tally.last, count=tally.count,
                 about=about(broker=broker, address=who if len(hosts) == 1 else ""),
+                advice=first.advice or next((advice for alert, advice in ADVICE.items() if alert in what), ""),
                 otherwise="a later handshake of the same client with that broker succeeds",
             )  # fmt: skip
 

@@ -16,6 +16,8 @@ def test_the_capture_of_handshakes() -> None:
     assert "plain Kafka is spoken to a listener with TLS" in found[1].what
     assert "handshake_failure" in found[2].what
     assert all(one.about["broker"] == "127.0.0.1:9094" for one in found)
+    assert "ssl.truststore.location" in found[0].advice
+    assert all(one.advice for one in found)
 
 
 def test_tls_to_a_plain_listener() -> None:
