@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Callable
+from functools import partial
 from struct import unpack_from
 from typing import Any
 
 from kwire.codec.span import NOT_OPENED
 from kwire.errors import CompressionError, TooLargeError
 
+PIECE = 16 * 1024  # bytes that gzip and zstd are fed with at once
 LZ4_MAGIC = 0x184D2204
 LZ4_SKIPPED = range(0x184D2A50, 0x184D2A60)  # frames of something else, to be passed over
 XXH32 = (2654435761, 2246822519, 3266489917, 668265263, 374761393)  # the primes of that hash
@@ -19,36 +22,31 @@ XXH32 = (2654435761, 2246822519, 3266489917, 668265263, 374761393)  # the primes
 
 def gzip(data: bytes, limit: int) -> bytes:
     """Members, one behind the other."""
-    out = bytearray()
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        try:
-            out += member.decompress(data, limit - len(out) + 1)
-        except zlib.error as error:
-            raise ValueError(str(error)) from error
-        if len(out) > limit:
-            raise TooLargeError(limit)
-        if not member.eof:
-            raise ValueError("the last member has no end")
-        data = member.unused_data
-    return bytes(out)
+    return _frames(data, limit, partial(zlib.decompressobj, wbits=31), zlib.error)
 
 
 def zstd(data: bytes, limit: int) -> bytes:
     """Frames, one behind the other."""
     module = _zstd()
-    out = bytearray()
-    while data:
-        frame = module.ZstdDecompressor()
-        try:
-            out += frame.decompress(data, limit - len(out) + 1)
-        except module.ZstdError as error:
-            raise ValueError(str(error)) from error
-        if len(out) > limit:
-            raise TooLargeError(limit)
-        if not frame.eof:
-            raise ValueError("the last frame has no end")
-        data = frame.unused_data
+    return _frames(data, limit, module.ZstdDecompressor, module.ZstdError)
+
+
+def _frames(data: bytes, limit: int, begin: Callable[[], Any], errors: type[Exception]) -> bytes:
+    """By pieces: what stands behind a frame is copied at its end, and frames may be many and small."""
+    out, pos = bytearray(), 0
+    while pos < len(data):
+        frame = begin()
+        while not frame.eof:
+            piece = data[pos : pos + PIECE]
+            if not piece:
+                raise ValueError("the last frame has no end")
+            try:
+                out += frame.decompress(piece, limit - len(out) + 1)
+            except errors as error:
+                raise ValueError(str(error)) from error
+            if len(out) > limit:
+                raise TooLargeError(limit)
+            pos += len(piece) - len(frame.unused_data)
     return bytes(out)
 
 

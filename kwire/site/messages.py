@@ -84,7 +84,8 @@ def _switch(definition: Definition, versions: Iterable[int]) -> Markup:
         *(element("a", f"v{version}", href=f"#v{version}") for version in versions),
         class_="switch", aria_label="Version shown",
     )  # fmt: skip
-    return joined([element("h2", "Versions", id="versions"), listed, chosen], LINE)
+    other = element("div", id="compare", class_="tool")  # filled by compare.js
+    return joined([element("h2", "Versions", id="versions"), listed, other, chosen], LINE)
 
 
 def _version(page: Page, library: Library, marks: dict[str, str], links: Links, newest: bool) -> Markup:
@@ -139,7 +140,7 @@ def _difference(plan: Plan, library: Library) -> Markup:
     ]
     title = f"What differs from v{old.version}"
     return _fold(
-        title, table(("field", f"v{old.version}", f"v{plan.version}"), shown, f"{title} of {plan.message.name}")
+        title, table(("field", f"v{old.version}", f"v{plan.version}"), shown, f"{title} of {plan.message.name}", "diff")
     )
 
 

@@ -4,7 +4,7 @@
 (() => {
   const at = (id) => document.getElementById(id), setting = at("setting");
   if (!setting) return;
-  const here = document.baseURI, CAPTURE = "/tmp/capture", MOST_ROWS = 2000, MOST_LINK = 60000;
+  const here = document.baseURI, CAPTURE = "/tmp/capture", MOST_ROWS = 2000, MOST_LINK = 60000, MOST_LINES = 20000;
   const MAGIC = [[0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x4d, 0x3c, 0xb2, 0xa1], [0x0a, 0x0d, 0x0d, 0x0a]];
   const paths = {
     pyodide: new URL(setting.dataset.pyodide, here).href,
@@ -54,7 +54,7 @@
 
   const show = (answer) => {
     const out = at("out");
-    out.replaceChildren(...answer.lines.flatMap((line) => {
+    const rows = answer.lines.slice(0, MOST_LINES).flatMap((line) => {
       const row = document.createElement("span");
       row.className = "l";
       row.append(...line.map(([text, style]) => {
@@ -65,7 +65,11 @@
         return piece;
       }));
       return [row, "\n"];
-    }));
+    });
+    const left = answer.lines.length - MOST_LINES;
+    if (left > 0) rows.push(`… ${left.toLocaleString("en")} lines more: kwire decode shows them\n`);
+    out.replaceChildren();
+    for (const row of rows) out.append(row);
     out.dataset.columns = answer.columns;
     out.dataset.status = answer.status;
     at("said").textContent = answer.said;
@@ -152,8 +156,8 @@
     for (const name of ["as", "v"]) if (at(name).value.trim()) parts.set(name, at(name).value.trim());
     if (at("format").value !== "text") parts.set("format", at("format").value);
     if (at("input").value !== "auto") parts.set("input", at("input").value);
-    parts.set(given ? "raw" : "d", pack(bytes));
-    if (parts.toString().length > MOST_LINK) {
+    if (bytes.length < MOST_LINK) parts.set(given ? "raw" : "d", pack(bytes));
+    if (bytes.length >= MOST_LINK || parts.toString().length > MOST_LINK) {
       at("state").textContent = "These bytes are too long for a link.";
       return;
     }

@@ -45,7 +45,7 @@ def playground_body(pyodide: Pyodide) -> Markup:
         element("label", element("input", type="checkbox", id="full"), " all bytes"),
     ]
     buttons = [
-        element("button", "Decode", id="go", type="button"),
+        element("button", "Decode", id="go", type="button", title="Ctrl+Enter"),
         element("button", "Stop", id="stop", type="button", disabled=True),
         element("button", "Copy link", id="share", type="button"),
         _labelled("File", element("input", type="file", id="file")),

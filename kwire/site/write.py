@@ -41,6 +41,7 @@ class Leaf(NamedTuple):
     title: str
     body: Callable[[Links], Markup]
     facts: Callable[[Links], Facts] = lambda _: ()
+    versions: int = 0
 
 
 def write_site(folder: Path, library: Library, pyodide: bundle.Pyodide) -> Written:
@@ -87,7 +88,8 @@ def _leaves(library: Library, pyodide: bundle.Pyodide) -> Iterator[Leaf]:
         yield Leaf(place, indexes.SECTIONS[place][0], body)
     for definition in (*library.registry.apis(), *library.registry.data()):
         told = partial(messages.body, definition, library)
-        yield Leaf(definition_place(definition), definition.name, told, partial(messages.facts, definition, library))
+        facts, count = partial(messages.facts, definition, library), len(definition.messages[0].versions.each())
+        yield Leaf(definition_place(definition), definition.name, told, facts, count)
     for error in errors:
         told = partial(reference.error_body, error, library)
         yield Leaf(error_place(error), error.name, told, partial(_constant, reference.error_facts(error)))
@@ -126,7 +128,7 @@ PLAYGROUND = {
 
 
 def _page(leaf: Leaf, links: Links, allow: dict[str, str], pyodide: bundle.Pyodide) -> str:
-    scripts = ["search.js"]
+    scripts = ["search.js", "compare.js"] if leaf.versions > 1 else ["search.js"]
     if leaf.place == "playground":
         scripts.append("playground/playground.js")
         if pyodide.origin:
@@ -170,7 +172,7 @@ def _shared(library: Library) -> dict[str, bytes]:
     style += f"{marks} {{ background: var(--mark); font-weight: 600 }}\n"
     return {
         "site.css": style.encode(),
-        "search.js": here.joinpath("search.js").read_bytes(),
+        **{name: here.joinpath(name).read_bytes() for name in ("search.js", "compare.js")},
         "search-index.js": search_index(entries(library), library).encode(),
         "playground/playground.js": here.joinpath("playground.js").read_bytes(),
         "playground/worker.js": here.joinpath("worker.js").read_bytes(),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kwire.codec.library import builtin_library
+from kwire.render.versions import compared
 from kwire.site.bundle import Pyodide
 from kwire.site.write import write_site
 
@@ -119,3 +120,14 @@ def test_hostile_words_are_inert(folder: Path, visit: Visits) -> None:
     seen.page.locator("#q").fill('<img src=x onerror="document.title=1"> \\ (.*')
     seen.page.locator("#found li").wait_for()
     assert (seen.page.title() != "1", seen.complaints) == (True, [])
+
+
+def test_two_versions_side_by_side_as_explain_has_them(folder: Path, visit: Visits) -> None:
+    library = builtin_library()
+    seen = _go(visit, folder, "fetch/index.html#diff-4-16")
+    table = seen.page.locator("#compare table").nth(1)
+    rows = [row.locator("td").all_text_contents() for row in table.locator("tbody tr").all()]
+    expected = compared(library.plan("FetchResponse", 4), library.plan("FetchResponse", 16))
+    assert sorted(rows) == sorted([path, a or "not there", b or "not there"] for path, a, b in expected if a != b)
+    assert seen.violations() == []
+    assert seen.overflow() <= 0

@@ -6,7 +6,9 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable
+from functools import partial
 from struct import pack
+from typing import Any
 
 import cramjam
 import pytest
@@ -52,6 +54,31 @@ def test_the_same_as_cramjam(codec: str, content: str) -> None:
 def test_frames_in_a_row(codec: str) -> None:
     pack_it = PACKED[codec]
     assert _plain(codec, pack_it(b"one") + pack_it(b"two"), 6) == b"onetwo"
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_of_many_small_frames_only_pieces_are_copied(codec: str) -> None:
+    """Not all that is left at the end of each."""
+    packed = PACKED[codec](b"x") * 5_000
+    begin = {"gzip": zlib.decompressobj, "zstd": plain_codecs._zstd().ZstdDecompressor}[codec]
+    copied = 0
+
+    class Counting:
+        def __init__(self, **how: int) -> None:
+            self._frame = begin(**how)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            plain: bytes = self._frame.decompress(data, most)
+            nonlocal copied
+            copied += len(self._frame.unused_data)
+            return plain
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._frame, name)
+
+    out = plain_codecs._frames(packed, 10_000, partial(Counting, **({"wbits": 31} if codec == "gzip" else {})), OSError)
+    assert out == b"x" * 5_000
+    assert copied <= 5_001 * plain_codecs.PIECE
 
 
 @pytest.mark.parametrize("codec", PACKED)
