@@ -19,10 +19,6 @@ SECOND = 1_000_000_000
 TRUTH: dict[str, dict[str, Any]] = json.loads((FOLDER / "truth.json").read_text())
 LABELS = sorted(TRUTH)
 GRAVE = ("error", "warning")
-NOT_YET = {  # by capture and detector
-    ("throttle-ignored", "throttle-ignored"),  # the client goes on 5 ms after the answer, which might be under way
-    ("leader-moved", "leader-moved"),  # told in the refused Produce (CurrentLeader, KIP-951), and by no Metadata
-}
 
 
 def capture_of(label: str) -> Path:
@@ -43,9 +39,7 @@ def told(label: str) -> list[str]:
 
 def expected(label: str) -> list[dict[str, Any]]:
     """What a capture's truth says of detectors that there are."""
-    return [
-        one for one in TRUTH[label]["found"] if one["detector"] in names() and (label, one["detector"]) not in NOT_YET
-    ]
+    return [one for one in TRUTH[label]["found"] if one["detector"] in names()]
 
 
 def matches(finding: Finding, truth: dict[str, Any]) -> bool:

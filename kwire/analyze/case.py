@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from kwire.analyze.calls import KEYS as GROUP_KEYS
 from kwire.analyze.cluster import KEYS as CLUSTER_KEYS
-from kwire.analyze.cluster import Cluster
+from kwire.analyze.cluster import NOT_LEADER, Cluster
 from kwire.analyze.coverage import Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
@@ -61,14 +62,24 @@ class Case:
         self.coverage.cut += cut_by_snaplen(batch)
         self.participants.add(batch)
         facts = self.troubles.add(batch)
+        refused = deque(fact for fact in facts if fact.code == NOT_LEADER)
         self.groups.activity.add_batch(batch)
         for row in rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS}):
             exchange = batch.made.setdefault(row, batch[row])  # detectors will ask for it again
             kind = exchange.first.api
             if kind is not None and kind.key in CLUSTER_KEYS:
+                self._refused(refused, exchange.time)
                 self.cluster.exchange(exchange)
             self.groups.follow(exchange)
+        self._refused(refused, self.end)
         return facts
+
+    def _refused(self, facts: deque[Fact], until: int) -> None:
+        """What brokers that do not lead said of who does, up to a time, ns."""
+        while facts and facts[0].time <= until:
+            exchange = facts.popleft().exchange
+            if exchange is not None:
+                self.cluster.refused(exchange)
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection that is over."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message
 
 KEYS = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER)
+NOT_LEADER = 6  # NOT_LEADER_OR_FOLLOWER, beside which a broker says who leads (KIP-951)
 MOST = 100_000  # partitions, coordinators, topics, clients
 MOST_STATES = 64  # of one partition, coordinator or controller
 MOST_TOLD = 1000  # hosts that an address was told
@@ -102,9 +103,38 @@ class Cluster:
         else:
             self._nodes(exchange, answer.get("Brokers") or (), "BrokerId", cluster, proof)
 
+    def refused(self, exchange: Exchange) -> None:
+        """A Produce or Fetch refused by a broker that does not lead: it may say who does (KIP-951). Where nobody said
+        before who did, the client took it to be that broker."""
+        response = exchange.response
+        answer = None if response is None else response.body()
+        if response is None or answer is None:
+            return
+        broker, proof = exchange.connection.ends[1], Reference.of(response)
+        cluster, asked = self.cluster_of(broker), self.node_at(broker)
+        self._nodes(exchange, answer.get("NodeEndpoints") or (), "NodeId", cluster, proof)
+        for topic in answer.get("Responses") or ():
+            name = topic.get("Name") or topic.get("Topic") or exchange.connection.topics.name(topic["TopicId"])
+            for part in topic.get("PartitionResponses") or topic.get("Partitions") or ():
+                now = part.get("CurrentLeader") or {}
+                key = cluster, name, part.get("Index", part.get("PartitionIndex"))
+                if part["ErrorCode"] != NOT_LEADER or now.get("LeaderId", -1) < 0 or len(self.leaders) >= MOST:
+                    continue
+                states = self.leaders.setdefault(key, [])
+                if not states and asked is not None and exchange.request is not None:
+                    _note(states, asked, -1, Reference.of(exchange.request))
+                _note(states, now["LeaderId"], now["LeaderEpoch"], proof)
+
     def cluster_of(self, broker: str) -> str:
-        """The id of the cluster that a broker belongs to, by its address in the capture; empty where nobody said."""
-        return self._of_broker.get(broker, "")
+        """The id of the cluster that a broker belongs to, by its address in the capture: the one that the broker says,
+        or in which others name it; empty where nobody said."""
+        said = self._of_broker.get(broker)
+        if said is not None:
+            return said
+        named = {
+            cluster for cluster, _, host, port in self.addresses if broker in (f"{host}:{port}", f"[{host}]:{port}")
+        }
+        return named.pop() if len(named) == 1 else ""
 
     def advertises(self, endpoint: str) -> bool:
         """Whether an answer told this address."""

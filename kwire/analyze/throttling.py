@@ -8,6 +8,7 @@ first, of Produce last.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,8 +42,13 @@ class Throttle(NamedTuple):
     waits: bool
 
 
-def throttles(batch: ExchangeBatch) -> Iterator[Throttle]:
-    """The rows with a throttle time."""
+@lru_cache(2)
+def throttles(batch: ExchangeBatch) -> tuple[Throttle, ...]:
+    """The rows with a throttle time, in the order of the kinds."""
+    return tuple(_throttles(batch))
+
+
+def _throttles(batch: ExchangeBatch) -> Iterator[Throttle]:
     data = Columns(batch.buffer)
     response = batch.response
     fine = response.there & (response.body >= 0) & ((response.quality == 0) | (response.quality == 1)) & ~batch.refused

@@ -1,7 +1,8 @@
 """Leaders that moved from one broker to another, told once with what followed: who failed for how long.
 
-Sees LeaderId and LeaderEpoch of Metadata answers, and NOT_LEADER_OR_FOLLOWER (6), LEADER_NOT_AVAILABLE (5),
-FENCED_LEADER_EPOCH (74), KAFKA_STORAGE_ERROR (56) on these partitions afterwards.
+Sees LeaderId and LeaderEpoch of Metadata answers, CurrentLeader beside a refused Produce or Fetch (KIP-951), and
+NOT_LEADER_OR_FOLLOWER (6), LEADER_NOT_AVAILABLE (5), FENCED_LEADER_EPOCH (74), KAFKA_STORAGE_ERROR (56) on these
+partitions afterwards.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Moved(Watch):
         severity = "warning" if lost or longest > self.limit("seconds") * 1_000_000_000 or still else "note"
         topics = {topic for topic, _ in parts}
         of = about(broker=str(node), topic=next(iter(topics)) if len(topics) == 1 else "")
+        if len(parts) == 1:
+            of["partition"] = next(iter(parts))[1]
         evidence = (moves[0][2].proof, moves[0][3].proof, *(one.fact.proof for one in hurt[:4]))
         advice = "See why that broker gave them up: a restart, an election, a failure. Clients retry by themselves."
         return Finding(severity, what, evidence, advice, time=first, last=last, about=of, count=len(moves),
@@ -72,8 +75,8 @@ class Moved(Watch):
 DETECTOR = Detector(
     "partitions whose leaders moved, and what followed",
     watch=Moved,
-    fields="LeaderId and LeaderEpoch of Metadata; error codes 5, 6, 56 and 74 by partition",
-    source="KIP-320; org.apache.kafka.metadata.LeaderAndIsr",
+    fields="LeaderId and LeaderEpoch of Metadata, CurrentLeader of Produce and Fetch; error codes 5, 6, 56 and 74 by partition",
+    source="KIP-320, KIP-951; org.apache.kafka.metadata.LeaderAndIsr",
     means="A broker led partitions and another one does now: it was restarted, failed, or leaders were elected anew.",
     proof="Two answers that name different leaders, the second with a higher leader epoch where it has one.",
     advice="Nothing, if it was meant. Otherwise look at the broker that lost them.",

@@ -1,16 +1,21 @@
 """Clients that go on asking while they are throttled: they do not know KIP-219.
 
 Sees requests on a connection within the ThrottleTimeMs of an answer there, of a version at which the client is to wait
-by itself (AbstractResponse.shouldClientThrottle). What was under way when the answer came does not count.
+by itself (AbstractResponse.shouldClientThrottle). What was under way when the answer came does not count: on a
+connection where requests overlap, all that comes within a long round trip after it; where each request waits for the
+answer before it, as all that were seen did, nothing is under way.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.analyze.callers import host_of
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference, about
 from kwire.analyze.tally import Tallies
@@ -22,41 +27,66 @@ if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
 
 MILLISECOND = 1_000_000
-SLACK = 20 * MILLISECOND  # ns that an answer may take to reach the client
 MOST = 10_000  # connections
+MOST_WINDOWS = 32  # of a connection
+ENOUGH = 5  # requests of a connection that show that it sends one at a time
+
+
+@dataclass(slots=True)
+class Line:
+    """A connection that is throttled. windows: from when until when it should be silent, ns; seen: requests; answered:
+    when the last answer came to any of them; overlaps: whether a request was sent before the answer to another."""
+
+    windows: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MOST_WINDOWS))
+    seen: int = 0
+    answered: int = 0
+    overlaps: bool = False
 
 
 class Ignored(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.until: dict[int, tuple[int, int]] = {}  # by connection: from when until when it should be silent
+        self.lines: dict[int, Line] = {}  # by connection
         self.tallies: Tallies[tuple[str, str]] = Tallies()
 
     def batch(self, batch: ExchangeBatch) -> None:
-        found = [one for one in throttles(batch) if one.waits]
-        if not found and not self.until:
+        waits = {one.row: one.ms for one in throttles(batch) if one.waits}
+        if not waits and not self.lines:
             return
-        waits = {one.row: one.ms for one in found}
-        touched = {id(batch.connections[at]) for at in {int(batch.connection[row]) for row in waits}} | set(self.until)
+        touched = {id(batch.connections[at]) for at in {int(batch.connection[row]) for row in waits}} | set(self.lines)
         rows = np.array([id(known) in touched for known in batch.connections], bool)[batch.connection]
-        for row in np.flatnonzero(rows & batch.request.there).tolist():
+        chosen = np.flatnonzero(rows & batch.request.there)
+        for row in chosen[np.argsort(batch.request.time[chosen], kind="stable")].tolist():
             self._asked(batch, row, waits.get(row, 0))
         latest = int(batch.time.max())
-        self.until = {known: one for known, one in self.until.items() if one[1] > latest}
+        self.lines = {key: line for key, line in self.lines.items() if any(until > latest for _, until in line.windows)}
 
     def _asked(self, batch: ExchangeBatch, row: int, ms: int) -> None:
         connection = batch.connections[batch.connection[row]]
         time = int(batch.request.time[row])
-        since, until = self.until.get(id(connection), (0, 0))
-        if since + SLACK < time < until - max((until - since) // 10, SLACK):
+        line = self.lines.get(id(connection))
+        if line is None:
+            if len(self.lines) >= MOST:
+                return
+            line = self.lines[id(connection)] = Line()
+        line.overlaps |= line.answered > time
+        alone = not line.overlaps and line.seen >= ENOUGH
+        under_way = 0 if alone else int(self.limit("under_way_ms") * MILLISECOND)
+        ends = [
+            until for since, until in line.windows if since + under_way < time < until - (until - since) // 10
+        ]  # fmt: skip
+        if ends:
             client = batch.client_id(row) or ""
-            host = connection.ends[0].rpartition(":")[0].strip("[]")
             request = batch[row].request
             assert request is not None
-            self.tallies.add((client, host), Reference.of(request), time, (until - time) // MILLISECOND)
-        if ms and len(self.until) < MOST:
+            early = (max(ends) - time) // MILLISECOND
+            self.tallies.add((client, host_of(connection)), Reference.of(request), time, early)
+        line.seen += 1
+        if batch.response.there[row]:
             answered = int(batch.response.time[row])
-            self.until[id(connection)] = answered, answered + ms * MILLISECOND
+            line.answered = max(line.answered, answered)
+            if ms:
+                line.windows.append((answered, answered + ms * MILLISECOND))
 
     def findings(self) -> Iterator[Finding]:
         for (client, host), tally in self.tallies.known.items():
@@ -70,7 +100,7 @@ class Ignored(Watch):
                 "warning", what, tuple(tally.samples), f"The client{software} knows no KIP-219: upgrade it.",
                 time=tally.first, last=tally.last, count=tally.count,
                 about=about(client_id=client, address=host),
-                otherwise="an answer took longer than 20 ms to reach the client",
+                otherwise="these were under way when the answer came, over a network slower than under_way_ms",
             )  # fmt: skip
 
 
@@ -82,6 +112,6 @@ DETECTOR = Detector(
     means="The client sends on while the broker has muted it: requests wait in the broker and time out.",
     proof="Requests on one connection, within the throttle time of an answer there.",
     advice="Upgrade the client: its requests are read only when the throttle time is over.",
-    thresholds={"least": 1},
+    thresholds={"least": 1, "under_way_ms": 200},
     batches=True,
 )

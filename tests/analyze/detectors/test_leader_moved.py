@@ -53,3 +53,17 @@ def test_the_same_leaders_are_fine() -> None:
     line = scene.connect(0).ask(1, "Metadata", 12, ASKED, metadata(2, 5)).ask(2, "Metadata", 12, ASKED, metadata(2, 5))
     line.ask(3, "Metadata", 12, ASKED, metadata(2, 6, 4))
     assert scene.findings("leader-moved") == []
+
+
+def test_the_broker_that_refuses_says_who_leads() -> None:
+    scene = Scene()
+    scene.connect(0).ask(1, "Metadata", 12, ASKED, metadata(2, 5))
+    asked = {"Acks": -1, "TimeoutMs": 1000, "TransactionalId": None, "TopicData": [
+        {"Name": "orders", "PartitionData": [{"Index": 0, "Records": b""}]}]}  # fmt: skip
+    refused = {"Index": 0, "ErrorCode": 6, "CurrentLeader": {"LeaderId": 3, "LeaderEpoch": 6}}
+    answer = {"Responses": [{"Name": "orders", "PartitionResponses": [refused]}], "NodeEndpoints": NODES}
+    scene.connect(2).ask(3, "Produce", 10, asked, answer)
+    (found,) = scene.findings("leader-moved")
+    assert found.what.startswith("1 partition moved from node 2 to node 3 at 3.001")
+    assert found.evidence[1].message == "ProduceResponse v10"
+    assert (found.about["topic"], found.about["partition"]) == ("orders", 0)
