@@ -17,7 +17,7 @@ from kwire.analyze.facts import Fact, Troubles
 from kwire.analyze.findings import SEVERITIES, Clock, Finding
 from kwire.analyze.groups import Groups
 from kwire.analyze.participants import Participants
-from kwire.analyze.verdicts import Judgement, judge
+from kwire.analyze.verdicts import Judgement, Limits, judge
 from kwire.schema.keys import API_VERSIONS
 from kwire.session.quality import QUALITY_CODES
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 MOST_PACKETS = 12  # of several findings that are told as one
+TIMED = ("rebalance-storm", "slow-joiner")  # what groups show by lengths of time alone
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
 
 
@@ -42,6 +43,7 @@ class Case:
         self.participants = Participants()
         self.groups = Groups(replay=replay)
         self.group_findings: list[Finding] = []
+        self.limits = Limits()  # by which the histories of groups are judged: detectors set theirs
         self.judgement: Judgement | None = None
         self.start: int | None = None
         self.end = 0
@@ -94,14 +96,14 @@ class Case:
     def finish(self) -> None:
         """All is read."""
         self.groups.finish()
-        self.judgement = judge(self.groups, self.clock)
+        self.judgement = judge(self.groups, self.clock, self.limits)
         self.group_findings = [one for _, _, found in self.judgement.groups for one in found]
 
     def of_groups(self, detector: str) -> list[Finding]:
         """What the histories of groups tell that is a detector's; what is equal but for its time as one."""
         together: dict[tuple[tuple[str, str | int], ...], list[Finding]] = {}
         for one in self.group_findings:
-            if one.detector == detector:
+            if one.detector == detector and not (detector in TIMED and self.coverage.stepped(one.time, one.last)):
                 together.setdefault(tuple(one.about.items()), []).append(one)
         return [_merged(found) for found in together.values()]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kwire.capture.segmenter import ClockStep
     from kwire.session.connection_info import ConnectionInfo
 
+STEP = 1_000_000_000  # ns from which times that go back are a clock that was set, and not packets out of order
 MOST = 100_000  # connections of which the coverage is kept
 
 
@@ -85,6 +86,14 @@ class Coverage:
             if self.counts[direction] * 2 > self.connections:
                 return direction
         return ""
+
+    def stepped(self, first: int, last: int | None) -> bool:
+        """Whether the capture's clock was set back meanwhile, ns, so that what lies between is not as long as it
+        seems."""
+        return any(
+            step.before - step.after > STEP and first <= step.before and step.after <= (first if last is None else last)
+            for step, _ in self.clock
+        )
 
     @property
     def incomplete(self) -> bool:

@@ -79,15 +79,19 @@ def packet_of(connection: ConnectionInfo, number: int, time: int, word: str) -> 
 
 
 class AllDials:
-    """close(connection) when nothing more comes of it; known: by host and address."""
+    """close(connection) when nothing more comes of it; known: by host and address; before: hosts that were at work when
+    the capture began, and may have reached then what they do not reach now."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, str], Dials] = {}
+        self.before: set[str] = set()
 
     def close(self, connection: ConnectionInfo) -> str:
         """Counts a connection; gives how the attempt ended."""
         found = outcome(connection)
         host, target = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
+        if connection.tcp.opener is None and connection.is_kafka and len(self.before) < MOST:
+            self.before.add(host)
         dials = self.known.get((host, target))
         if dials is None:
             if len(self.known) >= MOST:

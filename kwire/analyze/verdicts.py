@@ -12,23 +12,42 @@ from dataclasses import dataclass
 
 from kwire.analyze.activity import Activity
 from kwire.analyze.departures import Departures, frame, session_of, words_of
-from kwire.analyze.findings import SEVERITIES, Clock, Finding, Reference, about, error_label, lasted, worst_first
+from kwire.analyze.findings import (
+    SECOND,
+    SEVERITIES,
+    Clock,
+    Finding,
+    Reference,
+    about,
+    error_label,
+    lasted,
+    worst_first,
+)
 from kwire.analyze.groups import Groups
 from kwire.analyze.history import Cause, Generation, History
 from kwire.analyze.refusals import Refusals
 
 LONG = 10_000_000_000  # ns from which what is not over at the end is worth a word
-SLOW = 2_500_000_000  # ns from which the wait for members is
 AT_ONCE = 1_000_000_000  # ns within which a member joins that was told to, and is not waited for
 RESTLESS = {"back", "evicted", "expelled", "replaced", "rejoined", "leader", "unseen"}
-STORM = 4  # such rebalances within STORM_TIME from which a group does not come to rest
-STORM_TIME = 60_000_000_000
 STATUSES = {  # StreamsGroupHeartbeatResponse.Status (KIP-1071)
     0: "STALE_TOPOLOGY", 1: "MISSING_SOURCE_TOPICS", 2: "INCORRECTLY_PARTITIONED_TOPICS", 3: "MISSING_INTERNAL_TOPICS",
     4: "SHUTDOWN_APPLICATION", 5: "ASSIGNMENT_DELAYED", 6: "MISSING_CLIENT_TAGS",
 }  # fmt: skip
-CLOSE = 0.7  # of the session timeout that passed between heartbeats
 ROUNDS = "Each member that joins or leaves stops the whole group: restart members one after the other, use"
+
+
+@dataclass(slots=True)
+class Limits:
+    """From when on something is worth a word. slow: seconds for which a rebalance waits for a member; open: seconds for
+    which one is not over at the end; storm: rebalances within storm_seconds; near: the part of the session timeout that
+    passed between two heartbeats."""
+
+    slow: float = 2.5
+    open: float = 10
+    storm: float = 4
+    storm_seconds: float = 60
+    near: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +63,13 @@ class Judgement:
         return any(found and found[0].severity == SEVERITIES[0] for _, _, found in self.groups)
 
 
-def judge(groups: Groups, clock: Clock) -> Judgement:
+def judge(groups: Groups, clock: Clock, limits: Limits | None = None) -> Judgement:
     """What there is to say about groups that were read to the end."""
     judged = []
+    limits = limits or Limits()
     for history in groups.histories.values():
         departures = Departures(history, groups.activity, clock)
-        judged.append((history, departures, verdicts(departures)))
+        judged.append((history, departures, verdicts(departures, limits)))
     judged.sort(key=lambda item: (_troubles(item[2]), -item[0].calls, item[0].name))
     return Judgement(judged, clock)
 
@@ -60,21 +80,21 @@ def _troubles(found: list[Finding]) -> tuple[int, ...]:
     return tuple(-severities.count(severity) for severity in SEVERITIES)
 
 
-def verdicts(departures: Departures) -> list[Finding]:
+def verdicts(departures: Departures, limits: Limits) -> list[Finding]:
     """The findings about a group, worst first."""
     history, activity, clock = departures.history, departures.activity, departures.clock
     found = [
         *Refusals(departures).findings(),
         *_departures(history, departures),
-        *_unfinished(history, activity, clock),
+        *_unfinished(history, activity, clock, limits),
     ]
     found += [
         *_statuses(history, clock),
         *_unused(history, activity, clock),
         *_missing(history, clock),
-        *_slow(history, clock),
-        *_storm(history, clock),
-        *_close(history, clock),
+        *_slow(history, clock, limits),
+        *_storm(history, clock, limits),
+        *_close(history, clock, limits),
         *_disagreements(history, clock),
     ]
     return worst_first(found)
@@ -92,10 +112,11 @@ def _departures(history: History, departures: Departures) -> Iterator[Finding]:
                 yield finding
 
 
-def _unfinished(history: History, activity: Activity, clock: Clock) -> Iterator[Finding]:
+def _unfinished(history: History, activity: Activity, clock: Clock, limits: Limits) -> Iterator[Finding]:
     """A rebalance that is still going on when the capture ends."""
     forming, current, end = history.forming, history.current, activity.last_time
-    if forming is not None and forming.joins and end - forming.began > LONG:
+    long = limits.open * SECOND
+    if forming is not None and forming.joins and end - forming.began > long:
         waiting = [join.member.label for join in forming.joins.values()]
         absent = [
             member.label for ident, member in (current.members.items() if current else ())
@@ -113,17 +134,18 @@ def _unfinished(history: History, activity: Activity, clock: Clock) -> Iterator[
     if current is not None and current.assigned is None and not current.adopted and current.formed is not None:
         parked = [member for member in current.members.values() if member.parked and member.id not in current.synced]
         leader = current.members.get(current.leader)
-        if parked and history.forming is None and end - current.formed > LONG and leader is not None:
+        if parked and history.forming is None and end - current.formed > long and leader is not None:
             what = f"generation {current.number} waits since {clock(current.formed)} for its leader {leader.label}, "
             what += "which has not sent SyncGroup"
             yield Finding("warning", what, tuple(refs(current.formed_by)), "", f"group {history.name}", current.formed,
                           detector="slow-joiner", about=about(group=history.name), last=end)  # fmt: skip
 
 
-def _slow(history: History, clock: Clock) -> Iterator[Finding]:
+def _slow(history: History, clock: Clock, limits: Limits) -> Iterator[Finding]:
     """Rebalances that took long, and who was waited for. What passes until a member's next heartbeat tells it of the
     rebalance is the protocol's, and not the member's."""
-    slow = [one for one in history.generations if one.waited and _joining(one) > SLOW and not one.by_epochs]
+    least = limits.slow * SECOND
+    slow = [one for one in history.generations if one.waited and _joining(one) > least and not one.by_epochs]
     for generation in sorted(slow, key=_joining, reverse=True)[:5]:
         took = lasted(_joining(generation))
         what = f"generation {generation.number} took {took} to form from {clock(generation.began)}"
@@ -132,7 +154,7 @@ def _slow(history: History, clock: Clock) -> Iterator[Finding]:
         of = about(group=history.name)
         if generation.unmet:
             what += f": it waited for {some(generation.unmet)} in vain"
-        elif last is not None and last.asked_at - generation.began > SLOW // 2:
+        elif last is not None and last.asked_at - generation.began > least / 2:
             if last.told is not None and last.asked_at - last.told.time < AT_ONCE:
                 continue
             what += f": {last.member.label} joined {lasted(last.asked_at - generation.began)} after it began"
@@ -199,18 +221,19 @@ def _joining(generation: Generation) -> int:
     return 0 if generation.formed is None else generation.formed - generation.began
 
 
-def _storm(history: History, clock: Clock) -> Iterator[Finding]:
+def _storm(history: History, clock: Clock, limits: Limits) -> Iterator[Finding]:
     """Rebalances that follow each other."""
     formed = [one for one in history.generations if one.formed and any(it.kind in RESTLESS for it in one.causes)]
     best = start = 0
+    within = round(limits.storm_seconds * SECOND)
     for end, generation in enumerate(formed):
-        while (generation.formed or 0) - (formed[start].formed or 0) > STORM_TIME:
+        while (generation.formed or 0) - (formed[start].formed or 0) > within:
             start += 1
         if end - start + 1 > best:
             best, first, last = end - start + 1, formed[start], generation
-    if best >= STORM:
+    if best and best >= limits.storm:
         noun = "generations" if history.kinds["classic"] else "epochs"
-        what = f"the group does not come to rest: {best} {noun} within {lasted(STORM_TIME)} from {clock(first.began)}, "
+        what = f"the group does not come to rest: {best} {noun} within {lasted(within)} from {clock(first.began)}, "
         what += f"{first.number} to {last.number}, though no new member joined"
         shaken = [one for one in formed if first.began <= one.began <= last.began]
         began = Counter(_started(it) for one in shaken for it in one.causes if it.kind in RESTLESS or it is one.trigger)
@@ -229,14 +252,14 @@ def _started(cause: Cause | None) -> str:
     return f"{cause.label} {words.get(cause.kind) or words_of(cause)}"
 
 
-def _close(history: History, clock: Clock) -> Iterator[Finding]:
+def _close(history: History, clock: Clock, limits: Limits) -> Iterator[Finding]:
     """Heartbeats that came only just in time."""
     for seat in history.seats.all.values():
         member = history.members.get(seat.ids[-1]) if seat.ids else None
         if member is None or member.session is None or seat.beats.longest_end is None or member.gone is not None:
             continue
         session = member.session * 1_000_000
-        if CLOSE * session < seat.beats.longest < session:
+        if limits.near * session < seat.beats.longest < session:
             at = seat.beats.longest_end
             what = f"{seat.label}: {lasted(seat.beats.longest)} between two heartbeats at {clock(at.time)}; "
             what += f"{session_of(member)}"

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from scenes import START
+
+from kwire.analyze.findings import Clock
+from kwire.analyze.verdicts import Limits, judge
 
 Life = Any
 
@@ -324,6 +328,17 @@ def test_heartbeats_that_come_just_in_time(life: Life) -> None:
     assert life.said(until=10.5)[0] == (
         "warning: c2: 5.4 s between two heartbeats at 10.400; session timeout 6,000 ms (JoinGroup, frame 3)"
     )
+
+
+def test_from_when_on_heartbeats_are_close_may_be_set(life: Life) -> None:
+    life.pair()
+    for at in (5.0, 8.0):
+        life.beat("c1", at, 1)
+        life.beat("c2", at, 1)
+    life.history(9.0)
+    for near, count in ((0.7, 0), (0.3, 2)):
+        ((_, _, found),) = judge(life.groups, Clock(START), Limits(near=near)).groups
+        assert len([one for one in found if "between two heartbeats" in one.what]) == count
 
 
 def test_a_group_that_does_not_come_to_rest(life: Life) -> None:

@@ -46,6 +46,11 @@ def lossy(packets: list[Packet]) -> list[Packet]:
     return [packet for packet in packets if dice.random() >= 0.03]
 
 
+def set_back(packets: list[Packet]) -> list[Packet]:
+    middle = len(packets) // 2
+    return packets[:middle] + [packet._replace(time=packet.time - 30_000_000_000) for packet in packets[middle:]]
+
+
 def part(tenth: int) -> Callable[[list[Packet]], list[Packet]]:
     """The first tenths of a capture, and from there on."""
     return lambda packets: packets[: len(packets) * tenth // 11]
@@ -61,6 +66,7 @@ CHANGES: dict[str, Callable[[list[Packet]], list[Packet]]] = {
     "snaplen 96": lambda packets: cut(packets, 96),
     "3 % lost": lossy,
     "doubled": lambda packets: [one for packet in packets for one in (packet, packet)],
+    "clock set back": set_back,
     **{f"up to {tenth}": part(tenth) for tenth in range(1, 11)},
     **{f"from {tenth}": rest(tenth) for tenth in range(1, 11)},
 }

@@ -75,6 +75,8 @@ class Unreachable(Watch):
         failing: list[Dials] = []
         for dials in self._candidates(address):
             told = address.told.get(dials.host)
+            if dials.host in self.case.dials.before:
+                continue  # it may have reached it before the capture began: see broker-gone
             silent = dials.silent if self.case.coverage.answers_seen(dials.host) else 0
             if told is not None and told.time <= dials.last and not dials.connected and dials.refused + silent:
                 failing.append(dials)

@@ -2,7 +2,7 @@
 where nobody listens at all.
 
 Sees SYNs that are reset or get no answer, by address, and connections to the same address before and after. What an
-answer advertised and nobody ever reached is advertised-unreachable.
+answer advertised and nobody ever reached, as far as the capture shows from the beginning, is advertised-unreachable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Gone(Watch):
             failing = [dials for dials in every if self._counts(dials)]
             if self.case.coverage.incomplete and not any(dials.connected for dials in every):
                 continue  # it may be advertised, in an answer that cannot be read
-            if failing and (not self.case.cluster.advertises(target) or any(dials.connected for dials in every)):
+            never = self.case.cluster.advertises(target) and not any(dials.connected for dials in every)
+            if failing and not (never and all(dials.host not in self.case.dials.before for dials in failing)):
                 yield self._finding(target, every, failing)
 
     def _counts(self, dials: Dials) -> bool:

@@ -75,7 +75,7 @@ class Moved(Watch):
 DETECTOR = Detector(
     "partitions whose leaders moved, and what followed",
     watch=Moved,
-    fields="LeaderId and LeaderEpoch of Metadata, CurrentLeader of Produce and Fetch; error codes 5, 6, 56 and 74 by partition",
+    fields="LeaderId and LeaderEpoch of Metadata, CurrentLeader of Produce and Fetch; error codes 5, 6, 56, 74",
     source="KIP-320, KIP-951; org.apache.kafka.metadata.LeaderAndIsr",
     means="A broker led partitions and another one does now: it was restarted, failed, or leaders were elected anew.",
     proof="Two answers that name different leaders, the second with a higher leader epoch where it has one.",

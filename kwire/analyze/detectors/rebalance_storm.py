@@ -6,18 +6,24 @@ join again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 
+if TYPE_CHECKING:
+    from kwire.analyze.case import Case
+
 
 class Restless(Watch):
+    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
+        super().__init__(case, limits)
+        case.limits.storm, case.limits.storm_seconds = self.limit("generations"), self.limit("seconds")
+
     def findings(self) -> Iterator[Finding]:
         for finding in self.case.of_groups("rebalance-storm"):
-            if finding.count < self.limit("generations"):
-                continue
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
 
 
@@ -30,6 +36,6 @@ DETECTOR = Detector(
     means="Members come and go, or join again, faster than the group can settle.",
     proof="The generations with the frames that formed them, and the event that began each.",
     advice="Find what throws members out first; static membership and cooperative assignors make it bearable.",
-    thresholds={"generations": 4},
+    thresholds={"generations": 4, "seconds": 60},
     needs=("answers", "requests"),
 )

@@ -6,14 +6,22 @@ time until its next heartbeat is the protocol's (heartbeat.interval.ms) and not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 
+if TYPE_CHECKING:
+    from kwire.analyze.case import Case
+
 
 class Slow(Watch):
+    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
+        super().__init__(case, limits)
+        case.limits.slow, case.limits.open = self.limit("seconds"), self.limit("open_seconds")
+
     def findings(self) -> Iterator[Finding]:
         for finding in self.case.of_groups("slow-joiner"):
             yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
@@ -28,5 +36,6 @@ DETECTOR = Detector(
     means="Nobody in the group consumes while a member that was told to join does not: its application does not poll.",
     proof="The answer that told it, its JoinGroup or the lack of one, and the rebalance's length.",
     advice="Shorten the work between polls, or lower max.poll.interval.ms; cooperative assignors or KIP-848 stop less.",
+    thresholds={"seconds": 2.5, "open_seconds": 10},
     needs=("answers", "requests"),
 )

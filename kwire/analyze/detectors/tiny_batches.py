@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 MOST = 10_000
 BUCKETS = 32  # numbers of records that are told apart; more are as many
-STRETCH = 5_000_000_000
+SECOND = 1_000_000_000
+STRETCH = 5 * SECOND  # in which requests are counted: a rate over a part of a capture may be any
 
 
 @dataclass(slots=True)
@@ -79,7 +80,7 @@ class Tiny(Watch):
             pace, batches = sender.pace, int(sender.records.sum())
             if (
                 batches < self.limit("batches")
-                or pace.per_second < self.limit("per_second")
+                or pace.most * SECOND < self.limit("per_second") * STRETCH
                 or sender.median > self.limit("records")
                 or sender.bytes > self.limit("bytes") * batches
             ):
