@@ -1,7 +1,8 @@
-"""What members of a KIP-848 group are to give up, and what they wait for, out of ConsumerGroupHeartbeats.
+"""What members of a KIP-848 or streams group are to give up, and what they wait for, out of their heartbeats.
 
 An answer's Assignment that lacks partitions which the member owns takes them away; its next TopicPartitions without
-them gives them back, and only then another member gets them (GroupMetadataManager, CurrentAssignmentBuilder)."""
+them gives them back, and only then another member gets them (GroupMetadataManager, CurrentAssignmentBuilder). Members
+of streams groups own tasks in the same way: ActiveTasks of requests and answers (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -37,6 +38,7 @@ class Span:
     over: int | None = None
     over_proof: Reference | None = None
     heartbeats: int = 0
+    noun: str = "partition"  # or task
 
     @property
     def length(self) -> int:
@@ -65,7 +67,7 @@ class Member:
 
 @dataclass(slots=True)
 class Revocations:
-    """exchange(exchange) of ConsumerGroupHeartbeat, in the order of time. revoked and waited: those that are over and
+    """exchange(exchange) of such heartbeats, in the order of time. revoked and waited: those that are over and
     those that last."""
 
     members: dict[tuple[str, str], Member] = field(default_factory=dict)
@@ -94,8 +96,9 @@ class Revocations:
             member = self.members[key] = Member()
         if asked["RebalanceTimeoutMs"] > 0:
             member.rebalance_ms = asked["RebalanceTimeoutMs"]
-        if asked["TopicPartitions"] is not None:
-            member.owned = _partitions(exchange, asked["TopicPartitions"])
+        owned = _held(exchange, asked)
+        if owned is not None:
+            member.owned = owned
             if member.revoking is not None and not member.revoking.partitions & member.owned:
                 self._end(member.revoking, exchange)
                 member.revoking = None
@@ -109,14 +112,15 @@ class Revocations:
         self, exchange: Exchange, key: tuple[str, str], member: Member, asked: dict[str, Any], answer: dict[str, Any]
     ) -> None:
         response = exchange.response
-        if answer["Assignment"] is None or response is None:
+        given = _held(exchange, answer)
+        if given is None or response is None:
             return
-        given = _partitions(exchange, answer["Assignment"]["TopicPartitions"])
         taken = member.owned - given
         made = (*key, exchange.client_id or "", host_of(exchange.connection))
         proof = Reference.of(response)
         if taken and member.revoking is None and len(self.revoked) < MOST_KEPT:
             member.revoking = Span(*made, taken, response.time, proof, member.rebalance_ms, response.time)
+            member.revoking.noun = "task" if "ActiveTasks" in answer else "partition"
             self.revoked.append(member.revoking)
         if given:
             if member.waiting is not None:
@@ -125,6 +129,7 @@ class Revocations:
                 member.waiting = None
         elif asked["MemberEpoch"] == 0 and member.waiting is None and len(self.waited) < MOST_KEPT:
             member.waiting = Span(*made, given, response.time, proof, member.rebalance_ms, response.time)
+            member.waiting.noun = "task" if "ActiveTasks" in answer else "partition"
             self.waited.append(member.waiting)
 
     def _end(self, span: Span | None, exchange: Exchange) -> None:
@@ -133,6 +138,17 @@ class Revocations:
             span.over, span.over_proof = message.time, Reference.of(message)
 
 
-def _partitions(exchange: Exchange, topics: list[dict[str, Any]]) -> Partitions:
+def _held(exchange: Exchange, body: dict[str, Any]) -> Partitions | None:
+    """What a member owns by its request, or is given by an answer; None where that is as it was."""
+    if "ActiveTasks" in body:
+        tasks = body["ActiveTasks"]
+        if tasks is None:
+            return None
+        return frozenset(
+            (f"subtopology {task['SubtopologyId']}", part) for task in tasks for part in task["Partitions"]
+        )
+    topics = body["Assignment"]["TopicPartitions"] if body.get("Assignment") else body.get("TopicPartitions")
+    if topics is None:
+        return None
     named = exchange.connection.topics.name
     return frozenset((named(topic["TopicId"]), part) for topic in topics for part in topic["Partitions"])

@@ -1,6 +1,6 @@
-"""Members of a KIP-848 group that wait long for their first partitions, and whom they wait for.
+"""Members of a KIP-848 or streams group that wait long for their first partitions, and whom they wait for.
 
-Sees ConsumerGroupHeartbeat: a member that joined (MemberEpoch 0) and got no partitions, until the answer that brings
+Sees ConsumerGroupHeartbeat and StreamsGroupHeartbeat: a member that joined (MemberEpoch 0) and got no partitions, until the answer that brings
 some; and who of the group had been told to give up partitions meanwhile and had not.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
 from kwire.analyze.revocations import Revocations, Span
-from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT
+from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -42,14 +42,14 @@ class SlowAssignment(Watch):
 
     def _finding(self, wait: Span, holders: list[Span]) -> Finding:
         clock = self.case.clock
-        what = f"{wait.label} joined group {wait.group} at {clock(wait.began)} and got its first partitions "
+        what = f"{wait.label} joined group {wait.group} at {clock(wait.began)} and got its first {wait.noun}s "
         what += "not" if wait.over is None else f"{lasted(wait.length)} later"
         what += f" within {lasted(wait.length)}" if wait.over is None else ""
         proofs = [wait.proof, wait.over_proof or wait.seen_proof]
         if holders:
             holder = max(holders, key=wait.meets)
             what += f"; {lasted(wait.meets(holder))} of that it waited for {holder.label}, which was told to give up "
-            what += f"partitions at {clock(holder.began)}"
+            what += f"{holder.noun}s at {clock(holder.began)}"
             proofs += [holder.proof, holder.over_proof]
         advice = "See unrevoked for who is waited for." if holders else ""
         advice = (
@@ -68,11 +68,11 @@ class SlowAssignment(Watch):
 DETECTOR = Detector(
     "members that wait long for their first partitions",
     watch=SlowAssignment,
-    fields="ConsumerGroupHeartbeat: MemberEpoch 0 of requests, Assignment of answers",
-    source="KIP-848; group.consumer.heartbeat.interval.ms=5000: each step takes a heartbeat",
+    fields="MemberEpoch 0 of requests; Assignment of ConsumerGroupHeartbeat, ActiveTasks of StreamsGroupHeartbeat",
+    source="KIP-848, KIP-1071; group.consumer.heartbeat.interval.ms=5000: each step takes a heartbeat",
     means="The member runs and reads nothing: what it is to get is still with another member.",
     proof="The answer to its join, and the one that brings partitions; the other member's revocation between.",
     advice="Look at who is waited for.",
     thresholds={"seconds": 5},
-    exchanges=(CONSUMER_GROUP_HEARTBEAT,),
+    exchanges=(CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT),
 )

@@ -1,8 +1,8 @@
-"""Members of a KIP-848 group that do not give up what the group takes from them.
+"""Members of a KIP-848 or streams group that do not give up what the group takes from them.
 
 Sees ConsumerGroupHeartbeat: an Assignment that lacks partitions which the member owns, and its heartbeats that go on
-without TopicPartitions that give them back. The coordinator waits as long as the member's RebalanceTimeoutMs, then
-fences it (GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout).
+without TopicPartitions that give them back; StreamsGroupHeartbeat: ActiveTasks in the same way. The coordinator waits
+as long as the member's RebalanceTimeoutMs, then fences it (GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
 from kwire.analyze.revocations import Revocations, Span
 from kwire.counted import counted
-from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT
+from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -41,7 +41,7 @@ class Unrevoked(Watch):
     def _finding(self, span: Span, timeout: int) -> Finding:
         clock = self.case.clock
         what = f"{span.label} in group {span.group} was told at {clock(span.began)} to give up "
-        what += f"{counted(len(span.partitions), 'partition')} and "
+        what += f"{counted(len(span.partitions), span.noun)} and "
         if span.over is None:
             what += f"had not done so {lasted(span.length)} later, though its heartbeats went on"
         else:
@@ -54,7 +54,7 @@ class Unrevoked(Watch):
         if span.client_id:
             about["client_id"] = span.client_id
         topics = {topic for topic, _ in span.partitions}
-        if len(topics) == 1:
+        if len(topics) == 1 and span.noun == "partition":
             about["topic"] = topics.pop()
         proofs = (span.proof, span.seen_proof, span.over_proof)
         return Finding(
@@ -67,11 +67,11 @@ class Unrevoked(Watch):
 DETECTOR = Detector(
     "members that do not give up partitions when told to",
     watch=Unrevoked,
-    fields="ConsumerGroupHeartbeat: Assignment of answers, TopicPartitions and RebalanceTimeoutMs of requests",
-    source="KIP-848; max.poll.interval.ms=300000; GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout",
+    fields="ConsumerGroupHeartbeat: Assignment, TopicPartitions, RebalanceTimeoutMs; StreamsGroupHeartbeat: ActiveTasks",
+    source="KIP-848, KIP-1071; max.poll.interval.ms=300000; GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout",
     means="The group waits for the member: it has been told to revoke, and has not said that it did.",
     proof="The answer that takes partitions away, heartbeats after it, and the one that gives them back.",
     advice="Look at the work in onPartitionsRevoked, and at how often the member polls.",
     thresholds={"share": 0.5},
-    exchanges=(CONSUMER_GROUP_HEARTBEAT,),
+    exchanges=(CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT),
 )
