@@ -1,7 +1,7 @@
 """Members of a KIP-848 or streams group that wait long for their first partitions, and whom they wait for.
 
-Sees ConsumerGroupHeartbeat and StreamsGroupHeartbeat: a member that joined (MemberEpoch 0) and got no partitions, until the answer that brings
-some; and who of the group had been told to give up partitions meanwhile and had not.
+Sees ConsumerGroupHeartbeat and StreamsGroupHeartbeat: a member that joined (MemberEpoch 0) and got no partitions or
+tasks, until the answer that brings some; and who of the group had been told to give up some meanwhile and had not.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SlowAssignment(Watch):
 DETECTOR = Detector(
     "members that wait long for their first partitions",
     watch=SlowAssignment,
-    fields="MemberEpoch 0 of requests; Assignment of ConsumerGroupHeartbeat, ActiveTasks of StreamsGroupHeartbeat",
+    fields="MemberEpoch 0; Assignment of ConsumerGroupHeartbeat, ActiveTasks of StreamsGroupHeartbeat",
     source="KIP-848, KIP-1071; group.consumer.heartbeat.interval.ms=5000: each step takes a heartbeat",
     means="The member runs and reads nothing: what it is to get is still with another member.",
     proof="The answer to its join, and the one that brings partitions; the other member's revocation between.",

@@ -67,7 +67,7 @@ class Unrevoked(Watch):
 DETECTOR = Detector(
     "members that do not give up partitions when told to",
     watch=Unrevoked,
-    fields="ConsumerGroupHeartbeat: Assignment, TopicPartitions, RebalanceTimeoutMs; StreamsGroupHeartbeat: ActiveTasks",
+    fields="Assignment and TopicPartitions of ConsumerGroupHeartbeat, ActiveTasks of StreamsGroupHeartbeat",
     source="KIP-848, KIP-1071; max.poll.interval.ms=300000; GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout",
     means="The group waits for the member: it has been told to revoke, and has not said that it did.",
     proof="The answer that takes partitions away, heartbeats after it, and the one that gives them back.",
