@@ -9,6 +9,11 @@
     ├── OutputError          a file that must not be written: it is read too, or would be lost
     ├── QueryError           SQL that cannot be run, or a result that a form cannot hold
     ├── JobError             a worker process failed; the message is its own
+    ├── MissingPackage       a package that an extra brings is not there
+    ├── UnknownDetector      no such detector or threshold
+    ├── HookFailed           a test's hook on the embedded broker raised, or gave what is no answer
+    ├── Failure              no answer of a broker, or none that can be used
+    ├── Refusal              an answer of a broker that carries an error code (client/failure.py: it knows the exchange)
     ├── OptionError          an option of Spark has a value that it cannot have
     ├── NoSpark              Spark cannot run here
     ├── SparkFailed          Spark gave up
@@ -150,3 +155,28 @@ class OptionError(KwireError):
 
 class JobError(KwireError):
     """A worker failed; the message is its own."""
+
+
+class MissingPackage(KwireError):
+    """A package that an extra brings is not there."""
+
+
+class UnknownDetector(KwireError):
+    """A detector or threshold that there is not."""
+
+
+class HookFailed(KwireError):
+    """A hook raised, or gave what is no answer; the text names its line."""
+
+
+class Failure(KwireError):
+    """No answer, or none that can be used.
+
+    kind: name (no such host), refused, unreachable, timeout, closed, tls, sasl, not kafka, malformed, unsupported.
+    where is the broker's address; hint, one clause, is what to do about it.
+    """
+
+    def __init__(self, kind: str, where: object, reason: str, hint: str = "") -> None:
+        self.kind, self.where, self.reason, self.hint = kind, str(where), reason, hint
+        self.status = Exit.NOT_KAFKA if kind == "not kafka" else Exit.MALFORMED
+        super().__init__(f"{where}: {reason}{'; ' if hint else ''}{hint}")

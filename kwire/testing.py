@@ -34,8 +34,8 @@ from typing import Any
 
 from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
 from kwire.broker.handle import Broker
-from kwire.broker.hooks import HookFailed
 from kwire.broker.nodes import Listener, NodeSetup
+from kwire.errors import HookFailed
 from kwire.proxy.handle import Proxy
 
 __all__ = [

@@ -211,7 +211,7 @@ def test_a_hook_that_raises_fails_the_test_that_set_it(pytester: pytest.Pytester
         f"""
         from kwire.client.address import Address
         from kwire.client.connection import Connection
-        from kwire.client.failure import Failure
+        from kwire.errors import Failure
 
         def ask({name}):
             with Connection.open(Address.parse({name}.address)) as connection:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kwire.analyze.callers import callers, grouped, request_of
-from kwire.analyze.clients import BROKERS
+from kwire.analyze.client import BROKERS
 from kwire.analyze.findings import Reference, lasted
 from kwire.analyze.libraries import Library, cure_of, library_of, release_of
 from kwire.analyze.offers import Release, is_gone, known_releases, release_like, versions_at

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kwire.analyze.clients import MAGIC_AT, Client
+from kwire.analyze.client import Client
 from kwire.codec.columnar import Lists, Slices, Structs
+from kwire.records.batch import MAGIC_AT
 from kwire.records.compression import name_of
 from kwire.schema.keys import PRODUCE
 from kwire.session.connection_info import ConnectionInfo

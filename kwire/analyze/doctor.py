@@ -11,7 +11,7 @@ import numpy as np
 from kwire.analyze.case import Case, rows_of
 from kwire.analyze.detectors import Detector, Watch, detector, names
 from kwire.analyze.findings import SEVERITIES, Clock, Finding
-from kwire.errors import KwireError
+from kwire.errors import UnknownDetector
 from kwire.session.decoded import Decoded
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ LACKING = {  # what a detector needs of a capture, and what is said where it lac
     "readable": "nothing but TLS that cannot be read",
 }  # fmt: skip
 Limits = Mapping[str, Mapping[str, float]]  # thresholds by detector
-
-
-class UnknownDetector(KwireError):
-    """A detector or threshold that there is not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire.analyze.calls import EPOCH_HEARTBEATS
-from kwire.analyze.clients import BROKERS
+from kwire.analyze.client import BROKERS
 from kwire.schema import keys
 
 if TYPE_CHECKING:

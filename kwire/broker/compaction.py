@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kwire.broker.log import INFLATED, Entry, Log
+from kwire.broker.log import INFLATED, Log
+from kwire.broker.segments import Entry
 from kwire.errors import KwireError
 from kwire.records import Record, read_records, rebuilt
 from kwire.records.batch import HEADER, Header

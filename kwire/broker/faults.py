@@ -43,11 +43,11 @@ from typing import Any
 
 from kwire.broker.context import Body, Request
 from kwire.broker.fault_rules import ONCE, Rule
-from kwire.broker.hooks import Control, Hook, HookFailed
+from kwire.broker.hooks import Control, Hook
 from kwire.broker.nodes import counted_nodes
 from kwire.codec.library import builtin_library
 from kwire.codec.named import named
-from kwire.errors import KwireError
+from kwire.errors import HookFailed, KwireError
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
 
@@ -138,7 +138,7 @@ class Faults:
         """hook sees every request of an API ("any": of all). It gives None to go on, the answer, or actions as in
         a rule, as "error=NOT_COORDINATOR" or "cut". Raises UnknownName."""
         name = "any" if api == "any" else builtin().find(api).definition.name
-        made = Control(name, hook, self)
+        made = Control(name, hook, self.controls)
         self.controls.append(made)
         return made
 

@@ -13,13 +13,13 @@ from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
 from kwire.broker.context import Happening, Seen, Settings
 from kwire.broker.control import ControlSocket, fault_verbs
 from kwire.broker.faults import Faults
-from kwire.broker.hooks import Control, Hook, HookFailed
+from kwire.broker.hooks import Control, Hook
 from kwire.broker.nodes import Listener, NodeSetup, parse_advertised, setups_of
 from kwire.broker.recorder import Recorder
 from kwire.broker.server import Server
 from kwire.broker.static_configs import configured
 from kwire.broker.thread import LoopThread
-from kwire.errors import KwireError
+from kwire.errors import HookFailed, KwireError
 from kwire.outputs import Output
 from kwire.records import Record
 

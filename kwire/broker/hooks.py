@@ -10,22 +10,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kwire.broker.context import Body, Request
 from kwire.broker.shape import fitted
 from kwire.codec.encode_checks import no_such_field
 from kwire.codec.library import builtin_library
-from kwire.errors import EncodeError, KwireError
-
-if TYPE_CHECKING:
-    from kwire.broker.faults import Faults
+from kwire.errors import EncodeError, HookFailed
 
 Hook = Callable[[Request], "Body | str | None"]
-
-
-class HookFailed(KwireError):
-    """A hook raised, or gave what is no answer; the text names its line."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +27,11 @@ class Control:
 
     api: str
     hook: Hook
-    _faults: Faults
+    _places: list[Control]  # of all hooks
 
     def remove(self) -> None:
-        if self in self._faults.controls:
-            self._faults.controls.remove(self)
+        if self in self._places:
+            self._places.remove(self)
 
     def __enter__(self) -> Control:
         return self

@@ -12,16 +12,14 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from struct import pack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.producers import Aborted, Producers
+from kwire.broker.segments import Entry, SegmentFiles
 from kwire.errors import KwireError
 from kwire.records import Record, build, read_records
 from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
-
-if TYPE_CHECKING:
-    from kwire.broker.segments import SegmentFiles
 
 EARLIEST_LOCAL, MAX_TIMESTAMP, EARLIEST, LATEST = -4, -3, -2, -1
 LOG_APPEND_TIME = 8
@@ -29,16 +27,6 @@ MANY = 1_024
 BLOCK = 256  # batches whose greatest time is kept, so that a search for a time skips them together
 OPENED = 100_000  # records of a batch that is opened to find a time
 INFLATED = 16 << 20  # bytes, of a batch that is opened
-
-
-class Entry(NamedTuple):
-    """A batch in the log. last: offset of its last record; time: its greatest timestamp, ms."""
-
-    base: int
-    last: int
-    time: int
-    epoch: int
-    data: bytes
 
 
 class Found(NamedTuple):

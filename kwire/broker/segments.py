@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from struct import pack
+from typing import NamedTuple
 
-from kwire.broker.log import Entry
 from kwire.errors import KwireError
 from kwire.records.batch import CRC_START, HEADER, SIZE, Header, crc32c
 from kwire.records.read import walk
@@ -21,6 +21,16 @@ from kwire.records.read import walk
 INTERVAL = 4096  # index.interval.bytes
 SUFFIXES = (".log", ".index", ".timeindex")
 EPOCHS = "leader-epoch-checkpoint"
+
+
+class Entry(NamedTuple):
+    """A batch in the log. last: offset of its last record; time: its greatest timestamp, ms."""
+
+    base: int
+    last: int
+    time: int
+    epoch: int
+    data: bytes
 
 
 class SegmentFiles:

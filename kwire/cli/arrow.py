@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 
-from kwire.errors import KwireError
-
-
-class Missing(KwireError):
-    """A package that an extra brings is not there."""
+from kwire.errors import MissingPackage
 
 
 def need(*packages: str, command: str, extra: str = "table") -> None:
-    """Loads Arrow when these packages are there. Raises Missing."""
+    """Loads Arrow when these packages are there. Raises MissingPackage."""
     if not all(map(importlib.util.find_spec, packages)):
-        raise Missing(f"{command} needs {' and '.join(packages)}: pip install 'kwire[{extra}]'")
+        raise MissingPackage(f"{command} needs {' and '.join(packages)}: pip install 'kwire[{extra}]'")
     from kwire.tables.without_pandas import load
 
     load()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections, open_captures
+from kwire.cli.captures import Bounds, connection_options, exchange_options, fewer_collections, open_captures
+from kwire.cli.wanted import Wanted
 from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.browse import browse, needed
-from kwire.cli.captures import Bounds, Wanted
+from kwire.cli.captures import Bounds
+from kwire.cli.wanted import Wanted
 from kwire.counted import counted
 
 if TYPE_CHECKING:

@@ -144,7 +144,7 @@ def _ask(
 def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed: bool = False) -> Connection:
     """A connection. routed: versions are asked for if the broker tells them, as those before 0.10 do not."""
     from kwire.client.connection import Connection
-    from kwire.client.failure import Failure
+    from kwire.errors import Failure
 
     def opened(asking: bool) -> Connection:
         return Connection.open(
@@ -165,7 +165,7 @@ def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed
 def _sent(connection: Connection, name: str, version: int, body: dict[str, Any], link: Link) -> Exchange:
     """A broker that closes instead of answering is asked why."""
     from kwire.client.diagnose import why_closed
-    from kwire.client.failure import Failure
+    from kwire.errors import Failure
 
     try:
         return connection.request(name, version, body, answer=name != "Produce" or body.get("Acks") != 0)

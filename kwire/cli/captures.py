@@ -16,7 +16,8 @@ import click
 from kwire.cli.filters import Filter
 from kwire.cli.keylogs import key_log, keylog_option
 from kwire.cli.options import Name, library, schema_option
-from kwire.cli.quantities import Duration, Instant, Moment, Size
+from kwire.cli.quantities import Duration, Moment, Size
+from kwire.cli.wanted import Wanted
 from kwire.counted import counted
 from kwire.errors import Exit
 
@@ -127,36 +128,6 @@ def exchange_options(command: Command, times: bool = True) -> Command:
         return made(**given, start=None, end=None)
 
     return with_options(timeless, options)
-
-
-class Wanted(NamedTuple):
-    """What exchange_options gave. slower: ns."""
-
-    apis: tuple[str, ...]
-    client_ids: tuple[str, ...]
-    clients: tuple[str, ...]
-    brokers: tuple[str, ...]
-    topics: tuple[str, ...]
-    groups: tuple[str, ...]
-    errors: bool
-    error_names: tuple[str, ...]
-    slower: int | None
-    start: Instant | None
-    end: Instant | None
-    ids: tuple[int, ...]
-    connections: tuple[str, ...]
-
-    def selection(self, first: Callable[[], int], last: Callable[[], int]) -> Selection:
-        """first and last: the times of the capture's first and last packet, asked only when a time needs them."""
-        from kwire.session.select import Selection
-
-        start = self.start.of(first, last) if self.start else None
-        end = self.end.of(first, last) + self.end.digit - 1 if self.end else None  # all that is shown as this time
-        return Selection.of(
-            api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
-            group=self.groups, errors=self.errors, error=self.error_names, slower=self.slower, start=start, end=end,
-            id=self.ids, connection=self.connections,
-        )  # fmt: skip
 
 
 def capture_options(command: Command, times: bool = True) -> Command:

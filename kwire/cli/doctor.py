@@ -42,9 +42,10 @@ def command(
 
     A finding names the packets that show it (kwire decode CAPTURE --frame N) and what would prove otherwise; kwire
     explain NAME tells of a detector. JSON is a finding a line. Exit status 1 when a finding is an error."""
-    from kwire.analyze.doctor import Doctor, UnknownDetector, chosen, limits_of
+    from kwire.analyze.doctor import Doctor, chosen, limits_of
     from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
     from kwire.cli.page_facts import of_pass
+    from kwire.errors import UnknownDetector
     from kwire.render.findings import diagnosis_json, diagnosis_lines
 
     try:

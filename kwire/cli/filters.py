@@ -12,8 +12,8 @@ from kwire.render.lines import clean
 from kwire.session.select import is_at
 
 if TYPE_CHECKING:
-    from kwire.cli.captures import Wanted
     from kwire.cli.quantities import Instant
+    from kwire.cli.wanted import Wanted
     from kwire.session.about import About
     from kwire.session.batch import ExchangeBatch
     from kwire.session.select import Selection

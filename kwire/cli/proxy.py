@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.brokers import FILE
-from kwire.cli.captures import Wanted, exchange_options, fewer_collections
+from kwire.cli.captures import exchange_options, fewer_collections
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
@@ -19,6 +19,7 @@ from kwire.cli.keylogs import SECRETS, written
 from kwire.cli.monitoring import Monitoring, Monitors, monitoring_options
 from kwire.cli.notices import Notices
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
+from kwire.cli.wanted import Wanted
 from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwire.cli.captures import Bounds, Wanted, connection_options, exchange_options, fewer_collections
+from kwire.cli.captures import Bounds, connection_options, exchange_options, fewer_collections
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
@@ -17,6 +17,7 @@ from kwire.cli.keylogs import with_secrets
 from kwire.cli.monitoring import Monitoring, monitoring_options
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.quantities import Duration
+from kwire.cli.wanted import Wanted
 from kwire.counted import counted
 from kwire.errors import Exit, OutputError
 

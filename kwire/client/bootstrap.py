@@ -17,8 +17,7 @@ from kwire.client.address import Address
 from kwire.client.cluster import Cluster
 from kwire.client.connection import dial
 from kwire.client.exchange import Body
-from kwire.client.failure import Failure
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 
 THREADS = 16
 MOST = 200  # brokers tried

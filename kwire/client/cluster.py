@@ -13,10 +13,9 @@ from kwire.client.address import Address
 from kwire.client.connection import CLIENT_ID, Connection
 from kwire.client.diagnose import why_closed
 from kwire.client.exchange import Body, Exchange
-from kwire.client.failure import Failure
 from kwire.client.security import Security
 from kwire.codec.library import Library, builtin_library
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 
 ERAS = {
     "0.9": {

@@ -17,14 +17,13 @@ from typing import Self
 
 from kwire.client.address import Address
 from kwire.client.exchange import Body, Exchange, request_frame
-from kwire.client.failure import Failure
 from kwire.client.inbox import WANTS_TLS, Inbox
 from kwire.client.login import log_in
 from kwire.client.security import Security, speaks_tls, tls_failure, wrap
 from kwire.client.software import SAID
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.verdict import judge
-from kwire.errors import UnknownName
+from kwire.errors import Failure, UnknownName
 from kwire.schema.keys import API_VERSIONS, METADATA, VOTE
 from kwire.schema.model import Versions
 

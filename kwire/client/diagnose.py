@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from kwire.client.address import Address
 from kwire.client.connection import Connection, unserved
-from kwire.client.failure import Failure
 from kwire.client.inbox import WANTS_TLS
 from kwire.client.login import UNSUPPORTED_MECHANISM
 from kwire.client.security import Security
 from kwire.codec.library import Library
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 
 
 def why_closed(

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from kwire.client.failure import Failure
 from kwire.codec.frames import Frame, decode_frame, decode_response
 from kwire.codec.headers import header_plan, request_header_version, response_header_version
 from kwire.codec.library import Library
 from kwire.codec.values import Codec
-from kwire.errors import DecodeError
+from kwire.errors import DecodeError, Failure
 from kwire.schema.keys import API_VERSIONS
 
 Body = dict[str, Any]

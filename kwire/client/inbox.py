@@ -5,9 +5,9 @@ What is no frame gets kwire's verdict on the bytes: a web server, TLS, SSH and o
 
 from __future__ import annotations
 
-from kwire.client.failure import Failure
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.verdict import judge
+from kwire.errors import Failure
 
 WANTS_TLS = "this listener wants TLS: --tls"
 TLS = ("TLS alert", "TLS handshake", "TLS ServerHello")

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kwire.client.failure import Failure
 from kwire.client.scram import Scram
 from kwire.client.security import Security
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 
 if TYPE_CHECKING:
-    from kwire.client.connection import Connection
+    from kwire.client.address import Address
+    from kwire.client.exchange import Exchange
+    from kwire.schema.model import Versions
 
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
 
 
-def log_in(connection: Connection, security: Security) -> None:
+class Asking(Protocol):
+    """A connection on which requests are asked, one after the other."""
+
+    address: Address
+    offered: dict[int, Versions] | None
+
+    def version(self, api: str) -> int: ...
+
+    def request(self, api: str, version: int, body: dict[str, Any]) -> Exchange: ...
+
+
+def log_in(connection: Asking, security: Security) -> None:
     """Raises Failure (sasl): no such mechanism, no SASL here, or credentials that are wrong."""
     mechanism = security.mechanism or ""
     answer = connection.request("SaslHandshake", 1, {"Mechanism": mechanism}).body()
@@ -37,7 +49,7 @@ def log_in(connection: Connection, security: Security) -> None:
         raise Failure("sasl", connection.address, str(error)) from error
 
 
-def _token(connection: Connection, token: bytes) -> bytes:
+def _token(connection: Asking, token: bytes) -> bytes:
     """Sends a token, gives the broker's."""
     version = 2 if connection.offered is None else connection.version("SaslAuthenticate")
     answer: dict[str, Any] = connection.request("SaslAuthenticate", version, {"AuthBytes": token}).body()

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kwire.client.address import Address
-from kwire.client.failure import Failure
 from kwire.codec.echo import Echo
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 

@@ -12,7 +12,8 @@ from kwire.client.bodies import Found, Partition
 from kwire.client.bootstrap import View, attempts, view
 from kwire.client.cluster import Cluster
 from kwire.client.exchange import Body, Exchange
-from kwire.client.failure import Failure, Refusal
+from kwire.client.failure import Refusal
+from kwire.errors import Failure
 
 LOADING = 14  # COORDINATOR_LOAD_IN_PROGRESS
 PASSING = (LOADING, 15, 16)  # and COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: look for it again

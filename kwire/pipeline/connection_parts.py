@@ -12,7 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from kwire.analyze.clients import Client
+from kwire.analyze.client import Client
 from kwire.capture.streams import Piece, Stream
 from kwire.capture.tcp import Key
 from kwire.codec.frames import MAX_SIZE

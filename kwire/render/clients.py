@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from kwire.analyze.clients import Client, Clients, Secured
+from kwire.analyze.client import Client
+from kwire.analyze.clients import Clients, Secured
 from kwire.counted import counted
 from kwire.render.exchanges import clock
 from kwire.render.lines import Line, clean, flowing, joined, paragraph

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kwire.analyze import clients as module
-from kwire.analyze.clients import Client, Clients
+from kwire.analyze.client import Client
+from kwire.analyze.clients import Clients
 from kwire.session.reading import Reading
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"

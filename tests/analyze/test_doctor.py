@@ -8,7 +8,8 @@ import pytest
 from scenes import Scene, diagnosed
 
 from kwire.analyze import detectors
-from kwire.analyze.doctor import UnknownDetector, chosen, limits_of
+from kwire.analyze.doctor import chosen, limits_of
+from kwire.errors import UnknownDetector
 
 BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
 FOLDER = Path(detectors.__file__).parent

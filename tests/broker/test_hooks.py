@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.faults import Faults
-from kwire.broker.hooks import HookFailed
+from kwire.errors import HookFailed
 
 HEARTBEAT = {"GroupId": "g", "GenerationId": 1, "MemberId": "m"}
 

@@ -11,8 +11,8 @@ import pytest
 
 from kwire.cli.browse import Filters
 from kwire.cli.browse_live import line_of
-from kwire.cli.captures import Wanted
 from kwire.cli.quantities import Moment
+from kwire.cli.wanted import Wanted
 from kwire.errors import KwireError
 from kwire.session.reading import Reading
 from kwire.session.select import Selection

@@ -13,9 +13,9 @@ from session.conftest import block
 from kwire.analyze.live import LiveDoctor
 from kwire.capture.packets import Packets
 from kwire.cli import following
-from kwire.cli.captures import Wanted
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
+from kwire.cli.wanted import Wanted
 from kwire.session.reader import Reader, Settings
 
 DENIED = Path(__file__).parents[2] / "fixtures" / "doctor" / "acl-denied.pcap"

@@ -9,9 +9,8 @@ import pytest
 
 from kwire.client.address import Address
 from kwire.client.cluster import ERAS, Cluster
-from kwire.client.failure import Failure
 from kwire.codec.library import builtin_library
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 from kwire.testing import Broker
 
 

@@ -12,9 +12,8 @@ import pytest
 from kwire.client.address import Address
 from kwire.client.connection import Connection, unserved
 from kwire.client.diagnose import why_closed
-from kwire.client.failure import Failure
 from kwire.client.security import Security
-from kwire.errors import EncodeError, Exit, KwireError, UnknownName
+from kwire.errors import EncodeError, Exit, Failure, KwireError, UnknownName
 from kwire.schema.model import Versions
 from kwire.testing import Broker
 

@@ -12,8 +12,9 @@ from kwire.client.address import Address
 from kwire.client.cluster import Cluster
 from kwire.client.connection import Connection
 from kwire.client.consumer import Joined, Member, Options
-from kwire.client.failure import Failure, Refusal
+from kwire.client.failure import Refusal
 from kwire.client.producer import produce
+from kwire.errors import Failure
 from kwire.testing import Broker
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.client.failure import Failure
 from kwire.client.inbox import Inbox
-from kwire.errors import Exit
+from kwire.errors import Exit, Failure
 
 FRAME = b"\0\0\0\6abcdef"
 

@@ -9,8 +9,8 @@ import pytest
 
 from kwire.client.address import Address
 from kwire.client.connection import Connection
-from kwire.client.failure import Failure
 from kwire.client.security import MECHANISMS, Security
+from kwire.errors import Failure
 from kwire.testing import Broker
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from kwire.client.address import Address
 from kwire.client.bootstrap import Attempt, PartitionView, View, reach, view
-from kwire.client.failure import Failure
 from kwire.client.reachable import numbers, of_metadata
+from kwire.errors import Failure
 from kwire.testing import Broker
 
 HERE, AWAY = Address("b1", 9092), Address("localhost", 9092)

@@ -11,10 +11,10 @@ from kwire.client.address import Address
 from kwire.client.bodies import Fetched
 from kwire.client.bootstrap import PartitionView, View
 from kwire.client.cluster import Cluster
-from kwire.client.failure import Failure, Refusal
+from kwire.client.failure import Refusal
 from kwire.client.reader import Reader
 from kwire.client.topology import Place
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 from kwire.records.build import build
 from kwire.schema.model import Versions
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kwire.analyze.clients import Client, Clients, Secured
+from kwire.analyze.client import Client
+from kwire.analyze.clients import Clients, Secured
 from kwire.render import clients as module
 from kwire.render.clients import clients_lines
 from kwire.render.lines import plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from kwire.client.epochs import Beat, EpochMember
-from kwire.client.failure import Failure, Refusal
+from kwire.client.failure import Refusal
 from kwire.client.topology import PASSING, Place
 from kwire.client.walk.moves import Moves
 from kwire.client.walk.reading import Reading, named
@@ -13,7 +13,7 @@ from kwire.client.walk.settings import Settings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import Ended, Teller, words
 from kwire.counted import counted
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 from kwire.schema.errorcodes import errors
 
 API = "ConsumerGroupHeartbeat"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.client.exchange import Body
-from kwire.client.failure import Failure
 from kwire.client.topology import Place
 from kwire.client.walk.step import NOTE, Detail
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 from kwire.schema.errorcodes import errors
 
 NOT_FOUND = 69

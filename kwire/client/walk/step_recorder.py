@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from kwire.client.cluster import Cluster
-from kwire.client.failure import Failure, Refusal
+from kwire.client.failure import Refusal
 from kwire.client.walk.step import ERROR, Detail, Step
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 from kwire.schema.errorcodes import errors
 
 HANGS = {

@@ -16,7 +16,6 @@ from typing import Any
 from kwire.client.address import Address
 from kwire.client.bootstrap import Attempt, View, attempts, reach
 from kwire.client.cluster import Cluster
-from kwire.client.failure import Failure
 from kwire.client.reachable import of_metadata
 from kwire.client.topology import PASSING, Place
 from kwire.client.walk.classic import Classic, Waits, quietly
@@ -25,7 +24,7 @@ from kwire.client.walk.group_status import Occupied, occupied
 from kwire.client.walk.settings import Settings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import HANGS, LEFT_OUT, UNRESOLVED, Ended, Teller
-from kwire.errors import KwireError
+from kwire.errors import Failure, KwireError
 from kwire.schema.errorcodes import errors
 
 REACH = 3.0  # seconds for a TCP connection to an advertised address

@@ -1,0 +1,40 @@
+"""What the options that choose exchanges gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from kwire.cli.quantities import Instant
+    from kwire.session.select import Selection
+
+
+class Wanted(NamedTuple):
+    """What exchange_options gave. slower: ns."""
+
+    apis: tuple[str, ...]
+    client_ids: tuple[str, ...]
+    clients: tuple[str, ...]
+    brokers: tuple[str, ...]
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    errors: bool
+    error_names: tuple[str, ...]
+    slower: int | None
+    start: Instant | None
+    end: Instant | None
+    ids: tuple[int, ...]
+    connections: tuple[str, ...]
+
+    def selection(self, first: Callable[[], int], last: Callable[[], int]) -> Selection:
+        """first and last: the times of the capture's first and last packet, asked only when a time needs them."""
+        from kwire.session.select import Selection
+
+        start = self.start.of(first, last) if self.start else None
+        end = self.end.of(first, last) + self.end.digit - 1 if self.end else None  # all that is shown as this time
+        return Selection.of(
+            api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
+            group=self.groups, errors=self.errors, error=self.error_names, slower=self.slower, start=start, end=end,
+            id=self.ids, connection=self.connections,
+        )  # fmt: skip
