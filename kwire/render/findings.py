@@ -121,20 +121,16 @@ def seen_lines(case: Case, width: int) -> list[Line]:
     return joined([*parts, *((words, "note") for words in lacks(case))], width)
 
 
-def lacks(case: Case) -> Iterator[str]:
-    """What the capture lacks, in a few words each."""
+def lacks(case: Case) -> list[str]:
+    """What the capture lacks, in a few words each; one of them where it lacks nothing."""
     coverage = case.coverage
-    if coverage.one_sided:
-        yield f"one direction: {coverage.one_sided}"
     missing = sum(coverage.missing)
-    if missing:
-        yield f"{counted(missing, 'byte')} missing"
-    if coverage.midstream:
-        yield f"{coverage.midstream:,} begun before"
-    if coverage.encrypted:
-        yield f"{coverage.encrypted:,} in TLS"
-    if not missing and not coverage.one_sided and not coverage.midstream and not coverage.encrypted:
-        yield "nothing missing"
+    found = [f"one direction: {coverage.one_sided}"] if coverage.one_sided else []
+    found += [f"{counted(missing, 'byte')} missing"] if missing else []
+    found += [f"{counted(coverage.cut, 'message')} cut by the snaplen"] if coverage.cut else []
+    found += [f"{counted(coverage.midstream, 'connection')} begun before the capture"] if coverage.midstream else []
+    found += [f"{counted(coverage.encrypted, 'connection')} in TLS that cannot be read"] if coverage.encrypted else []
+    return found or ["nothing missing"]
 
 
 def diagnosis_json(diagnosis: Diagnosis) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from scenes import Scene, diagnosed
+from scenes import Packet, Scene, cut, diagnosed, packets_of
 
 from kwire.analyze.doctor import Diagnosis, Doctor
 from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines
-from kwire.render.lines import plain
+from kwire.render.lines import Line, plain
 
 BEAT = {"GroupId": "billing\x1b[31m", "MemberId": "m", "GenerationId": 1}
 
@@ -60,3 +61,20 @@ def test_without_a_message_of_kafka_nothing_is_said_to_be_absent() -> None:
     assert not any("not found" in line for line in lines)
     assert any(line.startswith("error    broker-gone") for line in lines)
     assert [plain(line) for line in diagnosis_lines(Doctor().diagnose(), 80)] == ["nothing seen"]
+
+
+def test_the_first_line_says_what_the_capture_lacks() -> None:
+    fixtures = Path(__file__).parents[2] / "fixtures"
+    first = {
+        name: plain(joined_head(packets_of(fixtures / name)))
+        for name in ("captures/tls.pcap", "doctor/controller-change.pcap.gz", "doctor/acl-denied.pcap")
+    }
+    assert first["captures/tls.pcap"].endswith("9 connections · 7 connections in TLS that cannot be read")
+    assert first["doctor/controller-change.pcap.gz"].endswith("9 connections begun before the capture")
+    assert first["doctor/acl-denied.pcap"].endswith("4 connections · nothing missing")
+    cut_short = plain(joined_head(cut(packets_of(fixtures / "doctor/acl-denied.pcap"), 96)))
+    assert "messages cut by the snaplen" in cut_short
+
+
+def joined_head(packets: list[Packet]) -> Line:
+    return diagnosis_lines(diagnosed(packets), 300)[0]

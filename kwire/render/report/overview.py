@@ -58,9 +58,7 @@ def overview(material: Material) -> Markup:
     shown = [element("li", element("span", label, class_="label"), " ", element("b", number), " ",
                      element("code", command)) for number, label, command in tiles]  # fmt: skip
     parts: list[Content] = [element("ul", *shown, class_="tiles")]
-    words = list(lacks(case))
-    if case.coverage.cut:
-        words.append(f"{counted(case.coverage.cut, 'message')} cut by the snaplen")
+    words = lacks(case)
     if case.coverage.repeated:
         words.append(f"{counted(case.coverage.repeated, 'byte')} sent again")
     parts.append(element("p", element("b", "Coverage: "), ", ".join(words), ". What the capture lacks is not judged."))
