@@ -120,30 +120,53 @@
     at("said").textContent = answer.said;
     list(rows);
   });
+  const paired = (rows) => {
+    const open = new Map(), exchanges = [];
+    for (const row of rows) {
+      const key = `${row.connection} ${row.correlation_id}`, asked = open.get(key);
+      if (row.kind === "response" && asked) {
+        asked.response = row;
+        open.delete(key);
+        continue;
+      }
+      exchanges.push({ request: row.kind === "response" ? null : row, response: row.kind === "response" ? row : null });
+      if (row.kind === "request") open.set(key, exchanges[exchanges.length - 1]);
+    }
+    return exchanges;
+  };
+  const count = (number) => (number === null || number === undefined ? "" : number.toLocaleString("en"));
   const list = (rows) => {
-    const table = document.createElement("table"), head = table.createTHead().insertRow();
-    const caption = table.createCaption();
-    caption.textContent = `${rows.length.toLocaleString("en")} messages${rows.length > MOST_ROWS ? `, the first ${MOST_ROWS} shown` : ""}`;
-    for (const text of ["time", "message", "connection", "client", "about", "error"]) {
+    const exchanges = paired(rows), table = document.createElement("table"), head = table.createTHead().insertRow();
+    const more = exchanges.length > MOST_ROWS ? `, the first ${count(MOST_ROWS)} shown` : "";
+    table.createCaption().textContent = `${count(exchanges.length)} exchanges${more}`;
+    for (const text of ["time", "exchange", "connection", "client", "sent", "got", "took", "about", "outcome"]) {
       const cell = document.createElement("th");
       cell.scope = "col";
       cell.textContent = text;
       head.append(cell);
     }
     const body = table.createTBody();
-    for (const row of rows.slice(0, MOST_ROWS)) {
-      const line = body.insertRow(), button = document.createElement("button");
+    for (const { request, response } of exchanges.slice(0, MOST_ROWS)) {
+      const line = body.insertRow(), button = document.createElement("button"), row = request || response;
+      const outcome = document.createElement("span"), wrong = [response, request].find((one) => one && one.quality !== "ok");
       button.type = "button";
-      button.textContent = `${row.api ?? "?"} v${row.api_version ?? "?"} ${row.kind ?? ""}`;
-      button.addEventListener("click", () => frame(row));
+      button.textContent = row.api ? `${row.api} v${row.api_version}` : row.kind ?? "bytes";
+      button.addEventListener("click", () => frames(request, response));
+      outcome.textContent = response?.error ?? (wrong ? wrong.quality : response ? "ok" : "no answer here");
+      outcome.className = response?.error || wrong ? "error" : "dim";
       const time = typeof row.time === "number" ? new Date(row.time / 1e6).toISOString().slice(11, 23) : row.time;
-      for (const text of [time, button, row.connection, row.client_id, row.about, row.error]) line.insertCell().append(text ?? "");
+      const took = response?.latency_ns ? `${(response.latency_ns / 1e6).toFixed(1)} ms` : "";
+      const about = [row.group ? `group ${row.group}` : "", ...(row.topics || []).slice(0, 3)].filter(Boolean).join(" ");
+      const cells = [time, button, row.connection, row.client_id, count(request?.size), count(response?.size), took, about, outcome];
+      for (const content of cells) line.insertCell().append(content ?? "");
     }
     at("exchanges").replaceChildren(table);
   };
-  const frame = (row) => busy("Decoding.", async () => {
-    const args = ["decode", CAPTURE, "--connection", row.connection, "--index", String(row.index)];
-    show(await run([...args, ...(at("full").checked ? ["--full"] : [])], new Uint8Array()));
+  const frames = (request, response) => busy("Decoding.", async () => {
+    const row = request || response, together = !request || !response || request.index === response.index;
+    const where = together ? ["--connection", row.connection, "--index", String(row.index)]
+      : ["--frame", String(request.packet), "--frame", String(response.packet)];
+    show(await run(["decode", CAPTURE, ...where, ...(at("full").checked ? ["--full"] : [])], new Uint8Array()));
     at("out").scrollIntoView({ block: "start" });
   });
 
