@@ -66,9 +66,9 @@ class Session:
 
 @asynccontextmanager
 async def browsing(
-    *paths: str | Path, size: tuple[int, int] = (120, 40), line: str = "", **more: Any
+    *paths: str | Path, size: tuple[int, int] = (120, 40), line: str = "", wait: bool = True, **more: Any
 ) -> AsyncIterator[Session]:
-    """The application on captures, when all of them are read."""
+    """The application on captures; wait: when all of them are read."""
     reading = Reading(list(paths), tracking=True, follow=bool(more.get("live")))
     link = ReaderLink(reading, export)
     title = ", ".join(reading.names.values())
@@ -76,9 +76,10 @@ async def browsing(
     try:
         async with app.run_test(size=size) as pilot:
             session = Session(app, pilot)
-            if not more.get("live"):
-                await session.until(lambda: app.ended is not None)
-            await session.settled()
+            if wait:
+                if not more.get("live"):
+                    await session.until(lambda: app.ended is not None)
+                await session.settled()
             yield session
     finally:
         link.close()

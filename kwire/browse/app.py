@@ -53,8 +53,10 @@ class Browser(Prompted, App[None]):
     .beside.bytes #diagram { display: block; }
     .beside.bytes #bytes { width: 41; border-left: solid ansi_bright_black; }
     .roomy.bytes #bytes { width: 75; }
-    #prompt { display: none; height: 1; border: none; padding: 0; background: ansi_default; }
-    #prompt.asking { display: block; }
+    #asking { display: none; height: 1; }
+    #asking.asked { display: block; }
+    #question { width: auto; }
+    #prompt { width: 1fr; height: 1; border: none; padding: 0; background: ansi_default; }
     Input { color: ansi_default; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -92,7 +94,9 @@ class Browser(Prompted, App[None]):
             yield self.diagram
             yield self.bytes
         yield Static(Text(HINTS, style="dim", no_wrap=True), classes="hints", id="status")
-        yield Input(id="prompt")
+        with Horizontal(id="asking"):
+            yield Static(id="question")
+            yield Input(id="prompt")
 
     def on_mount(self) -> None:
         self.theme = "ansi-dark"
@@ -176,7 +180,8 @@ class Browser(Prompted, App[None]):
         self._put("columns", _text(self.rows.lines.head()))
 
     def _put(self, id: str, text: Text) -> None:
-        self.screen_stack[0].query_one(f"#{id}", Static).update(text)
+        if self.screen_stack:  # none any more when it ends
+            self.screen_stack[0].query_one(f"#{id}", Static).update(text)
 
     def say(self, text: str, style: str = "") -> None:
         """A line at the bottom, until the next key."""
@@ -241,7 +246,7 @@ class Browser(Prompted, App[None]):
     def _heading(self) -> None:
         """The line between list and frame: which of the two messages it is."""
         frame = self._frame_now
-        if frame is None:
+        if frame is None or not self.screen_stack:
             self._put("about", Text(""))
             return
         if frame.problem:
@@ -255,6 +260,10 @@ class Browser(Prompted, App[None]):
             text.append(f" {name} " if there else f" no {name} ", style)
         shown, other = ("bytes", "diagram") if base.has_class("bytes") else ("diagram", "bytes")
         text.append("" if base.has_class("beside") else f"  {shown} (Tab: {other})", "dim")
+        start, end = self.bytes.lit
+        field = self.diagram.field
+        if field is not None and end > start:
+            text.append(f"  {field.name}: byte {start}" + (f" to {end - 1}" if end - start > 1 else ""), "dim")
         self._put("about", text)
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
@@ -263,9 +272,11 @@ class Browser(Prompted, App[None]):
             self._title()
         elif event.pane is self.diagram:
             self.bytes.light(self.diagram.field)
+            self._heading()
         elif event.pane is self.bytes:
             self.bytes.mark(field_at(self.bytes.picture, self.bytes.byte))
             self.diagram.choose(self.bytes.byte)
+            self._heading()
 
     def on_lines_touched(self, event: Lines.Touched) -> None:
         if event.pane in (self.rows, self.diagram, self.bytes):

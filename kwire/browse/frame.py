@@ -13,7 +13,7 @@ from kwire.render.hexdump import COLORS
 from kwire.render.lines import Line
 
 EMPTY = Picture([], [], [], b"", 0, [], [])
-LIT = Style(bold=True, underline=True)
+LIT = Style(bold=True)
 SIXTEEN = 73  # columns from which sixteen bytes stand in a line
 
 
@@ -62,6 +62,9 @@ class DiagramPane(Lines):
         if cursor <= self._next(-1, 1):
             self.top = 0  # the title stands above the first field
         super().put(cursor, told)
+        field = self.field
+        if field is not None:  # with what is said beneath it
+            self.top = max(self.top, min(field.line, field.last - self.size.height + 1))
 
     def _owner(self, line: int) -> int:
         return self.picture.owners[line] if 0 <= line < len(self.picture.owners) else NO_FIELD

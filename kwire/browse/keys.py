@@ -34,7 +34,7 @@ FINDING = (
     KeyRow("slash", "/", "ask('search')", "search: client, API, topic, group, address, error"),
     KeyRow("n", "n", "again(True)", "the next that was searched"),
     KeyRow("N", "N", "again(False)", "the one before"),
-    KeyRow("f", "f", "ask('filter')", "filter, by options of kwire read: api=Fetch slower=100ms client=cart-*"),
+    KeyRow("f", "f", "ask('filter')", "filter: api=Fetch slower=100ms client=cart-*, and so on"),
     KeyRow("c", "c", "only('connection')", "this connection only, and back"),
     KeyRow("i", "i", "only('id')", "this correlation id only, and back"),
     KeyRow("F", "F", "follow", "follow: stay at the end while more comes"),

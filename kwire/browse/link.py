@@ -35,6 +35,12 @@ class ReaderLink:
         number: int = self._said.fileno()
         return number
 
+    @property
+    def process(self) -> int:
+        """The number of the process that reads."""
+        number: int = self._process.pid
+        return number
+
     def ask(self, what: Any) -> None:
         with suppress(OSError):
             self._orders.send(what)

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from kwire.render.lines import STYLES, Line
 
 THUMB = "▐"
-CURSOR = Style(reverse=True)
+CURSOR = Style(color="default", dim=False, reverse=True)
 QUIET = Style(bold=True)  # the cursor of a pane that has not the keys
 
 
@@ -32,8 +32,9 @@ def style_of(name: str) -> Style:
 
 def strip_of(line: Line, width: int, over: Style | None = None) -> Strip:
     """A line as long as width, over its styles another one."""
-    strip = Strip([Segment(text, style_of(style)) for text, style in line]).adjust_cell_length(width)
-    return strip.apply_style(over) if over is not None else strip
+    styles = (style_of(style) if over is None else style_of(style) + over for _, style in line)
+    strip = Strip([Segment(text, style) for (text, _), style in zip(line, styles, strict=True)])
+    return strip.adjust_cell_length(width, over)
 
 
 class Lines(Widget, can_focus=True):

@@ -15,7 +15,7 @@ from kwire.render.bodies import shown_span
 from kwire.render.diagram import Options, diagram_rows
 from kwire.render.exchange_diagrams import packet_marks, title_lines
 from kwire.render.hexdump import pieces
-from kwire.render.lines import Line
+from kwire.render.lines import Line, clean
 from kwire.session.exchange import Exchange, Message
 
 MOST_LINES = 20_000  # of a diagram
@@ -25,12 +25,15 @@ NO_FIELD = -1
 
 
 class Area(NamedTuple):
-    """Bytes from start to end in the frame, and the first line that shows them; bad: an error code, or they could not
-    be read."""
+    """Bytes from start to end in the frame, and the first and the last line that tell of them; bad: an error code, or
+    they could not be read."""
+
+    name: str
 
     start: int
     end: int
     line: int
+    last: int
     bad: bool
 
 
@@ -78,10 +81,13 @@ def picture(message: Message, exchange: Exchange, views: FrameViews, start: int 
             owner = within.get(id(inside), NO_FIELD)
             if inside is message.data:
                 owner = len(made.fields)
-                made.fields.append(Area(row.span.start, row.end, len(made.lines), _is_bad(row.span)))
+                here, name = len(made.lines), clean(row.span.name)
+                made.fields.append(Area(name, row.span.start, row.end, here, here, _is_bad(row.span)))
             if row.span.buffer is not None:
                 within[id(row.span.buffer)] = owner
             last = row
+        elif row.span.start == made.fields[owner].start and inside is message.data:
+            made.fields[owner] = made.fields[owner]._replace(last=len(made.lines))
         made.lines.append(line)
         made.owners.append(owner)
         if len(made.lines) >= MOST_LINES:

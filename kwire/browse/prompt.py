@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from textual.app import App
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from kwire.browse.pages import FindingsPane, TextPage, TextPane
 from kwire.browse.reader import AskText, FrameText
@@ -77,18 +77,18 @@ class Prompted(App[None]):
         prompt = self.query_one("#prompt", Input)
         self.asking = what
         prompt.value = self.filter_line if what == "filter" else ""
-        prompt.placeholder = PROMPTS[what] + "…"
         if what == "save" and self.rows.row is None:
             self.asking = ""
             return
-        prompt.add_class("asking")
+        self.query_one("#question", Static).update(PROMPTS[what])
+        self.query_one("#asking").add_class("asked")
         self.query_one("#status").display = False
         prompt.focus()
 
     def asked_enough(self) -> None:
         """Nothing is asked any longer."""
         self.asking = ""
-        self.query_one("#prompt", Input).remove_class("asking")
+        self.query_one("#asking").remove_class("asked")
         self.query_one("#status").display = True
         self.rows.focus()
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from session.conftest import Traffic
+from session.conftest import Traffic, request, response
 
 ROOT = Path(__file__).parents[2]
 TMUX = shutil.which("tmux")
@@ -75,7 +77,7 @@ def test_a_capture_is_looked_at_and_left(size: str, terminal: Callable[..., Term
     assert ("0000  00 00 00 35" in screen) == (size == "200x50")
     assert "? keys" in screen.splitlines()[-1]
     shown.press("f")
-    shown.until(lambda text: "filter: " in text)
+    shown.until(lambda text: "filter:" in text)
     shown.press("-l", "api=Fetch")
     shown.press("Enter")
     shown.until(lambda text: "· api=Fetch" in text and "FetchRequest" in text)
@@ -108,3 +110,37 @@ def test_what_is_not_kafka_is_said(terminal: Callable[..., Terminal], tmp_path: 
     shown.until(lambda text: "no Kafka in it" in text)
     shown.press("q")
     shown.until(lambda text: "left with 3" in text)
+
+
+def _answer(server: socket.socket) -> None:
+    """A broker that answers heartbeats."""
+    there, _ = server.accept()
+    with there:
+        while head := there.recv(4, socket.MSG_WAITALL):
+            data = there.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+            there.sendall(response("Heartbeat", 3, {}, int.from_bytes(data[4:8], "big")))
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or os.geteuid() != 0, reason="listening on lo needs root on Linux"
+)
+def test_what_is_live_is_followed(terminal: Callable[..., Terminal]) -> None:
+    pytest.importorskip("scapy.config", reason="scapy is not installed, with which kwire listens")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        broker = threading.Thread(target=_answer, args=(server,), daemon=True)
+        broker.start()
+        shown = terminal("80x24", "sniff", "-i", "lo", "--port", str(port), "--browse")
+        shown.until(lambda text: "lo · 0 exchanges · live, following" in text)
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            for ident in (11, 12):
+                client.sendall(request("Heartbeat", 3, {"GroupId": "live-group"}, ident, "me"))
+                client.recv(1 << 16)
+                shown.until(lambda text, ident=ident: f"correlation id {ident}" in text)  # type: ignore[misc]
+            screen = shown.until(lambda text: "2 of 2 exchanges" in text)
+            assert "live-group" in screen
+            shown.press("k")
+            shown.until(lambda text: "correlation id 11" in text and "following" not in text)
+            shown.press("q")
+            assert "kwire: " in shown.until(lambda text: "left with 0" in text)
+        broker.join(PATIENCE)
