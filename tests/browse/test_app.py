@@ -63,14 +63,14 @@ def test_tab_stacks_the_panes_of_a_narrow_terminal() -> None:
         async with browsing(CONSUMER, size=(80, 24)) as session:
             assert "diagram (Tab: bytes)" in session.text("about")
             await session.press("tab")
-            assert "message_size" in session.screen()
+            assert "int32 · 4B" in session.screen()
             await session.press("tab")
             assert "0000  00 00 00 35" in session.screen()
-            assert "message_size" not in session.screen()
+            assert "int32 · 4B" not in session.screen()
             await session.press("escape")
             assert session.app.pane is session.app.rows
             await session.press("shift+tab", "shift+tab")
-            assert "message_size" in session.screen()
+            assert "int32 · 4B" in session.screen()
 
     run(test)
 
