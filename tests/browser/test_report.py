@@ -67,6 +67,16 @@ def test_tables_sort_and_filter_and_numbers_lead_to_commands(report: Callable[[s
     assert not told.is_visible()
 
 
+def test_on_paper_it_is_light_and_whole(report: Callable[[str], Path], visit: Visits) -> None:
+    seen = visit(report(CAPTURE), dark=True)
+    seen.page.emulate_media(media="print", color_scheme="dark")
+    assert seen.page.locator("#apis thead button").first.is_visible()
+    assert seen.page.locator("#apis td.n button").first.is_visible()
+    assert not seen.page.locator(".tool, nav, #command").first.is_visible()
+    ground = seen.page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
+
+
 def test_a_link_to_a_frame_unfolds_it(report: Callable[[str], Path], visit: Visits) -> None:
     seen = visit(report(CAPTURE))
     seen.page.locator("#groups-of ~ * a", has_text="frame 465").click()

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Option = tuple[str, str | int]
+FEW = 3  # captures that every command names; more stand behind a name of the shell
+ARRAY = '"${captures[@]}"'
 LONGEST = 150  # characters of a name; of a longer one its beginning and *
 
 
@@ -20,7 +22,13 @@ class Commands:
 
     def __call__(self, name: str, *options: Option) -> str:
         """As "kwire read x.pcap --topic orders"."""
-        return " ".join(["kwire", name, *map(quoted, [*self.words, *self.bounds]), *map(option, options)])
+        captures = map(quoted, self.words) if len(self.words) <= FEW else [ARRAY]
+        return " ".join(["kwire", name, *captures, *map(quoted, self.bounds), *map(option, options)])
+
+    @property
+    def definition(self) -> str:
+        """What a shell has to be told first; empty when that is nothing."""
+        return f"captures=({' '.join(map(shlex.quote, self.words))})" if len(self.words) > FEW else ""
 
 
 def option(given: Option) -> str:

@@ -9,12 +9,14 @@ from kwire.counted import counted
 from kwire.render.findings import lacks
 from kwire.render.html.frame import Facts
 from kwire.render.html.markup import LINE, Content, Markup, element, joined
+from kwire.render.lines import cut
 from kwire.render.report.findings import counts_of
 from kwire.render.report.material import Material
 from kwire.render.report.sheets import Cell, Column, Row, Sheet
 from kwire.render.stats import bytes_text
 
 REMARKS, FILES = 20, 200
+LETTERS = 20_000  # of the names of all captures
 
 
 def facts(material: Material) -> Facts:
@@ -58,6 +60,10 @@ def overview(material: Material) -> Markup:
     shown = [element("li", element("span", label, class_="label"), " ", element("b", number), " ",
                      element("code", command)) for number, label, command in tiles]  # fmt: skip
     parts: list[Content] = [element("ul", *shown, class_="tiles")]
+    if commands.definition:
+        told = element("code", cut(commands.definition, LETTERS))
+        summary = element("summary", "what the commands in this page need to be told first")
+        parts.append(element("details", summary, element("p", told)))
     words = lacks(case)
     if case.coverage.repeated:
         words.append(f"{counted(case.coverage.repeated, 'byte')} sent again")

@@ -128,7 +128,7 @@ def _steps(values: Sequence[int | None], low: int, rows: int, decade: int) -> st
         if value is None:
             before = False
             continue
-        y = min(max(rows - round(math.log10(value / lowest) * decade), 0), rows)
+        y = min(max(rows - math.ceil(math.log10(value / lowest) * decade - 0.01), 0), rows)
         out.append(f"{'V' if before else f'M{at} '}{y}h1")
         before = True
     return "".join(out)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kwire.render.html.markup import LINE, Content, Markup, element, joined
-from kwire.render.lines import cut
+from kwire.render.lines import clean, cut
 
-LETTERS = 200  # of a cell
+LETTERS = 160  # of a cell
 
 
 class Column(NamedTuple):
@@ -91,7 +91,7 @@ def _row(row: Row, columns: Sequence[Column], commands: bool) -> Markup:
 
 def _short(shown: Content) -> Content:
     """Text of the wire may be long."""
-    return shown if isinstance(shown, Markup) else cut(str(shown or ""), LETTERS)
+    return shown if isinstance(shown, Markup) else cut(clean(str(shown or "")), LETTERS)
 
 
 def _class(column: Column, cell: Cell) -> str | None:

@@ -28,5 +28,12 @@ def test_bounds_are_repeated() -> None:
     assert Commands(["x.pcap"], ["--port", "9093"])("stats") == "kwire stats x.pcap --port 9093"
 
 
+def test_many_captures_are_told_once() -> None:
+    made = Commands(["a.pcap", "b c.pcap", "$(d)", "e.pcap"])
+    assert made("read", ("--errors", "")) == 'kwire read "${captures[@]}" --errors'
+    assert made.definition == "captures=(a.pcap 'b c.pcap' '$(d)' e.pcap)"
+    assert Commands(["a.pcap"]).definition == ""
+
+
 def test_a_long_name_is_told_by_its_beginning() -> None:
     assert len(typed("x" * 100_000)) == LONGEST + 1

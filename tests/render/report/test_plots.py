@@ -38,6 +38,15 @@ def test_every_cell_of_a_density_is_drawn_once() -> None:
     assert f'viewBox="0 0 5 {2 * DECADE // FINE}"' in made
 
 
+def test_the_line_of_the_slowest_runs_above_the_cells_of_their_bins() -> None:
+    counts = [[0] * BINS for _ in range(2)]
+    counts[0][FINE], counts[1][FINE + 1] = 5, 5
+    made = _plots(2).density("Latency", "of all", counts, 0, DECADE)
+    rows = DECADE // FINE
+    assert f'd="M0 {rows - 1}h1V{rows - 2}h1"' in made
+    assert f'd="M0 {rows - 1}h1v1h-1zM1 {rows - 2}h1v1h-1z"' in made
+
+
 def test_nothing_is_a_plot_too() -> None:
     assert shown_bins([[0] * BINS] * 3) == (0, DECADE)
     assert "<svg" in spark([], "nothing")
