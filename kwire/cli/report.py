@@ -43,6 +43,8 @@ def command(captures: Captures, target: Output | None) -> Exit:
     numbers lead to the kwire command that shows more. Exit status 1 when a finding is an error."""
     from kwire.render.report.document import document
 
+    if target is None and sys.stdout.isatty():
+        raise click.UsageError("a page is not for a terminal; -o report.html says where it goes")
     material, done = collected(captures)
     made = document(material)
     if target is None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,21 @@ def test_exchanges_can_be_chosen(kwire: Runs) -> None:
     text = kwire("report", "fixtures/captures/evict-stopped.pcap.gz", "--api", "Fetch").text
     assert "Fetch v16" in text
     assert "Heartbeat v3" not in text
+
+
+def test_its_commands_are_commands_of_kwire(kwire: Runs) -> None:
+    capture = "fixtures/captures/evict-stopped.pcap.gz"
+    text = unescape(kwire("report", capture).text)
+    shapes: dict[tuple[str, ...], list[str]] = {}
+    for command, more in [
+        *((one, "") for one in re.findall("<code>(kwire [^<]*)</code>", text)),
+        *(("kwire read evict-stopped.pcap.gz", one) for one in re.findall('data-m="([^"]*)"', text)),
+    ]:
+        words = shlex.split(f"{command} {more}")[1:]
+        shape = words[0], *(word for word in words if word.startswith("--"))
+        shapes.setdefault(shape, [word.replace("evict-stopped.pcap.gz", capture) for word in words])
+    assert {"read", "decode", "stats", "groups", "clients", "doctor", "explain"} == {shape[0] for shape in shapes}
+    assert {shape: kwire(*words).err for shape, words in shapes.items() if kwire(*words).status not in (0, 1)} == {}
 
 
 def test_nothing_of_the_wire_is_markup(kwire: Runs, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.resources import files
+from importlib.resources import files as resources
 
 from kwire.render.html.frame import page
 from kwire.render.html.markup import LINE, Content, Markup, element, joined
@@ -22,7 +22,7 @@ from kwire.render.report.findings import Proofs, findings_section
 from kwire.render.report.groups import groups_section
 from kwire.render.report.material import Material
 from kwire.render.report.overview import facts, files_sheet, overview
-from kwire.render.report.sheets import Sheet
+from kwire.render.report.sheets import Sheet, folded
 from kwire.render.report.times import times_section, times_sheet
 from kwire.render.stats import HELD
 from kwire.render.timeline_svg import page_style
@@ -63,7 +63,9 @@ def document(material: Material) -> str:
 
 def _document(material: Material) -> str:
     sections, proofs = _Sections(), Proofs(material)
-    sections.add("overview", "Overview", overview(material), files_sheet(material))
+    files = files_sheet(material)
+    sections.add("overview", "Overview", overview(material), folded(files, f"{len(material.files):,} captures"))
+    sections.styles.append(files.style)
     sections.add("findings", "Findings", findings_section(material, proofs))
     numbers = times_sheet(material)
     fold = element("details", element("summary", "the same as a table"), numbers.markup) if numbers.rows else Markup("")
@@ -81,7 +83,7 @@ def _document(material: Material) -> str:
     connections, sheet = connections_section(material)
     sections.add("connections-of", "Connections", connections)
     sections.styles.append(sheet.style)
-    own = files("kwire.render.report")
+    own = resources("kwire.render.report")
     cards = f"@media (max-width: 900px) {{\n{''.join(sections.styles)}}}\n"
     style = own.joinpath("report.css").read_text("utf-8") + page_style() + cards
     bar = element("div", element("code", ""), element("button", "Copy", type="button"), id="command", role="status",

@@ -12,13 +12,12 @@ from kwire.render.html.markup import LINE, Content, Markup, element, joined
 from kwire.render.lines import Piece, cut
 from kwire.render.report.findings import Proofs, said
 from kwire.render.report.material import Material
-from kwire.render.report.sheets import LETTERS, Cell, Column, Row, Sheet
+from kwire.render.report.sheets import LETTERS, Cell, Column, Row, Sheet, folded
 from kwire.render.timeline import chart_of
 from kwire.render.timeline_svg import NARROW, WIDE, figure
 
 GROUPS, CHARTS = 100, 15  # groups in the page, the most troubled first; those of them with charts
 MEMBERS, GENERATIONS, NOTES, LANES, TICKS = 100, 150, 20, 16, 250  # of a group; TICKS of a lane
-FOLDED = 12  # rows of a table from which on it is behind a fold
 
 
 def groups_section(material: Material, proofs: Proofs) -> tuple[Markup, str]:
@@ -66,17 +65,10 @@ def _group(
     if chart is not None:
         parts += [figure(chart, WIDE, TICKS), figure(chart, NARROW, TICKS)]
     if members.rows:
-        parts.append(_folded(members, counted(len(members.rows), "member")))
+        parts.append(folded(members, counted(len(members.rows), "member")))
     if generations.rows:
-        parts.append(_folded(generations, counted(history.formed or len(generations.rows), noun)))
+        parts.append(folded(generations, counted(history.formed or len(generations.rows), noun)))
     return element("article", *parts, class_="group")
-
-
-def _folded(sheet: Sheet, title: str) -> Markup:
-    """A short table, or a long one behind a fold."""
-    if len(sheet.rows) <= FOLDED:
-        return sheet.markup
-    return element("details", element("summary", title), sheet.markup)
 
 
 def _members(material: Material, history: History, at: int) -> Sheet:

@@ -11,6 +11,7 @@ from kwire.render.html.markup import LINE, Content, Markup, element, joined
 from kwire.render.lines import clean, cut
 
 LETTERS = 160  # of a cell
+FOLDED = 12  # rows from which on a table beside others is behind a fold
 
 
 class Column(NamedTuple):
@@ -76,6 +77,13 @@ class Sheet:
             f'  #{self.name} td:nth-child({at})::before {{ content: "{head}" }}\n'
             for at, head in enumerate(heads, 1) if at > 1 and head
         )  # fmt: skip
+
+
+def folded(sheet: Sheet, title: str) -> Markup:
+    """A short table, or a long one behind a fold."""
+    if len(sheet.rows) <= FOLDED:
+        return sheet.markup
+    return element("details", element("summary", title), sheet.markup)
 
 
 def _row(row: Row, columns: Sequence[Column], commands: bool) -> Markup:
