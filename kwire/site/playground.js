@@ -107,7 +107,7 @@
     at("exchanges").replaceChildren();
     if (isCapture(bytes) || (bytes[0] === 0x1f && bytes[1] === 0x8b) || /\.pcap(ng)?(\.\w+)?$/.test(file.name)) return capture(bytes);
     given = bytes;
-    at("bytes").value = `${file.name}: ${bytes.length.toLocaleString("en")} bytes`;
+    at("bytes").value = `${clean(file.name)}: ${bytes.length.toLocaleString("en")} bytes`;
     return decode();
   };
 
@@ -134,6 +134,11 @@
     }
     return exchanges;
   };
+  // Controls and marks of direction are spelled, as wire/visible.py does: JSON gives them back as they are.
+  const clean = (text) => String(text ?? "").replace(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (char) => {
+    const code = char.codePointAt(0), digits = code < 256 ? 2 : code < 65536 ? 4 : 8;
+    return `\\${{ 2: "x", 4: "u", 8: "U" }[digits]}${code.toString(16).padStart(digits, "0")}`;
+  });
   const count = (number) => (number === null || number === undefined ? "" : number.toLocaleString("en"));
   const list = (rows) => {
     const exchanges = paired(rows), table = document.createElement("table"), head = table.createTHead().insertRow();
@@ -158,7 +163,7 @@
       const took = response?.latency_ns ? `${(response.latency_ns / 1e6).toFixed(1)} ms` : "";
       const about = [row.group ? `group ${row.group}` : "", ...(row.topics || []).slice(0, 3)].filter(Boolean).join(" ");
       const cells = [time, button, row.connection, row.client_id, count(request?.size), count(response?.size), took, about, outcome];
-      for (const content of cells) line.insertCell().append(content ?? "");
+      for (const content of cells) line.insertCell().append(content instanceof Node ? content : clean(content));
     }
     at("exchanges").replaceChildren(table);
   };

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+from hostilenames import hostile_capture
 
 from kwire.codec.library import builtin_library
 from kwire.records.build import build
@@ -63,6 +64,14 @@ def _decoded(seen: Any) -> tuple[str, int]:
     out = seen.page.locator("#out[data-status]")
     out.wait_for(state="attached", timeout=PATIENCE)
     return str(out.text_content()), int(out.get_attribute("data-columns"))
+
+
+def _captured(seen: Any, path: Path) -> Any:
+    """The rows of a capture's exchanges, once they are there."""
+    seen.page.locator("#file").set_input_files(str(path))
+    rows = seen.page.locator("#exchanges tbody tr")
+    rows.first.wait_for(timeout=PATIENCE)
+    return rows
 
 
 def _again(seen: Any) -> None:
@@ -148,13 +157,30 @@ def test_a_capture_gives_its_exchanges_and_their_diagrams(
         pytest.skip("this Pyodide has no numpy: captures are not read in the page")
     capture = "fixtures/captures/evict-stopped.pcap.gz"
     seen = visit(address)
-    seen.page.locator("#file").set_input_files(str(ROOT / capture))
-    rows = seen.page.locator("#exchanges tbody tr")
-    rows.first.wait_for(timeout=PATIENCE)
+    rows = _captured(seen, ROOT / capture)
     assert rows.count() == kwire("read", capture, "--format", "json").text.count('"kind": "request"')
     rows.first.locator("button").click()
     text, columns = _decoded(seen)
     connection = str(rows.first.locator("td").nth(2).text_content())
     expected = kwire("decode", capture, "--connection", connection, "--index", "0", columns=columns).text
     assert text == expected
+    _own(seen, address)
+
+
+def test_hostile_names_of_a_capture_are_inert(address: str, pyodide: Pyodide, visit: Visits, tmp_path: Path) -> None:
+    if not pyodide.numpy:
+        pytest.skip("this Pyodide has no numpy: captures are not read in the page")
+    seen = visit(address, width=390)
+    rows = _captured(seen, hostile_capture(tmp_path))
+    names = seen.page.locator("#exchanges").text_content()
+    assert "<script>window.hit=1</script>" in names
+    assert "\\u202egnp.exe" in names
+    for number in (0, 2, 3):
+        _again(seen)
+        rows.nth(number).locator("button").click()
+        assert "window.hit" in _decoded(seen)[0]
+    assert seen.page.evaluate("() => window.hit") is None
+    assert not set(names + seen.page.locator("#out").text_content()) & set("\u202e\u2066\u200b\x1b\x07")
+    assert seen.page.locator("#exchanges script, #exchanges svg, #exchanges img, #out *:not(span)").count() == 0
+    assert seen.overflow() <= 0
     _own(seen, address)
