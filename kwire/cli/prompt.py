@@ -50,7 +50,7 @@ class Prompt:
 
     def __init__(self, session: Session, ask: Ask, print: Callable[[Result, bool], None]) -> None:
         self._session, self._ask, self._print = session, ask, print
-        self._expanded = self._timing = False
+        self._expanded = self._timing = self._strict = False
         self._words: list[str] = []
         self._matches: list[str] = []
         self._notes: set[str] = set()
@@ -76,6 +76,16 @@ class Prompt:
             if history is not None:
                 _remember(history)
 
+    def script(self, text: str) -> None:
+        """Answers lines that come from a pipe. Raises what the first of them raises that fails."""
+        self._strict = True
+        typed = ""
+        with contextlib.suppress(_Ended):
+            for line in text.splitlines():
+                typed = self._line(typed, line)
+            if typed.strip():
+                self._statement(typed)
+
     def _line(self, typed: str, line: str) -> str:
         """Takes a line; what still lacks its ;."""
         from kwire.tables.sqltext import split
@@ -92,6 +102,8 @@ class Prompt:
         try:
             action(text)
         except (KwireError, OSError) as error:
+            if self._strict:
+                raise
             print(f"kwire: {clean(str(error))}", file=sys.stderr)
 
     def _statement(self, statement: str) -> None:
@@ -137,7 +149,7 @@ class Prompt:
         elif word == "\\?":
             show(table(["command", "what"], [[(known, "name"), (what, "")] for known, what in COMMANDS], width()))
         else:
-            print(f"kwire: no command {clean(word)}; \\? lists them", file=sys.stderr)
+            raise KwireError(f"no command {word}; \\? lists them")
 
     def _begin(self) -> Path | None:
         """Completion and history, where Python has readline."""
@@ -190,6 +202,20 @@ def _is_command(line: str, typed: str) -> bool:
     if words[0].startswith("\\"):
         return typed.count("'") % 2 == 0
     return not typed and (words[0].startswith(".") or (len(words) == 1 and words[0].lower() in ALIASES))
+
+
+def has_commands(text: str) -> bool:
+    """Whether some of its lines are the prompt's commands."""
+    from kwire.tables.sqltext import split
+
+    lines, typed = text.splitlines(), ""
+    if not any(_is_command(line, "") for line in lines):
+        return False
+    for line in lines:
+        if _is_command(line, typed):
+            return True
+        _, typed = split(f"{typed}\n{line}" if typed else line)
+    return False
 
 
 def _switched(now: bool, word: str) -> bool:

@@ -62,7 +62,8 @@ def command(
     """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality,
     bodies, findings and audit are tables, as kwire table --columns describes them. The SQL is DuckDB's.
 
-    Without QUERY and --report it comes from stdin, or a prompt asks for it.
+    Without QUERY and --report it comes from stdin, or a prompt asks for it; both take \\d, \\x and so on: \\? lists
+    them.
     """
     if listing:
         return _list(report)
@@ -81,14 +82,24 @@ def command(
 
     there = open_captures(paths)
     session = Session(there, bounds.settings(), Bodies(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs))
-    if query is None and sys.stdin.isatty():
-        from kwire.cli.prompt import Prompt
+    if query is None:
+        from kwire.cli.prompt import Prompt, has_commands
 
-        for path in paths:
-            os.stat(path)  # says so now when there is none
-        Prompt(session, ask, lambda result, expanded: _table(result, sys.stdout, rows, expanded)).run()
-        return Exit.OK
-    result, reading, exchanges = ask(session, sys.stdin.read() if query is None else query)
+        asked = Prompt(session, ask, lambda result, expanded: _table(result, sys.stdout, rows, expanded))
+        if sys.stdin.isatty():
+            for path in paths:
+                os.stat(path)  # says so now when there is none
+            asked.run()
+            return Exit.OK
+        query = sys.stdin.read()
+        if has_commands(query):
+            if output is not None or form != "table":
+                raise click.UsageError(
+                    "\\d, \\x and the prompt's other commands go to the terminal or a pipe, as a table"
+                )
+            asked.script(query)
+            return Exit.OK
+    result, reading, exchanges = ask(session, query)
     if result is not None:
         if output is not None and "bodies" in session.loaded:
             output.private = True

@@ -100,6 +100,20 @@ def test_several_captures_are_asked_together(kwire: Any) -> None:
     assert [row.split(",")[0] for row in text.splitlines()] == ["capture", "classic.pcap.gz", "ipv6.pcap"]
 
 
+def test_the_prompts_commands_may_come_from_stdin(kwire: Any) -> None:
+    ran = kwire("sql", CLASSIC, stdin=b"select 1 as a;\n.tables\nselect\n2 as b;\n\\x\nquit\nselect 3 as c", columns=80)
+    assert ran.status == 0
+    assert [line.split()[0] for line in ran.text.splitlines() if line[:1].isalpha()] == [
+        "a", "table", "messages", "exchanges", "partitions", "batches", "group_events", "clients", "connections",
+        "quality", "bodies", "findings", "audit", "b", "rows",
+    ]  # fmt: skip
+    assert kwire("sql", CLASSIC, stdin=b"help").text.startswith("command")
+    assert kwire("sql", CLASSIC, stdin=b"quit\n").text == ""
+    assert kwire("sql", CLASSIC, stdin=b"\\nix\n").err == "kwire: no command \\nix; \\? lists them\n"
+    assert kwire("sql", CLASSIC, "--format", "json", stdin=b"\\dt\n").status == 2
+    assert kwire("sql", CLASSIC, stdin=b"select '\n\\x\n' as a", columns=80).status == 0
+
+
 def test_the_query_may_come_from_stdin(kwire: Any) -> None:
     assert kwire("sql", CLASSIC, stdin=b"select 1 as x;\nselect 2 as y;", columns=80).text == "y\n2\n1 row\n"
 
