@@ -56,7 +56,7 @@ def command(capture: str, target: Output | None, keep: tuple[str, ...], salt: st
         print(f"kwire: {counted(report.sealed, 'TLS connection')}: all blank", file=sys.stderr)
     if keep:
         print(f"kwire: kept as they were: {', '.join(keep)}", file=sys.stderr)
-    if not report.frames:
+    if not report.frames and not report.sealed:
         print("kwire: nothing there was Kafka", file=sys.stderr)
         return Exit.NOT_KAFKA
     return Exit.OK

@@ -22,7 +22,8 @@ from kwire.schema.model import NONE, Versions
 
 UNSUPPORTED_VERSION = 35
 # by API key, the arrays whose elements have Host and Port: Produce, Fetch, Metadata, FindCoordinator, DescribeCluster,
-# ShareFetch, ShareAcknowledge. FindCoordinator before v4 has one coordinator and no array.
+# ShareFetch, ShareAcknowledge. FindCoordinator before v4 has one coordinator and no array. DescribeQuorum v2 names
+# listeners of controllers, to which no client connects because of it: they are shown, and must be true.
 ADDRESSES = {
     0: "NodeEndpoints", 1: "NodeEndpoints", 3: "Brokers", 10: "Coordinators", 60: "Brokers", 78: "NodeEndpoints",
     79: "NodeEndpoints",

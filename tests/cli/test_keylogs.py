@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from kwire.cli.main import cli
 from kwire.errors import Exit
 
 FOLDER = Path(__file__).parents[2] / "fixtures/captures/tls-kafka"
@@ -28,6 +31,49 @@ def test_encrypted_is_not_nothing(command: str, kwire: Any) -> None:
     result = kwire(command, CAPTURE)
     assert result.status == Exit.OK
     assert "43 TLS connections that only keys can open: --keylog FILE" in result.err
+
+
+def test_redacting_what_is_encrypted_is_not_nothing(kwire: Any, tmp_path: Path) -> None:
+    result = kwire("redact", CAPTURE, "-o", str(tmp_path / "r.pcapng"))
+    assert (result.status, "nothing" in result.err) == (Exit.OK, False)
+    assert "43 TLS connections: all blank" in result.err
+
+
+def commands(group: click.Group, *before: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, *before, name)
+        else:
+            yield " ".join([*before, name]), command
+
+
+def test_every_command_that_reads_captures_takes_key_logs() -> None:
+    """redact has none: what it writes lies in the same records, and of those only the lengths stay."""
+    takes = {}
+    for name, command in commands(cli):
+        reads = any(
+            str(given.metavar or given.name).upper().startswith(("CAPTURE", "PATHS")) for given in command.params
+        )
+        keys = any("--keylog" in option.opts for option in command.params)
+        takes[name] = keys
+        assert keys or not reads or name == "redact", name
+    named = {
+        "read",
+        "sniff",
+        "stats",
+        "clients",
+        "groups",
+        "trace",
+        "doctor",
+        "audit",
+        "table",
+        "sql",
+        "decode",
+        "report",
+    }
+    assert {name for name in {*named, "pipeline run", "diff", "browse", "what-if"} if not takes[name]} == set()
 
 
 def test_the_environment_names_one_which_is_said(kwire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
