@@ -18,6 +18,7 @@ from kwire.capture.source import is_compressed
 
 LONGEST = 249  # bytes of a topic's name, as Kafka allows it
 HALF = 8  # bytes of an id
+WINDOW = 8 << 20  # bytes of a file that are in memory for it, a multiple of a page
 LEGAL = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 legal = re.compile(rb"[a-zA-Z0-9._-]*").match
 
@@ -64,15 +65,23 @@ def _opened(path: str | Path) -> mmap.mmap:
 def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
     """Where the id stands; None for a half of it without the other, which may be in another packet."""
     first, second = ident[:HALF], ident[HALF:]
-    at = file.find(first)
-    while at >= 0:
+    for at in _finds(file, first):
         yield at if file[at + HALF : at + 2 * HALF] == second else None
-        at = file.find(first, at + 1)
-    at = file.find(second)
-    while at >= 0:
+    for at in _finds(file, second):
         if file[max(at - HALF, 0) : at] != first:
             yield None
-        at = file.find(second, at + 1)
+
+
+def _finds(file: mmap.mmap, what: bytes) -> Iterator[int]:
+    """Where these bytes stand. What was looked through does not stay in memory."""
+    for low in range(0, len(file), WINDOW):
+        end = min(low + WINDOW + len(what) - 1, len(file))
+        at = file.find(what, low, end)
+        while at >= 0:
+            yield at
+            at = file.find(what, at + 1, end)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            file.madvise(mmap.MADV_DONTNEED, low, min(WINDOW, len(file) - low))
 
 
 def _beside(file: mmap.mmap, begin: int) -> tuple[bytes | None, bool]:

@@ -7,7 +7,7 @@ nothing else of the bodies is read. What lies behind arrays is decoded.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ class BodyColumns:
 
     def __init__(self, batch: ExchangeBatch) -> None:
         self._batch, self._data = batch, Columns(batch.buffer)
-        self._max_wait = cache(lambda: self._numbers("MaxWaitMs", batch.request))
+        self._waits: tuple[Ints, Mask] | None = None
 
     @property
     def makes(self) -> Makes:
@@ -66,6 +66,12 @@ class BodyColumns:
             "group": partial(self._texts, lambda slot: slot.field.entity == GROUP, GROUP),
             "transactional_id": partial(self._texts, lambda slot: slot.field.entity == TRANSACTION, TRANSACTION),
         }  # fmt: skip
+
+    def _max_wait(self) -> tuple[Ints, Mask]:
+        """Kept here and not by a closure, which would make a circle of references that holds the batch's bytes."""
+        if self._waits is None:
+            self._waits = self._numbers("MaxWaitMs", self._batch.request)
+        return self._waits
 
     def _kinds(self, side: Side) -> list[tuple[Kind, StructPlan, Ints]]:
         """The kinds that there are, their plans, and the rows whose body there is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import mmap
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from kwire.codec.plan import StructPlan
+from kwire.session import topic_search
 from kwire.session.api_versions import Kinds
 from kwire.session.reading import MOST_SOUGHT, Reading
 from kwire.session.topic_search import LONGEST, TopicSearch, Unclear
@@ -43,6 +45,15 @@ def test_the_text_beside_an_id_is_its_name(tmp_path: Path, name: bytes, behind: 
 def test_what_only_uses_an_id_tells_nothing(tmp_path: Path) -> None:
     fetch = b"\x02" + ID.bytes + b"\x02\0\0\0\1" + b"\xff" * 8
     assert search(tmp_path, fetch * 1000, b"", ID.bytes).name(ID) is None
+
+
+@pytest.mark.parametrize("shift", [-40, -16, -15, -8, -1, 0, 1])
+def test_it_is_found_wherever_windows_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    monkeypatch.setattr(topic_search, "WINDOW", mmap.PAGESIZE)
+    data = compact(b"orders") + ID.bytes
+    begin = mmap.PAGESIZE + shift
+    assert search(tmp_path, bytes(begin) + data + bytes(mmap.PAGESIZE)).name(ID) == "orders"
+    assert search(tmp_path, bytes(begin) + ID.bytes + bytes(mmap.PAGESIZE)).name(ID) is None
 
 
 @pytest.mark.parametrize("at", range(1, 16))

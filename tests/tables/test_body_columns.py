@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from kwire.codec.example import BATCH
 from kwire.session.exchange import Exchange
 from kwire.session.reading import Reading
-from kwire.tables.body_columns import ISOLATION, MS
+from kwire.tables.body_columns import ISOLATION, MS, BodyColumns
 from kwire.tables.exchange_columns import exchange_batch
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -87,3 +89,18 @@ def test_an_empty_fetch_is_held_as_long_as_it_may_wait(traffic: Any) -> None:
     assert found.to_pylist() == [
         {"latency_ns": 1_000_000_000, "held_ns": 900_000_000}, {"latency_ns": 1_000_000_000, "held_ns": None},
     ]  # fmt: skip
+
+
+def test_columns_let_go_of_a_batch_without_a_collection() -> None:
+    """Collections are seldom: a circle of references would hold the bytes of many batches."""
+    batch = next(Reading([CAPTURES / "classic.pcap.gz"]).batches())
+    made = BodyColumns(batch)
+    arrays = [make() for make in made.makes.values()]
+    gone = weakref.ref(made)
+    gc.disable()
+    try:
+        del made
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert {len(array) for array in arrays} == {len(batch)}
