@@ -74,12 +74,22 @@ class Browser(Prompted, App[None]):
         self.done = 0.0  # how much is read, of 1
         self.ended: AllRead | None = None
         self.gone = False
+        self.failure: Exception | None = None
         self.side = 0
         self.sides = (True, True)
         self._asked = self._answered = 0  # numbers of frames
         self._showing: tuple[int, int, FrameViews] | None = None  # the row, side and views that were asked for last
         self._elements = ELEMENTS
         self._frame_now: FrameAnswer | None = None
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A bug ends it, and is told by whoever ran it: Textual would print a traceback with all that is in memory."""
+        self.failure = self.failure or error
+        self._return_code = 1
+        if self._exception is None:  # as App has it, for its pilot
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
 
     def compose(self) -> ComposeResult:
         self.rows = ExchangeList(RowsView(self.index), self.setting.utc, id="list")

@@ -39,6 +39,7 @@ PROMPTS = {
 }  # fmt: skip
 FORMS = {".json": "json", ".html": "html", ".svg": "svg", ".txt": "text"}
 READING = ("stats", "groups", "audit", "doctor", "trace", "clients", "read", "decode", "sql")  # commands on captures
+TELLING = ("explain", "apis", "errors", "help")  # and those that need none
 MOST_OUTPUT = 8 << 20  # bytes of another command that are shown
 MOST_SAVED = 2000  # exchanges that are written at once
 SLICE = 0.02  # seconds that a filter may keep the keys waiting
@@ -217,6 +218,8 @@ class Prompted(App[None]):
             return
         if words and words[0] in ("q", "quit"):
             self.exit()
+        elif words and words[0] not in READING + TELLING:
+            self.say(f"no command {words[0]} here; there are {', '.join(READING + TELLING)}", "error")
         elif words:
             self.run_worker(self._show(words), exclusive=True, group="command")
 

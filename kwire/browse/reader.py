@@ -216,6 +216,9 @@ class ReadingProcess:
             return FrameAnswer(asked.number, side, sides, picture(message, exchange, asked.views, self._start))
         except (KwireError, OSError) as error:
             return FrameAnswer(asked.number, asked.side, (False, False), None, str(error))
+        except Exception as error:  # a frame that cannot be shown is no reason to show no other
+            said = f"a bug in kwire: {type(error).__name__}: {error}"
+            return FrameAnswer(asked.number, asked.side, (False, False), None, said)
 
     def _text(self, asked: AskText) -> FrameText:
         try:

@@ -107,6 +107,8 @@ def _run(reading: Reading, setting: BrowseSetting) -> int:
         link.close()
         os.environ.clear()
         os.environ.update(environment)
+    if app.failure is not None:
+        raise app.failure
     ended = app.ended
     for note in ended.notes[:20] if ended else ():
         from kwire.render.lines import clean

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browsing import CAPTURES, browsing, run
+from textual.events import Key
+
+from kwire.browse.pictures import picture
 
 CONSUMER, CLASSIC = CAPTURES / "consumer848.pcap", CAPTURES / "classic.pcap.gz"
 
@@ -163,5 +167,39 @@ def test_several_captures_name_their_packets(tmp_path: Path) -> None:
         async with browsing(CONSUMER, other) as session:
             await session.press("G")
             assert "packet second.pcap:" in session.screen()
+
+    run(test)
+
+
+def test_a_bug_ends_it_without_a_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    async def test() -> None:
+        async with browsing(CONSUMER) as session:
+
+            def fail(_: bool) -> None:
+                raise KeyError("planted")
+
+            monkeypatch.setattr(session.app, "action_ends", fail)
+            session.app.post_message(Key("G", "G"))
+            await session.until(lambda: session.app.failure)
+
+    with pytest.raises(KeyError, match="planted"):
+        run(test)
+    assert "Traceback" not in "".join(capsys.readouterr())
+
+
+def test_a_frame_that_fails_is_told_and_the_others_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any) -> Any:
+        if given[0].correlation_id == 1:
+            raise ValueError("planted")
+        return picture(*given)
+
+    monkeypatch.setattr("kwire.browse.reader.picture", fail)  # before the process is forked
+
+    async def test() -> None:
+        async with browsing(CONSUMER) as session:
+            await session.press("j")
+            assert "a bug in kwire: ValueError: planted" in session.text("about")
+            await session.press("j")
+            assert "ApiVersionsRequest v4" in session.screen()
 
     run(test)

@@ -84,7 +84,10 @@ def test_the_groups_timeline_and_other_commands() -> None:
             assert "Heartbeat" in session.screen()
             await session.press("q", "colon")
             await session.type("nosuch")
-            assert "no command nosuch" in session.screen()
+            assert "no command nosuch here; there are stats, groups" in session.text("status")
+            await session.press("colon")
+            await session.type("explain 27")
+            assert "REBALANCE_IN_PROGRESS" in session.screen()
 
     run(test)
 
