@@ -11,6 +11,9 @@ import pytest
 
 from kwire import guide
 from kwire.analyze import detectors
+from kwire.codec.example import example
+from kwire.codec.library import builtin_library
+from kwire.codec.values import Codec
 from kwire.render.types import read_types
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
@@ -116,7 +119,5 @@ def test_the_example_is_what_encode_writes(site: Path) -> None:
     text = (site / "heartbeat/index.html").read_text("utf-8")
     shown = re.search(r'id="response-v4".*?<pre class="hex">(.*?)</pre>', text, re.DOTALL)
     assert shown
-    raw = bytes.fromhex(re.sub(r"<[^>]+>", "", unescape(shown[1])))
-    from kwire import decode
-
-    assert decode("HeartbeatResponse", 4, raw)["ErrorCode"] == 0 or raw
+    plan = builtin_library().plan("HeartbeatResponse", 4)
+    assert bytes.fromhex(re.sub(r"<[^>]+>", "", unescape(shown[1]))) == Codec(plan).encode(example(plan))
