@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kwire.analyze.callers import callers, grouped, request_of
+from kwire.analyze.callers import callers, request_of
 from kwire.analyze.client import BROKERS
 from kwire.analyze.findings import Reference, lasted
 from kwire.analyze.libraries import Library, cure_of, library_of, release_of
@@ -158,6 +158,7 @@ class Audit:
     def __init__(self) -> None:
         self.speakers: dict[tuple[str, str, str], Speaker] = {}
         self.offered: dict[str, dict[int, tuple[int, int]]] = {}
+        self._said: dict[str, bytes] = {}  # the answers in which they did, behind their ids
         self.start: int | None = None
         self.end = 0
 
@@ -169,7 +170,18 @@ class Audit:
         people, which = callers(batch)
         several = len(batch.connections)
         groups = (which[rows] * several + batch.connection[rows]) * len(batch.kinds) + batch.kind[rows]
-        for group, places in grouped(groups):
+        order = np.argsort(groups, kind="stable")
+        begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        if not len(begins):
+            return
+        rows = rows[order]
+        times, refused = batch.request.time[rows], batch.first_error[rows] == UNSUPPORTED
+        columns = (
+            groups[order[begins]], np.minimum.reduceat(times, begins), np.maximum.reduceat(times, begins),
+            np.diff(begins, append=len(rows)), np.add.reduceat(refused.astype(np.int64), begins), rows[begins],
+            rows[np.append(begins[1:], len(rows)) - 1],
+        )  # fmt: skip
+        for group, first, last, count, bad, row, last_row in zip(*(each.tolist() for each in columns), strict=True):
             rest, number = divmod(group, len(batch.kinds))
             who, at = divmod(rest, several)
             kind = batch.kinds[number]
@@ -180,24 +192,22 @@ class Audit:
             speaker = self._of(caller.client_id, said.software or "", said.software_version or "")
             if speaker is None:
                 continue
-            mine = rows[places]
-            times = batch.request.time[mine]
-            speaker.first = min(speaker.first or int(times.min()), int(times.min()))
-            speaker.last = max(speaker.last, int(times.max()))
-            self.start = min(self.start or speaker.first, int(times.min()))
-            self.end = max(self.end, int(times.max()))
+            speaker.first = min(speaker.first or first, first)
+            speaker.last = max(speaker.last, last)
+            self.start = min(self.start or first, first)
+            self.end = max(self.end, last)
             speaker.addresses.add(caller.host)
             speaker.midstream |= connection.tcp.opener is None or connection.resumed
             speaker.brokers.add(caller.broker)
             if said.principal:
                 speaker.principals.add(said.principal)
             use = speaker.uses.setdefault((kind.key, kind.version), Use())
-            use.count += len(mine)
-            use.refused += int((batch.first_error[mine] == UNSUPPORTED).sum())
-            use.proof = use.proof or request_of(batch, int(mine[0]))
+            use.count += count
+            use.refused += bad
+            use.proof = use.proof or request_of(batch, row)
             if kind.key == API_VERSIONS:
                 speaker.negotiates = True
-                self._offers(batch[int(mine[-1])])
+                self._offers(batch[last_row])
         self._magics(batch)
 
     def _of(self, client_id: str, software: str, version: str) -> Speaker | None:
@@ -207,10 +217,14 @@ class Audit:
         return self.speakers.setdefault(key, Speaker(*key))
 
     def _offers(self, exchange: Exchange) -> None:
-        answer = exchange.response.body() if exchange.response and not exchange.response.errors else None
+        response, broker = exchange.response, exchange.connection.ends[1]
+        if response is None or response.errors or self._said.get(broker) == response.data[8:]:
+            return  # it says what it said before
+        answer = response.body()
         if answer is not None and len(self.offered) < MOST:
+            self._said[broker] = response.data[8:]
             ranges = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
-            self.offered[exchange.connection.ends[1]] = ranges
+            self.offered[broker] = ranges
 
     def _magics(self, batch: ExchangeBatch) -> None:
         old = [number for number, kind in enumerate(batch.kinds) if kind is not None and kind.key == PRODUCE]

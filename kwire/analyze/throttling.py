@@ -78,10 +78,14 @@ def _of_kind(
             plain = (batch.errors[rows] == 0) & (response.quality[rows] == 0)
             plain &= (data.u8(response.end[rows] - 1) == 0) | (not flexible)
             places = places[plain]
+        known: dict[bytes, int] = {}  # by answer: those to ApiVersions are all alike
         for row in rows[~plain].tolist():
-            body = (message.body() if (message := batch[row].response) is not None else None) or {}
-            if body.get(FIELD, 0) > 0:
-                yield row, body[FIELD]
+            said = bytes(batch.buffer[response.body[row] : response.end[row]])
+            if said not in known:
+                body = (message.body() if (message := batch[row].response) is not None else None) or {}
+                known[said] = body.get(FIELD, 0)
+            if known[said] > 0:
+                yield row, known[said]
         rows = rows[plain]
         if not len(rows):
             return

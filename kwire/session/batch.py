@@ -174,11 +174,13 @@ class ExchangeBatch:
                 messages.append(None)
                 continue
             have, body = int(side.have[row]), int(side.body[row])
+            packet, last = int(side.packet[row]), int(side.last_packet[row])
             made = Message(
                 connection, name, int(side.index[row]), int(side.position[row]), self.buffer[start : start + have],
-                int(side.size[row]), int(side.time[row]), int(side.last_time[row]), int(side.packet[row]),
-                int(side.last_packet[row]), QUALITIES[side.quality[row]], self.texts[side.note[row]],
-                self._marks(start, have), kind, ident, client, body - start if body >= 0 else None,
+                int(side.size[row]), int(side.time[row]), int(side.last_time[row]), packet, last,
+                QUALITIES[side.quality[row]], self.texts[side.note[row]],
+                self._marks(start, have) if packet != last else (), kind, ident, client,
+                body - start if body >= 0 else None,
                 token=bool(self.token[row]), guarded=bool(self.guarded[row]),
             )  # fmt: skip
             if name == "response" and self.refused[row]:

@@ -86,12 +86,15 @@ class ConnectionInfo:
     resumed: bool = False
     lost: int = 0
     inferred: Allowance = field(default_factory=lambda: Allowance(*OF_CONNECTION))
+    _ends: tuple[int, tuple[str, str]] | None = None  # made once for a client's side
 
     @property
     def ends(self) -> tuple[str, str]:
         """Client and broker as "10.0.0.7:51522"; before the sides are known, as they came."""
         client = self.client or 0
-        return endpoint(*self.tcp.ends[client]), endpoint(*self.tcp.ends[1 - client])
+        if self._ends is None or self._ends[0] != client:
+            self._ends = client, (endpoint(*self.tcp.ends[client]), endpoint(*self.tcp.ends[1 - client]))
+        return self._ends[1]
 
     @property
     def full_name(self) -> str:
