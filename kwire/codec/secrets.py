@@ -4,8 +4,9 @@ One pass over the span tree puts a Withheld in the place of each secret value; w
 leaves out the bytes of the span. Secret are the fields that the schema marks so, and the values of configs that are
 marked sensitive (KIP-226) or whose name says that they hold one. Bytes that carry another message are withheld unless
 that was opened and holds no secret. Of a broken message that may hold secrets, what could not be decoded is withheld
-too, and all that follows the first secret: the length that is wrong may be the secret's. Unless the message was only
-cut, that begins with the client id or the body, since any length in them could have swallowed the secret.
+too, and all from the client id or the body on, since any length in them could have swallowed the secret: also where
+it seems to be cut only, as bytes may lack in its midst. A few bytes too many at the end spoil nothing before the first
+secret.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def conceal(span: Span, message: Message | None, guarded: bool = False, unread: 
     if broken is None or message is None:
         return shown
     starts = [start for start, _ in withheld(shown)]
-    if not _is_cut(span) and not (broken[1].name == "trailing" and broken[1].end - broken[1].start <= ODD):
+    if not (broken[1].name == "trailing" and broken[1].end - broken[1].start <= ODD):
         starts += _first_field(span)
     return _cut(shown, min(starts)) if starts else shown
 
@@ -180,18 +181,6 @@ def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
     if isinstance(span.value, bytes) or span.buffer is not None:
         return span._replace(value=_withheld(span), children=children)  # the bytes as a whole have the secrets too
     return span._replace(children=children)
-
-
-def _claimed(span: Span) -> int | None:
-    """What the size prefix says; None without one."""
-    first = span.children[0] if span.type == "frame" and span.children else None
-    return first.value if first and first.name == "message_size" and isinstance(first.value, int) else None
-
-
-def _is_cut(span: Span) -> bool:
-    """Whether the size prefix promises more than there is: then what is there is right."""
-    claimed = _claimed(span)
-    return claimed is not None and claimed > span.end - 4
 
 
 def _first_field(span: Span) -> list[int]:

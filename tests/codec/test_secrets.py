@@ -149,6 +149,17 @@ def test_a_cut_message_shows_no_secret(name: str, version: int, message: Any, si
 
 
 @each(CASES)
+def test_a_message_with_a_hole_in_it_shows_no_secret(name: str, version: int, message: Any) -> None:
+    """The last of its connection, it looks as if it were cut at the end; another field holds the secret."""
+    data = frame(name, version, message)
+    body, secret = builtin_library().codec(name, version).encode(message), data.index(HELD)
+    for missing in (1, 3, 9):
+        for at in range(len(data) - len(body), secret - missing, 3):
+            holed = data[:at] + data[at + missing :]
+            assert leaks(told(holed, name, version), holed) == set(), (at, missing)
+
+
+@each(CASES)
 @pytest.mark.parametrize("length", [1, 18, 0x7F])
 def test_a_secret_whose_length_is_wrong_is_not_shown(name: str, version: int, message: Any, length: int) -> None:
     data = bytearray(frame(name, version, message))
