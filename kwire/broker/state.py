@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kwire.broker.acls import Acls
-from kwire.broker.cluster import Cluster, Topic
+from kwire.broker.cluster import Cluster, Topic, check_name
 from kwire.broker.codes import Refused
 from kwire.broker.compaction import Rules, compact
 from kwire.broker.context import MS, Clock, Happening, Request, Seen, Settings
@@ -175,4 +175,6 @@ class State:
         topic = self.cluster.topics.get(name)
         if topic is None and create and self.settings.create_topics:
             topic = self.create(name, self.settings.partitions)
+        if topic is None:
+            check_name(name)
         return topic

@@ -41,6 +41,7 @@ COMMANDS = {  # name: (module, what it does)
     "redact": ("redact", "A capture to share: names, data and secrets replaced."),
     "call": ("call", "One request to a broker, and both frames."),
     "walk": ("walk", "A consumer's start against a broker, step by step."),
+    "check": ("check", "Whether a broker, or a client, does as Kafka does."),
     "broker": ("broker", "A Kafka in this process, to test clients against; fails on purpose."),
     "proxy": ("proxy", "Between clients and a cluster: shows, saves and rewrites what is said."),
     "extcap": ("extcap", "An interface for Wireshark and tshark, with comments on packets."),

@@ -154,6 +154,14 @@ class Connection:
             self._keep(asked)
         return asked
 
+    def tell(self, data: bytes, timeout: float) -> bytes:
+        """Sends bytes as they are, whatever they are, and gives the next frame that comes. Raises Failure."""
+        deadline = time.monotonic() + timeout
+        self._send(data, deadline, "these bytes")
+        while (frame := self._inbox.frame()) is None:
+            self._inbox.feed(self._more("these bytes", deadline))
+        return frame
+
     def _keep(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
         if len(self.exchanges) > KEPT:
