@@ -11,8 +11,10 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kwire.broker.context import Seen
+from kwire.broker.answers import error_body
+from kwire.broker.context import Body, Request, Seen
 from kwire.broker.handle import Broker
+from kwire.schema.errorcodes import errors
 
 TOPIC = "kwire-check"
 HANDLED, NOT_HANDLED, NOT_SEEN, FAILED = "handled", "not handled", "not asked", "failed"
@@ -22,8 +24,9 @@ GRACE = 5.0  # seconds for a client to end that is told to
 
 
 class Trouble(NamedTuple):
-    """rule: the fault, met once or a few times; then: the APIs that must be asked after it, in that order, by the same
-    client; waits: whether the client has to be silent for the throttle time."""
+    """rule: the fault, met once or a few times, of Fetch an error in its partitions, met once; then: the APIs that must
+    be asked after it, in that order, by the same client; waits: whether the client has to be silent for the throttle
+    time."""
 
     name: str
     rule: str
@@ -58,9 +61,9 @@ TROUBLES = (
             "looks for the coordinator, goes on"),
     Trouble("OffsetCommit: COORDINATOR_LOAD_IN_PROGRESS", "OffsetCommit:error=COORDINATOR_LOAD_IN_PROGRESS,times=1",
             ("OffsetCommit",), "commits again"),
-    Trouble("Fetch: NOT_LEADER_OR_FOLLOWER", "Fetch:error=NOT_LEADER_OR_FOLLOWER,times=1", ("Metadata", "Fetch"),
+    Trouble("Fetch: NOT_LEADER_OR_FOLLOWER", "Fetch:error=NOT_LEADER_OR_FOLLOWER", ("Metadata", "Fetch"),
             "asks for the leader, fetches again"),
-    Trouble("Fetch: OFFSET_OUT_OF_RANGE", "Fetch:error=OFFSET_OUT_OF_RANGE,times=1", ("ListOffsets", "Fetch"),
+    Trouble("Fetch: OFFSET_OUT_OF_RANGE", "Fetch:error=OFFSET_OUT_OF_RANGE", ("ListOffsets", "Fetch"),
             "asks where to begin, fetches again"),
     Trouble("Fetch: the connection is closed", "Fetch:cut,times=1", ("Fetch",), "connects and fetches again"),
     Trouble("ApiVersions: UNSUPPORTED_VERSION", "ApiVersions:unsupported,times=1", ("ApiVersions",),
@@ -93,9 +96,11 @@ Run = Callable[[str, float], Ran]
 def run(command: str, rule: str | None, timeout: float) -> Ran:
     """Runs the client against a broker of its own. In the command {broker} and {topic} stand for what it must use,
     which KWIRE_BROKER and KWIRE_TOPIC are too. Raises OSError for a command that does not start."""
-    with Broker(
-        topics={TOPIC: 1}, faults=[rule] if rule else [], config={"group.initial.rebalance.delay.ms": 0}
-    ) as broker:
+    partitions = Partitions.of(rule)
+    faults = [rule] if rule and partitions is None else []
+    with Broker(topics={TOPIC: 1}, faults=faults, config={"group.initial.rebalance.delay.ms": 0}) as broker:
+        if partitions is not None:
+            broker.control("Fetch", partitions)
         words = [word.replace("{broker}", broker.address).replace("{topic}", TOPIC) for word in shlex.split(command)]
         environment = {**os.environ, "KWIRE_BROKER": broker.address, "KWIRE_TOPIC": TOPIC}
         process = subprocess.Popen(
@@ -103,9 +108,30 @@ def run(command: str, rule: str | None, timeout: float) -> Ran:
             start_new_session=True,
         )  # fmt: skip
         status, output = _ended(process, timeout)
-        met = [event.time for event in broker.events("fault")]
+        met = [event.time for event in broker.events("fault")] if partitions is None else partitions.met
         last = next((line for line in reversed(output.decode(errors="replace").splitlines()) if line.strip()), "")
         return Ran(status, last.strip()[:200], broker.requests(), met[0] if met else None)
+
+
+class Partitions:
+    """A hook: an error in the partitions of the first Fetch that names some, as a broker has it; a rule's error stands
+    before them too, where only those of sessions do. met: when, ns."""
+
+    def __init__(self, error: str) -> None:
+        self._code = errors[error].code
+        self.met: list[int] = []
+
+    @classmethod
+    def of(cls, rule: str | None) -> Partitions | None:
+        """Of such a rule; None of others."""
+        api, _, error = (rule or "").partition(":error=")
+        return cls(error) if api == "Fetch" else None
+
+    def __call__(self, request: Request) -> Body | None:
+        if self.met or not request.body["Topics"]:
+            return None
+        self.met.append(request.time)
+        return {**error_body(request, self._code), "ErrorCode": 0}
 
 
 def _ended(process: subprocess.Popen[bytes], timeout: float) -> tuple[int | None, bytes]:

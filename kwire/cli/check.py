@@ -57,14 +57,14 @@ def _broker(broker: str, link: Link, yes: bool, everything: bool, output: str) -
     if output == "json":
         print(dumps({"advertised": [one._asdict() for one in offered], "refused": [one._asdict() for one in wrong]}))
     else:
-        show(broker_lines(offered, wrong, width(), everything))
+        show(broker_lines([one.row() for one in offered], [one.row() for one in wrong], width(), everything))
     return Exit.MALFORMED if any(one.verdict == DIFFERS for one in (*offered, *wrong)) else Exit.OK
 
 
 def _client(command_line: str, only: tuple[str, ...], run_time: float, output: str) -> Exit:
     from kwire.broker.client_check import FAILED, NOT_HANDLED, TROUBLES, judge, run
     from kwire.cli.output import show, width
-    from kwire.render.checks import client_lines
+    from kwire.render.checks import check_lines
     from kwire.render.jsonform import dumps
 
     chosen = [one for one in TROUBLES if not only or any(text.lower() in one.name.lower() for text in only)]
@@ -86,5 +86,5 @@ def _client(command_line: str, only: tuple[str, ...], run_time: float, output: s
         rows = [{"trouble": one.trouble.name, "verdict": one.verdict, "told": one.told} for one in outcomes]
         print(dumps(rows))
     else:
-        show(client_lines(outcomes, width()))
+        show(check_lines("trouble", [(one.trouble.name, one.verdict, one.told) for one in outcomes], width()))
     return Exit.MALFORMED if any(one.verdict in (NOT_HANDLED, FAILED) for one in outcomes) else Exit.OK

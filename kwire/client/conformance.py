@@ -43,6 +43,10 @@ class Checked(NamedTuple):
     told: str
     expected: str = ""
 
+    def row(self) -> tuple[str, str, str]:
+        """As a table shows it."""
+        return self.what, self.verdict, f"{self.told}; Kafka {self.expected}" if self.expected else self.told
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

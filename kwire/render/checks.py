@@ -1,40 +1,31 @@
-"""Conformance of a broker or of a client as a table: what differs first."""
+"""Conformance as tables: what was looked at, the verdict, what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwire.broker.client_check import FAILED, HANDLED, NOT_HANDLED, NOT_SEEN, Outcome
-from kwire.client.conformance import DIFFERS, NOT_ASKED, OK, Checked
-from kwire.render.lines import Line, Piece, clean, table
+from kwire.render.lines import Line, clean, table
 
-STYLES = {OK: "good", DIFFERS: "error", NOT_ASKED: "dim", HANDLED: "good", NOT_HANDLED: "error", FAILED: "error",
-          NOT_SEEN: "dim"}  # fmt: skip
+STYLES = {"ok": "good", "handled": "good", "differs": "error", "not handled": "error", "failed": "error"}
+Row = tuple[str, str, str]  # what, verdict, told
 
 
-def broker_lines(offered: Sequence[Checked], refused: Sequence[Checked], width: int, everything: bool) -> list[Line]:
-    """The counts, what differs, and what is refused; everything: all rows."""
-    counts = {verdict: sum(one.verdict == verdict for one in offered) for verdict in (OK, DIFFERS, NOT_ASKED)}
+def broker_lines(offered: Sequence[Row], refused: Sequence[Row], width: int, everything: bool) -> list[Line]:
+    """Of what a broker advertises the counts and what differs; what it refuses. everything: all rows."""
+    fine, wrong, left = (sum(row[1] == verdict for row in offered) for verdict in ("ok", "differs", "not asked"))
     lines: list[Line] = [
-        [("what it advertises  ", "head"), (f"{counts[OK]:,} versions answer in their layout", "good"),
-         (f", {counts[DIFFERS]:,} differ", "error" if counts[DIFFERS] else "dim"),
-         (f", {counts[NOT_ASKED]:,} were not asked", "dim")],
+        [("what it advertises  ", "head"), (f"{fine:,} versions answer in their layout", "good"),
+         (f", {wrong:,} differ", "error" if wrong else "dim"), (f", {left:,} were not asked", "dim")],
     ]  # fmt: skip
-    shown = [one for one in offered if everything or one.verdict == DIFFERS]
+    shown = [row for row in offered if everything or row[1] == "differs"]
     if shown:
-        lines += table(["version", "", "what it does"], map(_row, shown), width)
-    lines += [[], *table(["done wrong", "", "what it does"], map(_row, refused), width)]
-    return lines
+        lines += check_lines("version", shown, width)
+    return [*lines, [], *check_lines("done wrong", refused, width)]
 
 
-def _row(one: Checked) -> list[Piece]:
-    told = f"{one.told}; Kafka {one.expected}" if one.expected else one.told
-    return [(clean(one.what), ""), (one.verdict, STYLES[one.verdict]), (clean(told), "")]
-
-
-def client_lines(outcomes: Sequence[Outcome], width: int) -> list[Line]:
-    """A row each trouble."""
-    rows: list[list[Piece]] = [
-        [(one.trouble.name, ""), (one.verdict, STYLES[one.verdict]), (clean(one.told), "")] for one in outcomes
+def check_lines(head: str, rows: Sequence[Row], width: int) -> list[Line]:
+    """A table."""
+    cells = [
+        [(clean(what), ""), (verdict, STYLES.get(verdict, "dim")), (clean(told), "")] for what, verdict, told in rows
     ]
-    return table(["trouble", "", "what the client does"], rows, width)
+    return table([head, "", "what it does"], cells, width)

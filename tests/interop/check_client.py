@@ -9,7 +9,7 @@ import asyncio
 import sys
 import time
 
-COUNT, READING = 5, 6.0  # records; seconds for which they are read
+COUNT, READING = 5, 12.0  # records; seconds for which they are read
 GROUP = {"group_id": "check", "auto_offset_reset": "earliest", "heartbeat_interval_ms": 500,
          "session_timeout_ms": 6000, "auto_commit_interval_ms": 500}  # fmt: skip
 
