@@ -14,11 +14,10 @@ from kwire.client.connection import Connection
 from kwire.client.defaults import filled
 from kwire.client.effects import changes
 from kwire.client.exchange import Body, request_frame
-from kwire.client.failure import Failure
 from kwire.client.security import Security
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import StructPlan
-from kwire.errors import EncodeError
+from kwire.errors import EncodeError, Failure
 from kwire.schema.errorcodes import errors
 
 OK, DIFFERS, NOT_ASKED = "ok", "differs", "not asked"

@@ -3,7 +3,7 @@
 const { Kafka, logLevel } = require('kafkajs')
 
 const COUNT = 5
-const READING = 6000 // ms
+const READING = 12000 // ms
 const [broker, topic] = process.argv.slice(2)
 const pause = ms => new Promise(done => setTimeout(done, ms))
 
