@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
 from kwire import guide
 from kwire.cli.output import colored, show, width
+from kwire.counted import counted
 from kwire.errors import UnknownName
 from kwire.render.lines import Line
 
@@ -15,8 +17,10 @@ from kwire.render.lines import Line
 @click.command("help")
 @click.argument("words", metavar="[PAGE|COMMAND]", nargs=-1)
 @click.option("--no-pager", is_flag=True, help="Print long pages at once, on a terminal too; PAGER names the pager.")
+@click.option("--man", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="Write man pages there, one for each command.")  # fmt: skip
 @click.pass_context
-def command(ctx: click.Context, words: tuple[str, ...], no_pager: bool) -> None:
+def command(ctx: click.Context, words: tuple[str, ...], no_pager: bool, man: Path | None) -> None:
     """The guide: its pages, or one of them; or the options of a command.
 
     \b
@@ -24,7 +28,13 @@ def command(ctx: click.Context, words: tuple[str, ...], no_pager: bool) -> None:
     kwire help evictions      a page
     kwire help read           the options of kwire read
     """
-    if not words:
+    if man is not None:
+        from kwire.cli.manpages import write
+
+        root = ctx.find_root().command
+        assert isinstance(root, click.Group)
+        print(f"kwire: {counted(len(write(root, man)), 'man page')} in {man}", file=sys.stderr)
+    elif not words:
         show(_contents())
     elif len(words) == 1 and words[0] in guide.names():
         _show(guide.page(words[0]).text, no_pager)

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -52,6 +53,15 @@ COMMANDS = {  # name: (module, what it does)
     "completion": ("completion", "Completion of commands and options in bash, zsh, fish."),
 }
 
+SECTIONS = {  # of the front page: what people do most stands first
+    "I have a capture": ("doctor", "read", "stats", "groups", "trace", "clients", "audit", "browse", "diff", "what-if"),
+    "I have bytes, or a question": ("decode", "explain", "encode", "errors", "apis", "help"),
+    "Live": ("sniff", "proxy", "extcap", "call", "walk", "check"),
+    "Tables and pages": ("sql", "table", "report", "site", "pipeline", "redact"),
+    "To test a client": ("broker", "fault", "demo"),
+    "Besides": ("schema", "completion"),
+}
+
 
 class Commands(click.Group):
     """Finds subcommands by name without importing the others."""
@@ -65,7 +75,7 @@ class Commands(click.Group):
         module = importlib.import_module(f"kwire.cli.{COMMANDS[cmd_name][0]}")
         command = module.command
         assert isinstance(command, click.Command)
-        _with_color(command)
+        _finished(command)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -76,8 +86,9 @@ class Commands(click.Group):
             return Exit.CLOSED_PIPE
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -91,12 +102,16 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _with_color(command: click.Command) -> None:
-    """Gives a command, and those below it, the option --color."""
+def _finished(command: click.Command) -> None:
+    """Gives a command, and those below it, the option --color, and help in groups."""
     if isinstance(command, click.Group):
         for inner in command.commands.values():
-            _with_color(inner)
-    elif not any(param.name == "color" for param in command.params):
+            _finished(inner)
+        return
+    from kwire.cli.help_groups import lay_out
+
+    command.format_options = partial(lay_out, command)  # type: ignore[method-assign]
+    if not any(param.name == "color" for param in command.params):
         command.params.append(
             click.Option(
                 ["--color"],
