@@ -57,9 +57,13 @@ class Headers:
 
     @property
     def records(self) -> Ints:
-        """How many; of a message that holds others, which says nothing of them, 1."""
-        said = self.fields["records"].astype(np.int64)
-        return np.where(self.old & (said == NOT_SAID), 1, said)
+        """How many; 0 of a message that holds others."""
+        return np.where(self.wraps, 0, self.fields["records"].astype(np.int64))
+
+    @property
+    def wraps(self) -> Mask:
+        """Messages of magic 0 and 1 that hold others, compressed, and do not say how many."""
+        return np.asarray(self.old & (self.fields["records"] == NOT_SAID), bool)
 
     @property
     def old(self) -> Mask:

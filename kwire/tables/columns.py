@@ -97,7 +97,11 @@ COLUMNS: dict[str, list[Column]] = {
         ("preferred_read_replica", "int32", "Fetch: the broker that is nearer; null where it is this one"),
         ("bytes", "int64", "of records"),
         ("batches", "int32", "of records, whole ones"),
-        ("records", "int64", "as their batches count them"),
+        (
+            "records",
+            "int64",
+            "as their batches count them; null with compressed messages of magic 0 and 1, which do not",
+        ),
         ("compression", "string", "of the first batch"),
         *ERROR,
     ],

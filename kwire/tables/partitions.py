@@ -175,6 +175,10 @@ def _sums(read: _Found) -> Makes:
     def counted(weights: NDArray[Any] | None = None) -> Ints:
         return np.bincount(batches.chain, weights, count).astype(np.int64)
 
+    def said() -> NDArray[np.bool_]:
+        plain: NDArray[np.bool_] = counted(batches.wraps) == 0
+        return plain if records.valid is None else plain & records.valid
+
     def first() -> pa.Array:
         codes = np.full(count, -1)
         codes[batches.chain[::-1]] = batches.compression[::-1]
@@ -183,6 +187,6 @@ def _sums(read: _Found) -> Makes:
     return {
         "bytes": lambda: joined.taken(turn, records.lengths, pa.int64(), records.valid),
         "batches": lambda: joined.taken(turn, counted(), pa.int32(), records.valid),
-        "records": lambda: joined.taken(turn, counted(batches.records), pa.int64(), records.valid),
+        "records": lambda: joined.taken(turn, counted(batches.records), pa.int64(), said()),
         "compression": first,
     }

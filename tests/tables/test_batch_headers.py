@@ -69,7 +69,8 @@ def test_messages_of_old_formats_are_batches_of_one(few: int) -> None:
     columns = {name: make().to_pylist() for name, make in batch_headers.columns(made, buffer).items()}
     assert columns["magic"] == [0, 1, 1, 1]
     assert columns["records"] == [1, 1, None, 1]
-    assert made.records.tolist() == [1] * 4
+    assert made.records.tolist() == [1, 1, 0, 1]
+    assert made.wraps.tolist() == [False, False, True, False]
     assert columns["base_offset"] == columns["last_offset"] == [0, 6, 1, 0]
     assert columns["first_timestamp"] == columns["max_timestamp"]
     assert columns["max_timestamp"][:3] == [None, 7, 8]

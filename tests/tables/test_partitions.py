@@ -94,6 +94,9 @@ def test_messages_of_old_formats(what: str, made: Any) -> None:
     new = asked_of({"Topic": "t"}, (0, 5)), fetched({"Topic": "t"}, (0, BATCH, 0))
     found = made("Fetch", 11, old, new)
     assert {row["magic"] for row in found["batches"]} > {2}
+    count = int.from_bytes(BATCH[57:61], "big")
+    counted = {"magic 0": 2, "magic 1": 2, "wrapped": None, "behind a batch": count + 1}  # compressed, it says nothing
+    assert {row["records"] for row in found["partitions"]} == {counted[what], count}
 
 
 def test_answers_about_other_partitions_than_were_asked_for(made: Any) -> None:
