@@ -27,7 +27,7 @@ def write(root: click.Group, folder: Path) -> list[Path]:
 
 def pages(root: click.Group) -> Iterator[tuple[str, str]]:
     """Name and text of each page."""
-    context = click.Context(root, info_name="kwire")
+    context = click.Context(root, info_name="kwire", **root.context_settings)  # click keeps the help option made first
     yield "kwire", _page(root, context, "kwire")
     yield from _below(root, context, "kwire")
 

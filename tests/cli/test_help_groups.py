@@ -15,7 +15,7 @@ from kwire.cli.help_groups import GROUPS, OWN, grouped
 from kwire.cli.main import COMMANDS, SECTIONS, cli
 from kwire.cli.manpages import pages
 
-ROOT = click.Context(cli, info_name="kwire")
+ROOT = click.Context(cli, info_name="kwire", **cli.context_settings)
 
 
 def _command(name: str) -> tuple[click.Command, click.Context]:
