@@ -158,11 +158,11 @@ def _error(row: Row) -> Row:
 def _sums(batches: list[Row], records: bytes | None) -> Row:
     if records is None:
         return {}
-    counts = [1 if batch["records"] is None else batch["records"] for batch in batches]
+    counts = [batch["records"] for batch in batches]  # None where what is compressed does not say it
     return {
         "bytes": len(records),
         "batches": len(batches),
-        "records": sum(counts),
+        "records": None if None in counts else sum(counts),
         "compression": batches[0]["compression"] if batches else None,
     }
 
