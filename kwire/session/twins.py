@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LEAST, LOOKED_AT = 12, 64  # bytes at the beginning that have to be there, and that are compared
 TOGETHER = 2_000_000_000  # ns that may lie between the two
 MOST = 50_000
+RANDOM = 1 << 20  # from here on a sequence number is taken for a random one; what tools write begins low, each time the same
 
 Opening = tuple[int, bytes]
 
@@ -23,7 +24,7 @@ class Twins:
     """of(connection, pieces) tells of which connection it is a twin, with the first bytes of either side."""
 
     def __init__(self) -> None:
-        self._known: dict[Opening, tuple[int, str]] = {}  # when it came, and whose it was
+        self._known: dict[Opening, tuple[int, str, int | None]] = {}  # when it came, whose it was, how the peer's began
 
     def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]]) -> str:
         """The other one's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; empty where there is none."""
@@ -33,14 +34,18 @@ class Twins:
             piece = next(iter(pieces[side]), None)
             if piece is None or piece.position or piece.missing or stream.first is None or len(piece.data) < LEAST:
                 continue
+            if stream.first < RANDOM:
+                continue
+            peer = connection.streams[1 - side].first
             opening = stream.first, bytes(piece.data[:LOOKED_AT])
-            time, other = self._known.get(opening, (0, ""))
-            if other and other != name and abs(piece.times[0] - time) <= TOGETHER:
+            time, other, answered = self._known.get(opening, (0, "", None))
+            alike = peer is None or answered is None or peer == answered
+            if other and other != name and alike and abs(piece.times[0] - time) <= TOGETHER:
                 found = found or other
             else:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[opening] = piece.times[0], name
+                self._known[opening] = piece.times[0], name, peer
         return found
 
 

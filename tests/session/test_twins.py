@@ -23,7 +23,7 @@ def translated(packets: list[Packet], client: str = "", broker: str = "") -> lis
 
 
 def talked(traffic: Traffic, syn: bool = True) -> list[Packet]:
-    tcp = traffic.connection(syn=syn, seq=(71_234, 99_876))
+    tcp = traffic.connection(syn=syn, seq=(712_345_678, 998_765_432))
     for ident in range(1, 4):
         tcp.send(request("ApiVersions", 0, None, ident)).answer(response("ApiVersions", 0, None, ident))
     tcp.close()
@@ -56,3 +56,17 @@ def test_the_same_numbers_much_later_are_another_connection(traffic: Traffic) ->
     other = translated(first, "", "10.9.0.2:19092")[1::2]
     found = traffic.read([*first, *(one._replace(time=one.time + 9_000 * STEP) for one in other)])
     assert len(found.exchanges) == 6
+
+
+def test_numbers_that_tools_begin_with_say_nothing(traffic: Traffic) -> None:
+    for port in (51_000, 51_001):
+        tcp = traffic.connection(f"10.0.0.7:{port}", seq=(1, 1))
+        tcp.send(request("ApiVersions", 0)).answer(response("ApiVersions", 0))
+    assert len(traffic.read().exchanges) == 2
+
+
+def test_only_one_side_alike_is_no_twin(traffic: Traffic) -> None:
+    for port, answered in ((51_000, 800_000_000), (51_001, 900_000_000)):
+        tcp = traffic.connection(f"10.0.0.7:{port}", seq=(700_000_000, answered))
+        tcp.send(request("ApiVersions", 0)).answer(response("ApiVersions", 0))
+    assert len(traffic.read().exchanges) == 2
