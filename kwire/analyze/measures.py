@@ -168,7 +168,7 @@ class Measured:
             made = Measure(int(counts[number]), sent[number], got[number], unanswered[number], pending[number],
                            unseen[number], backwards[number])  # fmt: skip
             made.errors.update(errors.get(number, {}))
-            for into, found in ((made.latencies, latencies), (made.work, works or latencies)):
+            for into, found in ((made.latencies, latencies), (made.work, latencies if works is None else works)):
                 if number in found:
                     into.add(*found[number])
             made.held = held[number]

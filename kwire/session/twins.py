@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 LEAST, LOOKED_AT = 12, 64  # bytes at the beginning that have to be there, and that are compared
 TOGETHER = 2_000_000_000  # ns that may lie between the two
 MOST = 50_000
-RANDOM = 1 << 20  # from here on a sequence number is taken for a random one; what tools write begins low, each time the same
+RANDOM = (
+    1 << 20
+)  # from here on a sequence number is taken for a random one; what tools write begins low, each time the same
 
 Opening = tuple[int, bytes]
 

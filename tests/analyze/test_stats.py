@@ -151,3 +151,13 @@ def test_an_answer_before_its_request_is_not_measured() -> None:
     assert (row["count"], row["answered_before_asked"]) == (5, 3)
     assert row["p50_ns"] == pytest.approx(4_000_000, rel=0.02)
     assert stats.total.latencies.lowest == 4_000_000
+
+
+def test_where_a_broker_held_all_none_is_work() -> None:
+    scene = Scene()
+    scene.connect(0).ask(1, "Fetch", 4, {"Topics": []}, {"Responses": []})
+    stats, reader = Stats(), Reader("made.pcap", tracking=True)
+    for batch in (*reader.feed(block(scene.packets, 1)), *reader.finish()):
+        stats.add(batch)
+    found = stats.apis["Fetch v4"]
+    assert (found.latencies.count, found.work.count) == (1, 0)

@@ -22,7 +22,7 @@ def _completions(words: list[str], incomplete: str) -> list[str]:
     ("words", "incomplete", "some"),
     [
         ([], "", list(COMMANDS)),
-        ([], "s", ["sniff", "stats", "sql", "schema"]),
+        ([], "s", ["sniff", "stats", "sql", "schema", "site"]),
         (["read", "--api"], "SyncG", ["SyncGroup", "SyncGroupRequest", "SyncGroupResponse"]),
         (["read", "--format"], "p", ["pcap", "pcapng"]),
         (["explain"], "Heartb", ["Heartbeat", "HeartbeatRequest", "HeartbeatResponse"]),

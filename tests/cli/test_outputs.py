@@ -109,7 +109,7 @@ def test_the_rule_is_that_of_all_commands(arguments: tuple[str, ...], tmp_path: 
     assert (ran.status, target.read_text(), names(tmp_path)) == (Exit.USAGE, "old", ["old.pcapng"])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "site"])  # its --force is about a folder
 def test_who_writes_captures_says_so_in_its_help(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
@@ -118,10 +118,10 @@ def test_who_writes_captures_says_so_in_its_help(name: str) -> None:
         "-w",
         "--capture",
         "--write",
-        *(["--keylog"] if name in ("call", "walk") else []),
+        *(["--keylog"] if name in ("call", "check", "walk") else []),
         *(["--output"] if name == "redact" else []),
     }
-    writes = [one for one in command.params if set(one.opts) & captures]
+    writes = [one for one in command.params if set(one.opts) & captures and not getattr(one, "is_flag", False)]
     assert len(force) == (1 if writes else 0)
     assert all(getattr(one, "help", "") == "Overwrite a capture or key log that exists." for one in force)
 
@@ -225,7 +225,7 @@ WAITING = """
 import os, signal, sys, time
 from kwire.cli import main, saving
 
-def save(reading, exchanges, kept, output, target, secrets):
+def save(reading, exchanges, kept, output, target, secrets, comments=None):
     with target as file:
         file.write(b"half")
         print("begun", flush=True)
