@@ -210,11 +210,11 @@ def test_a_hook_that_raises_fails_the_test_that_set_it(pytester: pytest.Pytester
     pytester.makepyfile(
         f"""
         from kwire.client.address import Address
-        from kwire.client.connection import Connection
+        from kwire.client.connection import BrokerConnection
         from kwire.errors import Failure
 
         def ask({name}):
-            with Connection.open(Address.parse({name}.address)) as connection:
+            with BrokerConnection.open(Address.parse({name}.address)) as connection:
                 try:
                     connection.request("ListGroups", 4, {{}})
                 except Failure:

@@ -99,7 +99,7 @@ class Speaker:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockingApi:
     """An API that stands in the way: at these versions; taken: what the release takes, as "4-17" or "gone"; magic: of
     batches that are too old for it."""
 
@@ -117,16 +117,16 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClientVerdict:
     """Of one client. by: what blocks it, or is not proven; cure: what would help; empty where nothing has to.
     negotiated: what the release refuses and the client asks for only as its present brokers offer it."""
 
     speaker: Speaker
     verdict: str
-    by: tuple[Block, ...] = ()
+    by: tuple[BlockingApi, ...] = ()
     why: str = ""
     cure: str = ""
-    negotiated: tuple[Block, ...] = ()
+    negotiated: tuple[BlockingApi, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -264,15 +264,15 @@ class Audit:
         ranges = self.offered.get(broker)
         return None if ranges is None else release_like(frozenset((key, *range_) for key, range_ in ranges.items()))
 
-    def verdicts(self, to: Release) -> list[Verdict]:
+    def verdicts(self, to: Release) -> list[ClientVerdict]:
         """What brokers of a release do to each client, the blocked ones first."""
         found = [self._judge(speaker, to) for speaker in self.clients()]
         return sorted(found, key=lambda one: VERDICTS.index(one.verdict))
 
-    def _judge(self, speaker: Speaker, to: Release) -> Verdict:
-        blocks: list[Block] = []
-        doubts: list[Block] = []
-        fitting: list[Block] = []
+    def _judge(self, speaker: Speaker, to: Release) -> ClientVerdict:
+        blocks: list[BlockingApi] = []
+        doubts: list[BlockingApi] = []
+        fitting: list[BlockingApi] = []
         own = release_of(speaker.library, speaker.software_version)
         names = builtin()
         for key in sorted({key for key, _ in speaker.uses}):
@@ -305,29 +305,29 @@ class Audit:
             for kept, into in ((sure, blocks), (unsure, doubts), (bends, fitting)):
                 if kept:
                     proofs = tuple(use.proof for use in kept.values() if use.proof)
-                    into.append(Block(name, tuple(sorted(kept)), _range(taken), proofs[:3]))
+                    into.append(BlockingApi(name, tuple(sorted(kept)), _range(taken), proofs[:3]))
         if speaker.magics and versions_at(PRODUCE, to).low > OLD_MAGIC:
             magics = tuple(sorted(magic for magic in speaker.magics if magic < OLD_MAGIC))
-            blocks.append(Block("Produce", (), "magic 2", tuple(speaker.magics.values())[:2], magics))
+            blocks.append(BlockingApi("Produce", (), "magic 2", tuple(speaker.magics.values())[:2], magics))
         if blocks:
             cure = cure_of(speaker.library, speaker.software_version)
-            return Verdict(speaker, BLOCKED, tuple(blocks), "", cure, tuple(fitting))
+            return ClientVerdict(speaker, BLOCKED, tuple(blocks), "", cure, tuple(fitting))
         seen = f" in the {lasted(speaker.last - speaker.first)} that it was seen"
         if doubts:
             why = "it asks for the newest that its present brokers have"
             why = why if speaker.negotiates else f"it did not negotiate{seen}: its connections began before"
-            return Verdict(speaker, UNPROVEN, tuple(doubts), why, negotiated=tuple(fitting))
+            return ClientVerdict(speaker, UNPROVEN, tuple(doubts), why, negotiated=tuple(fitting))
         if {key for key, _ in speaker.uses} <= GREETINGS:
-            return Verdict(speaker, UNPROVEN, (), f"it greeted brokers, and did nothing of its own{seen}")
-        return Verdict(speaker, READY, negotiated=tuple(fitting))
+            return ClientVerdict(speaker, UNPROVEN, (), f"it greeted brokers, and did nothing of its own{seen}")
+        return ClientVerdict(speaker, READY, negotiated=tuple(fitting))
 
-    def reverse(self, new: Release, brokers: Release | None) -> list[Verdict]:
+    def reverse(self, new: Release, brokers: Release | None) -> list[ClientVerdict]:
         """Whether clients of a new release that do what these do would be served: by brokers of another release, or
         (None) by those in the capture."""
         found = [self._served(speaker, new, brokers) for speaker in self.clients()]
         return sorted(found, key=lambda one: VERDICTS.index(one.verdict))
 
-    def _served(self, speaker: Speaker, new: Release, brokers: Release | None) -> Verdict:
+    def _served(self, speaker: Speaker, new: Release, brokers: Release | None) -> ClientVerdict:
         blocks = []
         known = False
         for key in sorted({key for key, _ in speaker.uses}):
@@ -340,7 +340,7 @@ class Audit:
                     versions = tuple(version for of, version in speaker.uses if of == key)
                     proofs = tuple(use.proof for (of, _), use in speaker.uses.items() if of == key and use.proof)
                     name = builtin().name_of(key) or str(key)
-                    blocks.append(Block(name, tuple(sorted(versions)), _range(taken), proofs[:3]))
+                    blocks.append(BlockingApi(name, tuple(sorted(versions)), _range(taken), proofs[:3]))
                     break
         if blocks:
             needed = next(
@@ -348,10 +348,10 @@ class Audit:
                                                         for key, _ in speaker.uses if key != API_VERSIONS)), None
             )  # fmt: skip
             cure = f"brokers of {needed[0]}.{needed[1]} or newer" if needed else "brokers of the client's release"
-            return Verdict(speaker, BLOCKED, tuple(blocks), "", cure)
+            return ClientVerdict(speaker, BLOCKED, tuple(blocks), "", cure)
         if not known:
-            return Verdict(speaker, UNPROVEN, (), "its brokers were not seen to say which versions they take")
-        return Verdict(speaker, READY)
+            return ClientVerdict(speaker, UNPROVEN, (), "its brokers were not seen to say which versions they take")
+        return ClientVerdict(speaker, READY)
 
     def _taken(self, speaker: Speaker, key: int, brokers: Release | None) -> Iterator[Versions]:
         if brokers is not None:

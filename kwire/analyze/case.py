@@ -10,14 +10,14 @@ import numpy as np
 
 from kwire.analyze.calls import KEYS as GROUP_KEYS
 from kwire.analyze.cluster import KEYS as CLUSTER_KEYS
-from kwire.analyze.cluster import NOT_LEADER, Cluster
+from kwire.analyze.cluster import NOT_LEADER, ClusterHistory
 from kwire.analyze.coverage import Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
 from kwire.analyze.findings import SEVERITIES, Clock, Finding
 from kwire.analyze.groups import Groups
 from kwire.analyze.participants import Participants
-from kwire.analyze.verdicts import Judgement, Limits, judge
+from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
 from kwire.schema.keys import API_VERSIONS
 from kwire.session.quality import QUALITY_CODES
 
@@ -39,11 +39,11 @@ class Case:
         self.coverage = Coverage()
         self.troubles = Troubles()
         self.dials = AllDials()
-        self.cluster = Cluster()
+        self.cluster = ClusterHistory()
         self.participants = Participants()
         self.groups = Groups(replay=replay)
         self.group_findings: list[Finding] = []
-        self.limits = Limits()  # by which the histories of groups are judged: detectors set theirs
+        self.limits = VerdictLimits()  # by which the histories of groups are judged: detectors set theirs
         self.judgement: Judgement | None = None
         self.start: int | None = None
         self.end = 0

@@ -7,13 +7,13 @@ waited for any longer. The earliest of these and of the joins is what made the g
 from __future__ import annotations
 
 from kwire.analyze.history import MOST_MOVES, Cause, Generation, History, moves
-from kwire.analyze.members import Departure, Member
+from kwire.analyze.members import Departure, TrackedMember
 
 SLACK = 50_000_000  # ns by which captured times and the broker's may differ
 KEPT = 500  # partitions up to which the assignments of past generations are kept
 
 
-def fate(member: Member, until: int, without: Generation | None = None) -> Departure | None:
+def fate(member: TrackedMember, until: int, without: Generation | None = None) -> Departure | None:
     """How a member went that is known to be out of the group at a time, ns; None when nothing speaks for any way.
     without: a generation that formed without it."""
     if member.gone is not None:
@@ -35,7 +35,7 @@ def fate(member: Member, until: int, without: Generation | None = None) -> Depar
     return None
 
 
-def _waited(member: Member, generation: Generation) -> bool:
+def _waited(member: TrackedMember, generation: Generation) -> bool:
     """Whether the join phase lasted as long as the member may take."""
     limit = member.rebalance if member.rebalance is not None and member.rebalance >= 0 else member.session
     formed = generation.formed
@@ -89,7 +89,7 @@ def settle(history: History, previous: Generation | None, generation: Generation
         member.seat.enter(formed)
 
 
-def _departed(member: Member, departure: Departure) -> Cause:
+def _departed(member: TrackedMember, departure: Departure) -> Cause:
     return Cause(departure.time, departure.kind, member.label, departure.refs, departure, member)
 
 

@@ -68,14 +68,14 @@ class Change:
         return said | {"brought": [one.row() for one in self.brought]}
 
 
-class Side(NamedTuple):
+class ComparedSide(NamedTuple):
     """What is compared: profiles and the findings of the doctor."""
 
     profiles: Profiles
     findings: Sequence[Finding] = ()
 
 
-def changes(before: Side, after: Side, alone: bool = False) -> list[Change]:
+def changes(before: ComparedSide, after: ComparedSide, alone: bool = False) -> list[Change]:
     """The largest first. alone: each side is one client, whatever its name."""
     found: list[Change] = []
     pairs, gone, fresh = paired(before.profiles.clients, after.profiles.clients, alone)

@@ -14,7 +14,7 @@ from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
 from kwire.analyze.causes import finish, settle, tally
 from kwire.analyze.findings import Reference
 from kwire.analyze.history import Cause, Generation, History, Join
-from kwire.analyze.members import Contact, Departure, Member
+from kwire.analyze.members import Contact, Departure, TrackedMember
 from kwire.analyze.payload import assigned, subscribed
 
 REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED = 27, 79
@@ -115,7 +115,7 @@ class Classic:
         stranger = ident not in current.members and not call.instance
         return number == current.number and current.whole and current.synced != {} and stranger
 
-    def _returned(self, current: Generation, member: Member, call: Call) -> None:
+    def _returned(self, current: Generation, member: TrackedMember, call: Call) -> None:
         """A static member takes its place again under another id; the generation stands (KIP-345)."""
         settle(self.history, self.before, current)
         tally(self.before, current)
@@ -276,7 +276,7 @@ class Classic:
         history.forming = None
         self.told = {}
 
-    def _seen(self, ident: str, call: Call) -> Member:
+    def _seen(self, ident: str, call: Call) -> TrackedMember:
         member = self.history.member(ident, call)
         if call.instance:
             member.instance = call.instance

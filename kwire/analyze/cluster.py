@@ -28,7 +28,7 @@ WINDOW = 60_000_000_000  # ns in which Metadata requests are counted
 COORDINATED = {0: "group", 1: "transactional id", 2: "share group"}
 
 
-class State(NamedTuple):
+class NodeRole(NamedTuple):
     """Something that held from a time on, ns: node is the leader, controller or coordinator (-1: none)."""
 
     time: int
@@ -67,15 +67,15 @@ class Asking:
     said: dict[bytes, bytes] = field(default_factory=dict)
 
 
-class Cluster:
+class ClusterHistory:
     """exchange(exchange) of KEYS, in the order of time. addresses: by cluster, node, host and port; leaders: by
     cluster, topic and partition; coordinators: by cluster, kind and key; ids: of topics, by
     cluster and name."""
 
     def __init__(self) -> None:
         self.addresses: dict[tuple[str, int, str, int], Address] = {}
-        self.leaders: dict[tuple[str, str, int], list[State]] = {}
-        self.coordinators: dict[tuple[str, str, str], list[State]] = {}
+        self.leaders: dict[tuple[str, str, int], list[NodeRole]] = {}
+        self.coordinators: dict[tuple[str, str, str], list[NodeRole]] = {}
         self.ids: dict[tuple[str, str], dict[str, tuple[Reference, Reference]]] = {}
         self.asking: dict[tuple[str, str], Asking] = {}
         self._of_broker: dict[str, str] = {}  # the cluster's id, by a broker's address in the capture
@@ -140,7 +140,7 @@ class Cluster:
         """Whether an answer told this address."""
         return any(endpoint in (f"{host}:{port}", f"[{host}]:{port}") for _, _, host, port in self.addresses)
 
-    def leader_at(self, cluster: str, topic: str, partition: int, time: int) -> State | None:
+    def leader_at(self, cluster: str, topic: str, partition: int, time: int) -> NodeRole | None:
         """Who led a partition at a time, ns, as the last answer before said."""
         states = self.leaders.get((cluster, topic, partition), ())
         return next((state for state in reversed(states) if state.time <= time), None)
@@ -229,17 +229,17 @@ class Cluster:
                 _note(self.coordinators.setdefault(key, []), found["NodeId"], -1, proof)
             self._address(exchange, cluster, found["NodeId"], found["Host"], found["Port"], proof)
 
-    def moves(self) -> Iterator[tuple[str, str, int, State, State]]:
+    def moves(self) -> Iterator[tuple[str, str, int, NodeRole, NodeRole]]:
         """Partitions that got another leader: cluster, topic, partition, before and after."""
         for (cluster, topic, partition), states in self.leaders.items():
             for before, after in pairwise(states):
                 yield cluster, topic, partition, before, after
 
 
-def _note(states: list[State], node: int, epoch: int, proof: Reference) -> None:
+def _note(states: list[NodeRole], node: int, epoch: int, proof: Reference) -> None:
     """Adds what an answer said unless it is what was known, or older than that: brokers learn at different times."""
     if states:
         last = states[-1]
         if last.node == node or (0 <= epoch < last.epoch) or len(states) >= MOST_STATES:
             return
-    states.append(State(proof.time, node, epoch, proof))
+    states.append(NodeRole(proof.time, node, epoch, proof))

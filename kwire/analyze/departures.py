@@ -8,7 +8,7 @@ from __future__ import annotations
 from kwire.analyze.activity import Activity
 from kwire.analyze.findings import Clock, Finding, Reference, about, lasted
 from kwire.analyze.history import Cause, History
-from kwire.analyze.members import Departure, Member
+from kwire.analyze.members import Departure, TrackedMember
 
 NO_REASON = "need to re-join with the given member-id"  # what Java clients say after MEMBER_ID_REQUIRED
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
@@ -22,7 +22,7 @@ class Departures:
         self.told: set[int] = set()
         self.subject = f"group {history.name}"
 
-    def finding(self, member: Member, departure: Departure) -> Finding | None:
+    def finding(self, member: TrackedMember, departure: Departure) -> Finding | None:
         """Of a member that was thrown out and met no error, or left because it did not poll; None when all is well."""
         if not departure.certain and not self.activity.is_whole(member.seat.connections):
             return None
@@ -45,12 +45,12 @@ class Departures:
             return self.poll(member, departure)
         return None
 
-    def about(self, member: Member) -> dict[str, str | int]:
+    def about(self, member: TrackedMember) -> dict[str, str | int]:
         """What a finding about a member is about."""
         seat = member.seat
         return about(client_id=seat.client_id, address=seat.host, group=self.history.name)
 
-    def asks(self, member: Member) -> str:
+    def asks(self, member: TrackedMember) -> str:
         """The session timeout that the same client asks for elsewhere, where it is not known for the member."""
         found = [self.history.members.get(ident) for ident in member.seat.ids]
         other = next((one for one in found if one is not None and one.session is not None), None)
@@ -59,7 +59,7 @@ class Departures:
         said = f" ({other.said_in})" if other.said_in else ""
         return f"; when it came back it asked for a session timeout of {other.session:,} ms{said}"
 
-    def how(self, member: Member, departure: Departure) -> str:
+    def how(self, member: TrackedMember, departure: Departure) -> str:
         """How a member went, as "evicted at 9.200, 6.0 s after its last heartbeat (frame 118); …"."""
         at, refs = self.clock(departure.time), departure.refs
         contact = departure.contact
@@ -105,7 +105,7 @@ class Departures:
             return f"{label} was evicted{when}, {silent} after its last {contact.what} ({frame(contact.ref)})"
         return f"{label} {words_of(cause)}{when}"
 
-    def poll(self, member: Member, departure: Departure) -> Finding | None:
+    def poll(self, member: TrackedMember, departure: Departure) -> Finding | None:
         """A member that left because its application did not poll, as clients do by themselves (KIP-62)."""
         if departure.kind != "left" or not self.unpolled(member, departure):
             return None
@@ -116,7 +116,7 @@ class Departures:
         return Finding("error", what, unique(*departure.refs, member.said), advice, self.subject, departure.time,
                        detector="poll-timeout", about=self.about(member))  # fmt: skip
 
-    def unpolled(self, member: Member, departure: Departure) -> str:
+    def unpolled(self, member: TrackedMember, departure: Departure) -> str:
         limit, since = member.rebalance, member.polled
         known = limit is not None and limit >= 0
         if "poll" in departure.reason.lower():
@@ -135,12 +135,12 @@ class Departures:
         why = f"its application had not polled for max.poll.interval.ms, {limit:,} ms{said}"
         return f"{why}: {lasted(passed)} passed since its last join or commit"
 
-    def advice(self, member: Member, departure: Departure) -> str:
+    def advice(self, member: TrackedMember, departure: Departure) -> str:
         if departure.kind == "expelled":
             return "Its application did not poll in time: process less in one poll, or raise max.poll.interval.ms."
         return self.quiet(member, departure.time) or "See what held up its heartbeats then: a pause, load, the network."
 
-    def quiet(self, member: Member, at: int) -> str:
+    def quiet(self, member: TrackedMember, at: int) -> str:
         """What the client's other requests say about its silence."""
         seat = member.seat
         if not seat.host:
@@ -157,7 +157,7 @@ class Departures:
             "(GC, swap, SIGSTOP, a frozen container), or cut off."
         )
 
-    def _shares(self, member: Member, at: int) -> bool:
+    def _shares(self, member: TrackedMember, at: int) -> bool:
         """Whether another member was at work under the same client id and address then."""
         seat = member.seat
         return any(
@@ -176,7 +176,7 @@ def frame(ref: Reference) -> str:
     return f"frame {ref}" if "Heartbeat" in what or what == "OffsetCommit" else f"{what}, frame {ref}"
 
 
-def session_of(member: Member) -> str:
+def session_of(member: TrackedMember) -> str:
     """As "session timeout 6,000 ms (JoinGroup, frame 9)"."""
     return f"session timeout {member.session:,} ms" + (f" ({member.said_in})" if member.said_in else "")
 

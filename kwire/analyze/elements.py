@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ALL = ""  # stands for everything that was asked
 
 
-class Outcome(NamedTuple):
+class ElementOutcomes(NamedTuple):
     """failed: error codes by the element that holds them, ALL where none does or where none went well; asked: the
     elements that the request is about, as "orders" and "orders-0", none where it names none."""
 
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
         return element == ALL or not self.asked or bool({element, element.rpartition("-")[0]} & self.asked)
 
 
-def outcome_of(exchange: Exchange, usual: frozenset[int] = frozenset()) -> Outcome:
+def outcome_of(exchange: Exchange, usual: frozenset[int] = frozenset()) -> ElementOutcomes:
     """Of an exchange with an answer that can be read. usual: error codes that are no failures."""
     failed: dict[str, int] = {}
     for one in failures_of(exchange):
@@ -43,7 +43,7 @@ def outcome_of(exchange: Exchange, usual: frozenset[int] = frozenset()) -> Outco
         failed[ALL] = exchange.error  # of a body that cannot be decoded
     if failed and asked and asked <= failed.keys() and len(codes := set(failed.values())) == 1:
         failed = {ALL: codes.pop()}
-    return Outcome(failed, asked)
+    return ElementOutcomes(failed, asked)
 
 
 def asked_in(exchange: Exchange) -> frozenset[str]:

@@ -12,7 +12,7 @@ from kwire.analyze.history import Contradiction, History
 from kwire.analyze.replay import MOST, NOT_REACHED
 from kwire.coordinator.consumer.bodies import owned_of
 from kwire.coordinator.consumer.checks import JOIN, check_member, unknown_member
-from kwire.coordinator.consumer.members import Member, Members
+from kwire.coordinator.consumer.members import ConsumerMember, Members
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState
 from kwire.coordinator.types import MS, Check
 
@@ -78,7 +78,7 @@ class EpochReplay:
             holder = self._members.static(call.instance)
             if holder is not None:
                 self._members.take_out(holder)
-            member = Member(ident, call.instance)
+            member = ConsumerMember(ident, call.instance)
             self._members.put(member)
         self._out.pop(ident, None)
         member.heard = call.asked_at
@@ -87,7 +87,7 @@ class EpochReplay:
         before = member.hold.epoch if member.hold.epoch != answer["MemberEpoch"] else member.hold.previous_epoch
         self._members.hold(member, Hold(MemberState.STABLE, answer["MemberEpoch"], before, assigned))
 
-    def _left(self, ident: str, member: Member | None, epoch: int) -> None:
+    def _left(self, ident: str, member: ConsumerMember | None, epoch: int) -> None:
         if member is None:
             return
         if epoch == -1:

@@ -13,7 +13,7 @@ from typing import Any
 from kwire.analyze.calls import CONSUMER_HEARTBEAT, EPOCH_HEARTBEATS, SHARE_HEARTBEAT, STREAMS_HEARTBEAT, Call
 from kwire.analyze.causes import tally
 from kwire.analyze.history import Cause, Generation, History, Join, Status
-from kwire.analyze.members import Assignment, Contact, Departure, Member
+from kwire.analyze.members import Assignment, Contact, Departure, TrackedMember
 
 JOINS, LEAVES, LEAVES_FOR_NOW = 0, -1, -2
 DETAIL = 500  # characters of a status that are kept
@@ -155,7 +155,7 @@ class Epochs:
         history.add_generation(current)
         return current
 
-    def _is_early(self, current: Generation, member: Member, given: Assignment | None, call: Call) -> bool:
+    def _is_early(self, current: Generation, member: TrackedMember, given: Assignment | None, call: Call) -> bool:
         """Whether an answer with the current epoch already prepares the next: a member that comes in while others
         still hold its part, or one that gives up a part before it may go on. What raised the epoch is known by then."""
         if not any(cause.member is member or member.id in current.members for cause in self.causes):
@@ -182,7 +182,7 @@ class Epochs:
         history.part(member, departure)
         return Cause(at, "evicted", member.label, departure.refs, departure, member)
 
-    def _reached(self, current: Generation, member: Member, call: Call) -> None:
+    def _reached(self, current: Generation, member: TrackedMember, call: Call) -> None:
         at = call.answered_at
         assert at is not None
         if member.id not in current.joins and (member.joined_at or 0) <= (current.formed or at):
@@ -192,7 +192,7 @@ class Epochs:
         if member.assignment is not None:
             current.assignment.setdefault(member.id, member.assignment)
 
-    def _subscribed(self, call: Call, member: Member, topics: tuple[str, ...]) -> None:
+    def _subscribed(self, call: Call, member: TrackedMember, topics: tuple[str, ...]) -> None:
         if member.topics and topics != member.topics and call.generation:
             words = [f"+{topic}" for topic in topics if topic not in member.topics]
             words += [f"-{topic}" for topic in member.topics if topic not in topics]
@@ -201,7 +201,7 @@ class Epochs:
         member.topics = topics
 
 
-def _is_over(current: Generation, joining: Member) -> bool:
+def _is_over(current: Generation, joining: TrackedMember) -> bool:
     """Whether nobody is left of an epoch, or it was a generation of another kind of group."""
     return not current.by_epochs or all(one.gone is not None or one is joining for one in current.members.values())
 

@@ -33,7 +33,7 @@ CODE, WORDS = "ErrorCode", "ErrorMessage"
 About = dict[str, str | int]
 
 
-class Failure(NamedTuple):
+class AnsweredError(NamedTuple):
     """An error in an answer: its code; on what, as "orders-0", empty where only the request says it; the broker's
     words, empty without any; those for single records, with their numbers in the batch; and on what by the names of a
     finding's about."""
@@ -45,7 +45,7 @@ class Failure(NamedTuple):
     about: tuple[tuple[str, str | int], ...] = ()
 
 
-def failures_of(exchange: Exchange) -> Iterator[Failure]:
+def failures_of(exchange: Exchange) -> Iterator[AnsweredError]:
     """The errors in an answer, in field order; none of an answer without, or that cannot be read."""
     response = exchange.response
     kind = response.api if response is not None else None
@@ -64,7 +64,7 @@ def failures_of(exchange: Exchange) -> Iterator[Failure]:
 
 def _of_struct(
     plan: StructPlan, value: dict[str, Any], around: str | None, topics: Topics, about: About
-) -> Iterator[Failure]:
+) -> Iterator[AnsweredError]:
     """around and about: what the structs around it are about; None of the body itself, which tells of the answer."""
     subject = ""
     if around is not None:
@@ -75,7 +75,7 @@ def _of_struct(
         if slot.field.error and isinstance(code, int) and code:
             said = value.get(slot.name.removesuffix(CODE) + WORDS)
             words = said if isinstance(said, str) else ""
-            yield Failure(code, subject, words, _records(value), tuple(about.items()))
+            yield AnsweredError(code, subject, words, _records(value), tuple(about.items()))
     for slot in slots:
         inner = value.get(slot.name)
         if slot.struct is not None and inner:
@@ -114,7 +114,7 @@ def _records(value: dict[str, Any]) -> tuple[tuple[int, str], ...]:
 
 
 @dataclass(slots=True)
-class Kind:
+class FailureKind:
     """Failures of one kind: how many, the first and the last, the broker's words the first time, and of how many that
     were others."""
 
@@ -130,7 +130,7 @@ class Failures:
     API, client id and subject."""
 
     def __init__(self) -> None:
-        self.kinds: dict[tuple[str, str, str, str], Kind] = {}
+        self.kinds: dict[tuple[str, str, str, str], FailureKind] = {}
         self.unkept = 0
 
     def add(self, exchange: Exchange) -> None:
@@ -156,7 +156,7 @@ class Failures:
             if len(self.kinds) >= MOST:
                 self.unkept += 1
             else:
-                self.kinds[key] = Kind(1, where, where, words)
+                self.kinds[key] = FailureKind(1, where, where, words)
             return
         known.count += 1
         known.others += bool(words) and words != known.words
@@ -174,6 +174,6 @@ class Failures:
             for (error, api, client, subject), one in self.most()
         ]  # fmt: skip
 
-    def most(self) -> list[tuple[tuple[str, str, str, str], Kind]]:
+    def most(self) -> list[tuple[tuple[str, str, str, str], FailureKind]]:
         """The most frequent first, then the earliest."""
         return sorted(self.kinds.items(), key=lambda item: (-item[1].count, item[1].first.time, item[0]))

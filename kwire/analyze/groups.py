@@ -29,8 +29,8 @@ from kwire.analyze.causes import fate
 from kwire.analyze.classic import MEMBER_ID_REQUIRED, Classic
 from kwire.analyze.epoch_replay import EpochReplay
 from kwire.analyze.epochs import Epochs
-from kwire.analyze.history import COMMITTED, Budget, Committed, History, Problem
-from kwire.analyze.members import Member
+from kwire.analyze.history import COMMITTED, Budget, History, LastCommit, Problem
+from kwire.analyze.members import TrackedMember
 from kwire.analyze.replay import Replay
 from kwire.schema.keys import API_VERSIONS
 
@@ -194,7 +194,7 @@ class Groups:
         elif call.key == DELETE_GROUPS and call.fine:
             history.deleted = call.proof
 
-    def _label(self, history: History, call: Call) -> tuple[str, Member | None]:
+    def _label(self, history: History, call: Call) -> tuple[str, TrackedMember | None]:
         member = history.members.get(call.member) if call.member else None
         if member is not None:
             return member.label, member
@@ -258,7 +258,7 @@ class Groups:
             for part, offset in parts:
                 key = name, part
                 if key in history.committed or len(history.committed) < COMMITTED:
-                    history.committed[key] = Committed(offset, call.asked_at, label, call.asked)
+                    history.committed[key] = LastCommit(offset, call.asked_at, label, call.asked)
 
 
 def committed_in(call: Call, refused: bool) -> dict[str, list[tuple[int, int]]]:

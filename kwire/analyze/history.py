@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kwire.analyze.calls import Call
 from kwire.analyze.findings import Reference
-from kwire.analyze.members import Assignment, Contact, Departure, Member, Seats, client_of
+from kwire.analyze.members import Assignment, Contact, Departure, Seats, TrackedMember, client_of
 from kwire.coordinator.types import Check
 
 MOST_GENERATIONS = 2000
@@ -25,7 +25,7 @@ class Join:
     """A member's way into a generation. told: the answer that said that the group rebalances, before it joined; fresh:
     it was not in the generation before."""
 
-    member: Member
+    member: TrackedMember
     asked_at: int
     asked: Reference
     answered_at: int | None = None
@@ -45,7 +45,7 @@ class Cause:
     label: str
     refs: tuple[Reference, ...] = ()
     departure: Departure | None = None
-    member: Member | None = None
+    member: TrackedMember | None = None
     detail: str = ""
 
 
@@ -71,7 +71,7 @@ class Generation:
     done: int | None = None
     ended: int | None = None
     joins: dict[str, Join] = field(default_factory=dict)
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, TrackedMember] = field(default_factory=dict)
     whole: bool = False
     leader: str = ""
     protocol: str = ""
@@ -145,7 +145,7 @@ class Problem:
 
     call: Call
     label: str
-    member: Member | None
+    member: TrackedMember | None
     contact: Contact | None
     current: Generation | None
     gone: Departure | None = None
@@ -153,7 +153,7 @@ class Problem:
     solved_at: int | None = None
     repeats: int = 0
     last: Reference | None = None
-    taker: Member | None = None  # who holds the instance id now
+    taker: TrackedMember | None = None  # who holds the instance id now
     unstored: tuple[int, tuple[str, ...]] = (0, ())  # of a refused commit: how many partitions, of which topics
 
     @property
@@ -171,7 +171,7 @@ class Contradiction:
 
 
 @dataclass(slots=True)
-class Committed:
+class LastCommit:
     """The last offset committed for a partition."""
 
     offset: int
@@ -202,9 +202,9 @@ class History:
         self.first = self.last = time
         self.calls = 0
         self.errors: Counter[int] = Counter()
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, TrackedMember] = {}
         self.seats = Seats()
-        self.instances: dict[str, Member] = {}
+        self.instances: dict[str, TrackedMember] = {}
         self.generations: deque[Generation] = deque(maxlen=MOST_GENERATIONS)
         self.formed = 0
         self.current: Generation | None = None
@@ -213,7 +213,7 @@ class History:
         self.unkept = 0  # problems beyond those
         self.open: dict[str, list[Problem]] = {}  # by label
         self.coordinators: Counter[str] = Counter()
-        self.committed: dict[tuple[str, int], Committed] = {}
+        self.committed: dict[tuple[str, int], LastCommit] = {}
         self.commits: Counter[str] = Counter()  # by label
         self.contradictions: list[Contradiction] = []
         self.disagreed = 0
@@ -223,12 +223,12 @@ class History:
         self.statuses: dict[int, Status] = {}  # of streams groups, by code
         self.ids: dict[str, Reference] = {}  # handed out by MEMBER_ID_REQUIRED and not used so far
 
-    def member(self, ident: str, call: Call) -> Member:
+    def member(self, ident: str, call: Call) -> TrackedMember:
         """The member of that id, who speaks on the call's connection."""
         known = self.members.get(ident)
         if known is None:
             seat = self.seats.of(call.client_id, call.host, call.instance, call.connection)
-            known = self._add(Member(ident, seat, call.instance))
+            known = self._add(TrackedMember(ident, seat, call.instance))
         else:
             seat = known.seat
             if not seat.host and call.client_id == seat.client_id:
@@ -237,15 +237,15 @@ class History:
         known.connection = call.connection
         return known
 
-    def named(self, ident: str, instance: str | None) -> Member:
+    def named(self, ident: str, instance: str | None) -> TrackedMember:
         """A member that others speak of."""
         known = self.members.get(ident)
         if known is None:
             client = client_of(ident)
-            known = self._add(Member(ident, self.seats.of(client, "", instance, ""), instance))
+            known = self._add(TrackedMember(ident, self.seats.of(client, "", instance, ""), instance))
         return known
 
-    def _add(self, member: Member) -> Member:
+    def _add(self, member: TrackedMember) -> TrackedMember:
         if len(self.members) >= MOST_MEMBERS or (self.budget.members <= 0 and self.members):
             self.members.pop(next(iter(self.members)))  # the one that is known longest
         else:
@@ -256,7 +256,7 @@ class History:
             member.seat.ids.append(member.id)
         return member
 
-    def part(self, member: Member, departure: Departure) -> None:
+    def part(self, member: TrackedMember, departure: Departure) -> None:
         """The member is gone."""
         if member.gone is None:
             member.gone = departure

@@ -31,7 +31,7 @@ SHARED = (ConnectionInfo, Exchange, ExchangeBatch, Detector)  # what a copy of a
 Key = tuple[str, tuple[tuple[str, str | int], ...], int]
 
 
-class Told(NamedTuple):
+class ToldFinding(NamedTuple):
     """A finding to be shown. before: as it was told last, None of a new one; gone: what followed shows that it is not
     so."""
 
@@ -71,7 +71,7 @@ class LiveDoctor:
         self._doctor.close(connection)
         self._fresh = True
 
-    def look(self, open_: Iterable[ConnectionInfo]) -> list[Told]:
+    def look(self, open_: Iterable[ConnectionInfo]) -> list[ToldFinding]:
         """What is new, worse, better or more often by now."""
         if not self._fresh:
             return []
@@ -124,7 +124,7 @@ class LiveDoctor:
             out[key] = one if before is None else joined(before, one)
         return out
 
-    def _news(self, found: dict[Key, Finding]) -> Iterator[Told]:
+    def _news(self, found: dict[Key, Finding]) -> Iterator[ToldFinding]:
         likely, self._likely = self._likely, set(found)
         for key, one in found.items():
             before = self._told.get(key)
@@ -135,9 +135,9 @@ class LiveDoctor:
                 if one.count < 2 * before.count and (one.count <= before.count or since < AGAIN):
                     continue
             self._told[key] = one
-            yield Told(one, before)
+            yield ToldFinding(one, before)
         for key in [key for key in self._told if key not in found and key not in self._found]:
-            yield Told(self._told.pop(key), gone=True)
+            yield ToldFinding(self._told.pop(key), gone=True)
 
     def _renew(self, open_: list[ConnectionInfo]) -> None:
         diagnosis = self._judged(self._doctor, open_)

@@ -94,7 +94,7 @@ class Departure:
 
 
 @dataclass(slots=True)
-class Member:
+class TrackedMember:
     """A member id. session and rebalance: its timeouts, ms, as the request said says; parked: when it asked the
     JoinGroup or SyncGroup that is not answered yet, during which no session ends."""
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
 from kwire.coordinator import classic, heartbeat, joins, preconditions
 from kwire.coordinator.context import Context, Reply, Request
-from kwire.coordinator.group import Group, Member, State
+from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import Commit, kind_of
 from kwire.coordinator.offsets import Offsets
-from kwire.coordinator.types import MS, Caller, Check, Settings
+from kwire.coordinator.types import MS, Caller, Check, GroupSettings
 
 HANDLERS: dict[int, Callable[[Context, Request], Reply | None]] = {
     JOIN: joins.join, SYNC: joins.sync, HEARTBEAT: heartbeat.heartbeat, LEAVE: joins.leave,
@@ -38,7 +38,7 @@ class Model:
     """Times are ns. Deadlines come LATE_MS late, as requests reach a broker after they were captured."""
 
     def __init__(self, name: str, era: tuple[int, int]) -> None:
-        settings = Settings(era, 0, ANY, NEVER_MS, ANY)
+        settings = GroupSettings(era, 0, ANY, NEVER_MS, ANY)
         self.name = name
         self._new_id = ""
         rules = heartbeat.of_era(era)
@@ -90,7 +90,7 @@ class Model:
         group = self.group
         self.tick(now)
         self.context.purgatory.tick(now + LATE_MS * MS)  # where the phase's time was over, that is why
-        if group is None or group.state is not State.PREPARING:
+        if group is None or group.state is not GroupState.PREPARING:
             return []
         absent = [member.id for member in group.missing()]
         classic.complete_join(self.context, group)
@@ -100,8 +100,8 @@ class Model:
         """The assignment is there, as the capture shows."""
         group = self.group
         self.tick(now)
-        if group is not None and group.state is State.COMPLETING:
-            group.go(State.STABLE, now)
+        if group is not None and group.state is GroupState.COMPLETING:
+            group.go(GroupState.STABLE, now)
             classic.propagate(self.context, group, 0, "as seen")
 
     def rebalance(self, now: int) -> None:
@@ -130,7 +130,7 @@ class Model:
             group.add(member)
             classic.keep_alive(self.context, group, member, "JoinGroup")
         group.leader = leader or group.leader
-        group.go(State.PREPARING, now)
+        group.go(GroupState.PREPARING, now)
         group.generation = number - 1
         group.next_generation(now)
         group.unsynced.update(group.members)

@@ -13,7 +13,7 @@ from kwire.analyze.causes import SLACK
 from kwire.analyze.departures import SOON, Departures, frame, session_of, unique
 from kwire.analyze.findings import Finding, Reference, about, error_label, lasted
 from kwire.analyze.history import Generation, Problem
-from kwire.analyze.members import Member
+from kwire.analyze.members import TrackedMember
 from kwire.counted import counted
 from kwire.schema.errorcodes import errors
 
@@ -122,7 +122,7 @@ class Refusals:
             return self._while_rebalancing(problem)
         return self._request(call, advice)
 
-    def _out(self, problem: Problem, member: Member, advice: str) -> tuple[str, tuple[Reference, ...], str, str]:
+    def _out(self, problem: Problem, member: TrackedMember, advice: str) -> tuple[str, tuple[Reference, ...], str, str]:
         call, gone, contact = problem.call, problem.gone or member.gone, problem.contact
         if gone is not None and gone.time > problem.time + (0 if gone.kind == "gone" else SLACK):
             self.told.add(id(gone))  # it went since, for it had learned that it was out

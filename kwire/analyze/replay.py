@@ -11,7 +11,7 @@ from __future__ import annotations
 from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
 from kwire.analyze.history import Contradiction, History
 from kwire.analyze.model import LATE_MS, Known, Model
-from kwire.coordinator.group import State
+from kwire.coordinator.group import GroupState
 from kwire.coordinator.types import MS, Check
 
 SLACK = LATE_MS * MS  # ns within which the order of requests is not certain
@@ -105,7 +105,7 @@ class Replay:
         group = model.group
         if call.asked_at - changed <= SLACK or (group is not None and call.asked_at - group.since <= SLACK):
             return
-        if group is not None and group.state is State.COMPLETING and call.key == HEARTBEAT:
+        if group is not None and group.state is GroupState.COMPLETING and call.key == HEARTBEAT:
             return  # up to 2.6 such heartbeats were refused
         if call.error != REBALANCE_IN_PROGRESS or check.error:
             self._contradicts(call, check)
@@ -136,7 +136,7 @@ class Replay:
             if not self._settle(call, ticket):
                 model = self.model = None
         group = model.group if model is not None else None
-        if group is not None and group.generation != number and group.state is State.COMPLETING:
+        if group is not None and group.generation != number and group.state is GroupState.COMPLETING:
             group.generation = number
         members = answer["Members"]
         if members and (group is None or {one["MemberId"] for one in members} != set(group.members)):

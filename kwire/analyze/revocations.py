@@ -21,7 +21,7 @@ Partitions = frozenset[tuple[str, int]]
 
 
 @dataclass(slots=True)
-class Span:
+class RevocationSpan:
     """Something that lasts. began, seen and over: ns; seen: the member's last heartbeat in it; over is None as long as
     it lasts."""
 
@@ -49,20 +49,20 @@ class Span:
     def label(self) -> str:
         return self.client_id or self.member
 
-    def meets(self, other: Span) -> int:
+    def meets(self, other: RevocationSpan) -> int:
         """For how long, ns, both last at the same time."""
         end = min(self.over or self.seen, other.over or other.seen)
         return max(end - max(self.began, other.began), 0)
 
 
 @dataclass(slots=True)
-class Member:
+class OwningMember:
     """owned: as it said last; rebalance_ms: as it said when it joined."""
 
     owned: Partitions = frozenset()
     rebalance_ms: int = -1
-    revoking: Span | None = None
-    waiting: Span | None = None
+    revoking: RevocationSpan | None = None
+    waiting: RevocationSpan | None = None
 
 
 @dataclass(slots=True)
@@ -70,9 +70,9 @@ class Revocations:
     """exchange(exchange) of such heartbeats, in the order of time. revoked and waited: those that are over and
     those that last."""
 
-    members: dict[tuple[str, str], Member] = field(default_factory=dict)
-    revoked: list[Span] = field(default_factory=list)
-    waited: list[Span] = field(default_factory=list)
+    members: dict[tuple[str, str], OwningMember] = field(default_factory=dict)
+    revoked: list[RevocationSpan] = field(default_factory=list)
+    waited: list[RevocationSpan] = field(default_factory=list)
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -93,7 +93,7 @@ class Revocations:
         if member is None:
             if len(self.members) >= MOST:
                 return
-            member = self.members[key] = Member()
+            member = self.members[key] = OwningMember()
         if asked["RebalanceTimeoutMs"] > 0:
             member.rebalance_ms = asked["RebalanceTimeoutMs"]
         owned = _held(exchange, asked)
@@ -109,7 +109,12 @@ class Revocations:
         self._assigned(exchange, key, member, asked, answer)
 
     def _assigned(
-        self, exchange: Exchange, key: tuple[str, str], member: Member, asked: dict[str, Any], answer: dict[str, Any]
+        self,
+        exchange: Exchange,
+        key: tuple[str, str],
+        member: OwningMember,
+        asked: dict[str, Any],
+        answer: dict[str, Any],
     ) -> None:
         response = exchange.response
         given = _held(exchange, answer)
@@ -119,7 +124,7 @@ class Revocations:
         made = (*key, exchange.client_id or "", host_of(exchange.connection))
         proof = Reference.of(response)
         if taken and member.revoking is None and len(self.revoked) < MOST_KEPT:
-            member.revoking = Span(*made, taken, response.time, proof, member.rebalance_ms, response.time)
+            member.revoking = RevocationSpan(*made, taken, response.time, proof, member.rebalance_ms, response.time)
             member.revoking.noun = "task" if "ActiveTasks" in answer else "partition"
             self.revoked.append(member.revoking)
         if given:
@@ -128,11 +133,11 @@ class Revocations:
                 self._end(member.waiting, exchange)
                 member.waiting = None
         elif asked["MemberEpoch"] == 0 and member.waiting is None and len(self.waited) < MOST_KEPT:
-            member.waiting = Span(*made, given, response.time, proof, member.rebalance_ms, response.time)
+            member.waiting = RevocationSpan(*made, given, response.time, proof, member.rebalance_ms, response.time)
             member.waiting.noun = "task" if "ActiveTasks" in answer else "partition"
             self.waited.append(member.waiting)
 
-    def _end(self, span: Span | None, exchange: Exchange) -> None:
+    def _end(self, span: RevocationSpan | None, exchange: Exchange) -> None:
         message = exchange.response or exchange.first
         if span is not None and span.over is None:
             span.over, span.over_proof = message.time, Reference.of(message)

@@ -59,7 +59,7 @@ class Throttled:
 
 
 @dataclass(slots=True)
-class Refused:
+class RefusedConnections:
     """Connections to one address that were refused: how many, from where, from when to when, ns."""
 
     count: int = 0
@@ -142,13 +142,13 @@ class Stats:
         self.untold += len(failed) - told
 
     @property
-    def refused(self) -> dict[str, Refused]:
+    def refused(self) -> dict[str, RefusedConnections]:
         """Connections that were refused, by the address that refused them."""
-        out: dict[str, Refused] = {}
+        out: dict[str, RefusedConnections] = {}
         for row in self.connections:
             if row.what == REFUSED:
                 client, _, broker = row.name.rpartition("#")[0].partition(">")
-                one = out.setdefault(broker, Refused(first_time=row.first_time))
+                one = out.setdefault(broker, RefusedConnections(first_time=row.first_time))
                 one.count += 1
                 one.hosts.add(client.rpartition(":")[0].strip("[]"))
                 one.first_time, one.last_time = min(one.first_time, row.first_time), max(one.last_time, row.last_time)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.capture.tls.alerts import NAMES, alert_words
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 from kwire.counted import counted
 
 if TYPE_CHECKING:
     from kwire.capture.tls.certificates import Certificate
-    from kwire.capture.tls.facts import Entry
+    from kwire.capture.tls.facts import ApplicationRecord
     from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Message
 
@@ -22,13 +22,13 @@ SOON = 14 * 86_400 * SECOND  # ns before its end at which a certificate is worth
 SHOWN = 6  # names of a certificate
 
 
-def session_of(connection: ConnectionInfo) -> Session | None:
+def session_of(connection: ConnectionInfo) -> TlsSession | None:
     """The TLS session of a connection that speaks TLS."""
     found = connection.tcp.tls
-    return found if isinstance(found, Session) else None
+    return found if isinstance(found, TlsSession) else None
 
 
-def records_of(message: Message) -> list[Entry]:
+def records_of(message: Message) -> list[ApplicationRecord]:
     """The TLS records that brought a frame's bytes; none where it was not encrypted, or where they were not noted."""
     session, client = session_of(message.connection), message.connection.client
     if session is None or client is None:
@@ -162,7 +162,7 @@ def findings_of(connection: ConnectionInfo) -> list[Finding]:
     return [Finding(severity, what, place, advice, subject, time) for severity, what, advice in found]
 
 
-def _of_certificates(session: Session, time: int) -> list[tuple[str, str, str]]:
+def _of_certificates(session: TlsSession, time: int) -> list[tuple[str, str, str]]:
     facts, found = session.facts, []
     for whose, certificate in (("server's", facts.certificate), ("client's", facts.client_certificate)):
         if certificate is None:

@@ -38,7 +38,7 @@ ROUNDS = "Each member that joins or leaves stops the whole group: restart member
 
 
 @dataclass(slots=True)
-class Limits:
+class VerdictLimits:
     """From when on something is worth a word. slow: seconds for which a rebalance waits for a member; open: seconds for
     which one is not over at the end; storm: rebalances within storm_seconds; near: the part of the session timeout that
     passed between two heartbeats."""
@@ -63,10 +63,10 @@ class Judgement:
         return any(found and found[0].severity == SEVERITIES[0] for _, _, found in self.groups)
 
 
-def judge(groups: Groups, clock: Clock, limits: Limits | None = None) -> Judgement:
+def judge(groups: Groups, clock: Clock, limits: VerdictLimits | None = None) -> Judgement:
     """What there is to say about groups that were read to the end."""
     judged = []
-    limits = limits or Limits()
+    limits = limits or VerdictLimits()
     for history in groups.histories.values():
         departures = Departures(history, groups.activity, clock)
         judged.append((history, departures, verdicts(departures, limits)))
@@ -80,7 +80,7 @@ def _troubles(found: list[Finding]) -> tuple[int, ...]:
     return tuple(-severities.count(severity) for severity in SEVERITIES)
 
 
-def verdicts(departures: Departures, limits: Limits) -> list[Finding]:
+def verdicts(departures: Departures, limits: VerdictLimits) -> list[Finding]:
     """The findings about a group, worst first."""
     history, activity, clock = departures.history, departures.activity, departures.clock
     found = [
@@ -112,7 +112,7 @@ def _departures(history: History, departures: Departures) -> Iterator[Finding]:
                 yield finding
 
 
-def _unfinished(history: History, activity: Activity, clock: Clock, limits: Limits) -> Iterator[Finding]:
+def _unfinished(history: History, activity: Activity, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
     """A rebalance that is still going on when the capture ends."""
     forming, current, end = history.forming, history.current, activity.last_time
     long = limits.open * SECOND
@@ -141,7 +141,7 @@ def _unfinished(history: History, activity: Activity, clock: Clock, limits: Limi
                           detector="slow-joiner", about=about(group=history.name), last=end)  # fmt: skip
 
 
-def _slow(history: History, clock: Clock, limits: Limits) -> Iterator[Finding]:
+def _slow(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
     """Rebalances that took long, and who was waited for. What passes until a member's next heartbeat tells it of the
     rebalance is the protocol's, and not the member's."""
     least = limits.slow * SECOND
@@ -221,7 +221,7 @@ def _joining(generation: Generation) -> int:
     return 0 if generation.formed is None else generation.formed - generation.began
 
 
-def _storm(history: History, clock: Clock, limits: Limits) -> Iterator[Finding]:
+def _storm(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
     """Rebalances that follow each other."""
     formed = [one for one in history.generations if one.formed and any(it.kind in RESTLESS for it in one.causes)]
     best = start = 0
@@ -252,7 +252,7 @@ def _started(cause: Cause | None) -> str:
     return f"{cause.label} {words.get(cause.kind) or words_of(cause)}"
 
 
-def _close(history: History, clock: Clock, limits: Limits) -> Iterator[Finding]:
+def _close(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
     """Heartbeats that came only just in time."""
     for seat in history.seats.all.values():
         member = history.members.get(seat.ids[-1]) if seat.ids else None

@@ -1,8 +1,8 @@
 """Who may do what: each API's rights as a table, asked in front of its handler (KafkaApis does so within each).
 
 A Whole right is needed for the request; without it the answer is that error throughout. An Each right is needed for an
-element of an array: those that lack it are answered with the error, and the handler sees the others. A Shown right
-decides which rows of an answer that lists everything are told.
+element of an array: those that lack it are answered with the error, and the handler sees the others. A FilteredAnswer
+right decides which rows of an answer that lists everything are told.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kwire.codec.library import builtin_library
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from kwire.broker.state import State
+    from kwire.broker.state import BrokerState
 
 ERRORS = {
     TOPIC: Code.TOPIC_AUTHORIZATION_FAILED,
@@ -53,7 +53,7 @@ class Each(NamedTuple):
     together: bool = False
 
 
-class Shown(NamedTuple):
+class FilteredAnswer(NamedTuple):
     """array: of the answer; asked: of the request, which must be null or missing for the answer to list everything."""
 
     array: str
@@ -63,7 +63,7 @@ class Shown(NamedTuple):
     asked: str = ""
 
 
-Right = Whole | Each | Shown
+Right = Whole | Each | FilteredAnswer
 R, W, D = acls.READ, acls.WRITE, acls.DESCRIBE
 _GROUP_READ = Whole(R, GROUP, "GroupId")
 
@@ -72,8 +72,8 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "Fetch": (Each("Topics", "Responses", R, field="Topic"),),
     "ListOffsets": (Each("Topics", "Topics", D),),
     "OffsetForLeaderEpoch": (Each("Topics", "Topics", D, field="Topic", or_cluster=acls.CLUSTER_ACTION),),
-    "Metadata": (Each("Topics", "Topics", D), Shown("Topics", D, TOPIC, "Name", "Topics")),
-    "DescribeTopicPartitions": (Each("Topics", "Topics", D), Shown("Topics", D, TOPIC, "Name", "Topics")),
+    "Metadata": (Each("Topics", "Topics", D), FilteredAnswer("Topics", D, TOPIC, "Name", "Topics")),
+    "DescribeTopicPartitions": (Each("Topics", "Topics", D), FilteredAnswer("Topics", D, TOPIC, "Name", "Topics")),
     "FindCoordinator": (Each("CoordinatorKeys", "Coordinators", D, GROUP), Whole(D, GROUP, "Key")),
     "JoinGroup": (_GROUP_READ,),
     "SyncGroup": (_GROUP_READ,),
@@ -98,7 +98,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "DeleteShareGroupOffsets": (
         Whole(acls.DELETE, GROUP, "GroupId"), Each("Topics", "Responses", R, field="TopicName"),
     ),
-    "ListGroups": (Shown("Groups", D, GROUP, "GroupId"),),
+    "ListGroups": (FilteredAnswer("Groups", D, GROUP, "GroupId"),),
     "DeleteGroups": (Each("GroupsNames", "Results", acls.DELETE, GROUP),),
     "CreateTopics": (Each("Topics", "Topics", acls.CREATE, or_cluster=acls.CREATE),),
     "DeleteTopics": (
@@ -121,7 +121,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "EndTxn": (Whole(W, TRANSACTIONAL_ID, "TransactionalId"),),
     "TxnOffsetCommit": (Whole(W, TRANSACTIONAL_ID, "TransactionalId"), _GROUP_READ, Each("Topics", "Topics", R)),
     "DescribeTransactions": (Each("TransactionalIds", "TransactionStates", D, TRANSACTIONAL_ID),),
-    "ListTransactions": (Shown("TransactionStates", D, TRANSACTIONAL_ID, "TransactionalId"),),
+    "ListTransactions": (FilteredAnswer("TransactionStates", D, TRANSACTIONAL_ID, "TransactionalId"),),
     "DescribeProducers": (Each("Topics", "Topics", R),),
     "WriteTxnMarkers": (Whole(acls.ALTER),),
     "DescribeAcls": (Whole(D),),
@@ -144,7 +144,7 @@ CONFIGS = ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs")
 class Guard:
     """One request before its handler."""
 
-    def __init__(self, request: Request, state: State) -> None:
+    def __init__(self, request: Request, state: BrokerState) -> None:
         self.request, self.state = request, state
         library = builtin_library()
         self.answer = library.plan(f"{request.api}Response", request.version).root
@@ -154,7 +154,7 @@ class Guard:
         peer = self.request.peer
         return self.state.acls.may(peer.principal, peer.host, operation, kind, name)
 
-    def handle(self, handler: Callable[[Request, State], Outcome]) -> Outcome:
+    def handle(self, handler: Callable[[Request, BrokerState], Outcome]) -> Outcome:
         """The handler's outcome with what the client may not have left out of it."""
         request = self.request
         denied: list[Body] = []
@@ -247,7 +247,7 @@ class Guard:
         if body is None:
             return None
         for right in RIGHTS.get(self.request.api, ()):
-            if isinstance(right, Shown) and not (right.asked and self.request.body.get(right.asked)):
+            if isinstance(right, FilteredAnswer) and not (right.asked and self.request.body.get(right.asked)):
                 rows = body.get(right.array) or []
                 body = {**body, right.array: [r for r in rows if self.may(right.operation, right.kind, r[right.field])]}
         if self.request.api == "OffsetFetch" and body.get("Groups"):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kwire.broker.connection import Connection
+    from kwire.broker.connection import ServedConnection
 
 
 class Pool:
@@ -15,8 +15,8 @@ class Pool:
     the longest time ends; the share is the same for all that hold some, so nobody with little is ever in question."""
 
     def __init__(
-        self, limit: int, holders: Callable[[], Iterable[Connection]], held: Callable[[Connection], tuple[int, float]],
-        why: str,
+        self, limit: int, holders: Callable[[], Iterable[ServedConnection]],
+        held: Callable[[ServedConnection], tuple[int, float]], why: str,
     ) -> None:  # fmt: skip
         """held: how many bytes, and since when."""
         self.limit, self.used = limit, 0
@@ -39,15 +39,15 @@ class Pool:
 class Lane:
     """A place for one; the others come after each other. called: when the place is theirs."""
 
-    def __init__(self, called: Callable[[Connection], None]) -> None:
+    def __init__(self, called: Callable[[ServedConnection], None]) -> None:
         self._called = called
-        self._line: deque[Connection] = deque()
-        self._holder: Connection | None = None
+        self._line: deque[ServedConnection] = deque()
+        self._holder: ServedConnection | None = None
 
-    def has(self, who: Connection) -> bool:
+    def has(self, who: ServedConnection) -> bool:
         return self._holder is who
 
-    def enter(self, who: Connection) -> bool:
+    def enter(self, who: ServedConnection) -> bool:
         """Whether the place is free, or is who's already; else who is in line for it."""
         if self._holder is None:
             self._holder = who
@@ -55,7 +55,7 @@ class Lane:
             self._line.append(who)
         return self._holder is who
 
-    def leave(self, who: Connection) -> None:
+    def leave(self, who: ServedConnection) -> None:
         """Who needs it no more."""
         if self._holder is not who:
             if who in self._line:

@@ -71,7 +71,7 @@ TROUBLES = (
 )  # fmt: skip
 
 
-class Outcome(NamedTuple):
+class CheckOutcome(NamedTuple):
     """verdict: HANDLED, NOT_HANDLED, NOT_SEEN (the client never asked what the trouble is about) or FAILED (it ended
     with another status than without trouble); told: what it did."""
 
@@ -154,17 +154,17 @@ def _ended(process: subprocess.Popen[bytes], timeout: float) -> tuple[int | None
         raise
 
 
-def judge(trouble: Trouble, plain: Ran, ran: Ran) -> Outcome:
+def judge(trouble: Trouble, plain: Ran, ran: Ran) -> CheckOutcome:
     """What the client made of a trouble, by what it asked and by how it ended without one."""
     if ran.met is None:
-        return Outcome(trouble, NOT_SEEN, f"never asks {trouble.name.partition(':')[0]}")
+        return CheckOutcome(trouble, NOT_SEEN, f"never asks {trouble.name.partition(':')[0]}")
     met = ran.met
     before = [seen for seen in ran.requests if seen.time <= met]
     whom = next((seen for seen in reversed(before) if seen.api == trouble.name.partition(":")[0]), None)
     after = [seen for seen in ran.requests if seen.time > met and (whom is None or seen.client_id == whom.client_id)]
     if ran.status != plain.status:
         how = "does not end in time" if ran.status is None else f"ends with status {ran.status}"
-        return Outcome(trouble, FAILED, f"{how}: {ran.words}" if ran.words else how)
+        return CheckOutcome(trouble, FAILED, f"{how}: {ran.words}" if ran.words else how)
     if trouble.waits:
         return _waited(trouble, met, [seen for seen in after if whom is None or seen.client == whom.client])
     left = list(trouble.then)
@@ -172,14 +172,14 @@ def judge(trouble: Trouble, plain: Ran, ran: Ran) -> Outcome:
         if left and seen.api == left[0]:
             left.pop(0)
     if left:
-        return Outcome(trouble, NOT_HANDLED, f"no {left[0]} afterwards")
-    return Outcome(trouble, HANDLED, trouble.does)
+        return CheckOutcome(trouble, NOT_HANDLED, f"no {left[0]} afterwards")
+    return CheckOutcome(trouble, HANDLED, trouble.does)
 
 
-def _waited(trouble: Trouble, met: int, after: list[Seen]) -> Outcome:
+def _waited(trouble: Trouble, met: int, after: list[Seen]) -> CheckOutcome:
     if not after:
-        return Outcome(trouble, HANDLED, "asks no more")
+        return CheckOutcome(trouble, HANDLED, "asks no more")
     waited = (after[0].time - met) / 1e6
     if waited >= ENOUGH * THROTTLE:
-        return Outcome(trouble, HANDLED, trouble.does)
-    return Outcome(trouble, NOT_HANDLED, f"asks {after[0].api} after {waited:,.0f} of {THROTTLE:,} ms")
+        return CheckOutcome(trouble, HANDLED, trouble.does)
+    return CheckOutcome(trouble, NOT_HANDLED, f"asks {after[0].api} after {waited:,.0f} of {THROTTLE:,} ms")

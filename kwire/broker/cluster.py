@@ -15,11 +15,11 @@ from uuid import UUID, uuid4
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import Configs
-from kwire.broker.context import Limits
+from kwire.broker.context import BrokerLimits
 from kwire.broker.log import OVERHEAD, Log, Room
 from kwire.broker.nodes import Endpoint, Node, NodeSetup
 from kwire.broker.partition import OFFLINE, Partition
-from kwire.coordinator.types import Topic as GroupTopic
+from kwire.coordinator.types import KnownTopic
 from kwire.counted import counted
 from kwire.wire.uuids import ZERO, to_text
 
@@ -44,7 +44,7 @@ class Topic(NamedTuple):
 class Cluster:
     """The metadata. changed: called when topics or their partitions are not what they were."""
 
-    def __init__(self, nodes: Iterable[NodeSetup], limits: Limits, new_id: Callable[[], UUID] = uuid4) -> None:
+    def __init__(self, nodes: Iterable[NodeSetup], limits: BrokerLimits, new_id: Callable[[], UUID] = uuid4) -> None:
         self.id = to_text(new_id())
         self.nodes = {setup.id: Node(setup.id, setup.rack) for setup in nodes}
         self.topics: dict[str, Topic] = {}
@@ -65,7 +65,7 @@ class Cluster:
         self._partitions = 0
         self.producers_given = 0
         self.storage: Storage | None = None  # where logs are kept too
-        self._group_topics: dict[str, GroupTopic] | None = None  # None: to be made anew
+        self._group_topics: dict[str, KnownTopic] | None = None  # None: to be made anew
 
     # ------------------------------------------------------------ nodes
 
@@ -212,11 +212,11 @@ class Cluster:
                 partition.place([chosen if node == before else node for node in partition.replicas])
             partition.lead(chosen)
 
-    def group_topics(self) -> dict[str, GroupTopic]:
+    def group_topics(self) -> dict[str, KnownTopic]:
         """What a group coordinator must know of the topics."""
         if self._group_topics is None:
             topics = self.topics.items()
-            self._group_topics = {name: GroupTopic(name, topic.id, len(topic.partitions)) for name, topic in topics}
+            self._group_topics = {name: KnownTopic(name, topic.id, len(topic.partitions)) for name, topic in topics}
         return self._group_topics
 
     def _tell(self) -> None:

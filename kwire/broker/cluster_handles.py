@@ -14,7 +14,7 @@ from kwire.errors import KwireError
 from kwire.records import Record, read_records
 
 if TYPE_CHECKING:
-    from kwire.broker.server import Server
+    from kwire.broker.server import BrokerServer
     from kwire.broker.thread import LoopThread
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class NodeHandle:
     """A node. Its port and the logs stay what they are while it is down."""
 
-    def __init__(self, number: int, server: Server, thread: LoopThread) -> None:
+    def __init__(self, number: int, server: BrokerServer, thread: LoopThread) -> None:
         self.id, self._server, self._thread = number, server, thread
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class NodeHandle:
 class PartitionHandle:
     """A partition: who leads it, who is in sync, and what stands in it."""
 
-    def __init__(self, name: str, partition: Partition, server: Server, thread: LoopThread) -> None:
+    def __init__(self, name: str, partition: Partition, server: BrokerServer, thread: LoopThread) -> None:
         self.name, self._partition = name, partition
         self._state, self._topology, self._thread = server.state, server.state.topology, thread
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.broker.log import INFLATED, Log
-from kwire.broker.segments import Entry
+from kwire.broker.segments import LogEntry
 from kwire.errors import KwireError
 from kwire.records import Record, read_records, rebuilt
 from kwire.records.batch import HEADER, Header
@@ -31,7 +31,7 @@ class Rules(NamedTuple):
 class _Opened(NamedTuple):
     """A batch with its records. whole: it cannot be opened, or is not to be changed."""
 
-    entry: Entry
+    entry: LogEntry
     header: Header
     records: list[Record]
     whole: bool = False
@@ -80,7 +80,7 @@ def _active(log: Log, rules: Rules, now_ms: int) -> int:
     return log.end if rolled else base
 
 
-def _is_due(log: Log, entries: list[Entry], rules: Rules, now_ms: int) -> bool:
+def _is_due(log: Log, entries: list[LogEntry], rules: Rules, now_ms: int) -> bool:
     dirty = sum(len(entry.data) for entry in entries if entry.base >= log.cleaned)
     total = sum(len(entry.data) for entry in entries)
     late = any(now_ms - entry.time > rules.max_lag_ms for entry in entries if entry.base >= log.cleaned)
@@ -88,12 +88,12 @@ def _is_due(log: Log, entries: list[Entry], rules: Rules, now_ms: int) -> bool:
     return bool(total) and (horizons or (dirty > 0 and (late or dirty / total >= rules.dirty)))
 
 
-def _horizon(entry: Entry) -> int | None:
+def _horizon(entry: LogEntry) -> int | None:
     header = Header(*HEADER.unpack_from(entry.data))
     return header.base_timestamp if header.has_delete_horizon else None
 
 
-def _open(entry: Entry, log: Log) -> _Opened:
+def _open(entry: LogEntry, log: Log) -> _Opened:
     header = Header(*HEADER.unpack_from(entry.data))
     try:
         (batch,) = read_records(entry.data, INFLATED)
@@ -118,7 +118,7 @@ def _stays(each: _Opened, record: Record, latest: dict[bytes | None, int], now_m
     return latest.get(record.key) == record.offset and not (over and record.value is None)
 
 
-def _made(each: _Opened, records: list[Record], horizon: int, log: Log, left: set[int]) -> Entry | None:
+def _made(each: _Opened, records: list[Record], horizon: int, log: Log, left: set[int]) -> LogEntry | None:
     """The batch with what stays, or None when nothing has to."""
     entry, header = each.entry, each.header
     if each.whole:

@@ -19,19 +19,19 @@ from kwire.broker.service import Reply, Service, foreign, is_large
 
 if TYPE_CHECKING:
     from kwire.broker.nodes import Listener
-    from kwire.broker.recorder import Recorder, Stream
-    from kwire.broker.server import Server
+    from kwire.broker.recorder import RecordedStream, Recorder
+    from kwire.broker.server import BrokerServer
 
 SIZE = Struct(">i")
 KEPT = 64 << 10  # bytes of unread requests behind the one that is being answered
 AT_ONCE = 64  # requests that are answered in one turn at most
 
 
-class Connection(asyncio.Protocol):
+class ServedConnection(asyncio.Protocol):
     """One client. The server is told when it begins and ends, and counts its bytes."""
 
     def __init__(
-        self, server: Server, service: Service, node: int, listener: Listener, recorder: Recorder | None
+        self, server: BrokerServer, service: Service, node: int, listener: Listener, recorder: Recorder | None
     ) -> None:
         self.server, self.service, self.node, self.recorder = server, service, node, recorder
         self.listener = listener
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self.unsent = 0  # bytes of answers
         self.stuck = 0.0  # since when there are some
         self.why = "by the client"
-        self.stream: Stream | None = None
+        self.stream: RecordedStream | None = None
         self.turn = server.turns.newcomer(self._step)
         self._work: Work[None] | None = None
         self._calls: deque[Callable[[], Work[None] | None]] = deque()

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.broker.nodes import Listener, NodeSetup
-from kwire.coordinator.types import Settings as GroupSettings
-from kwire.coordinator.types import TransactionSettings
+from kwire.coordinator.types import GroupSettings, TransactionSettings
 
 if TYPE_CHECKING:
     from kwire.broker.security import Login
@@ -19,7 +18,7 @@ MS = 1_000_000  # ns
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BrokerLimits:
     """What hostile or careless clients can take at most; bytes, unless named otherwise.
 
     connections, per_ip: as max.connections and max.connections.per.ip. frame: one request, as socket.request.max.bytes;
@@ -51,7 +50,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BrokerSettings:
     """How a broker is made. port: of the first node, the others follow; 0 lets the system choose. setups: the nodes, if
     they are not simply 1 to nodes. listeners: those of every node; none: one at host and port, with TLS if tls says so
     and with a login if there are users. advertise: what clients are told instead of host (and of port, if it is not 0).
@@ -82,7 +81,7 @@ class Settings:
         default_factory=lambda: GroupSettings(group_initial_rebalance_delay_ms=0, group_max_size=10_000)
     )
     transactions: TransactionSettings = field(default_factory=TransactionSettings)
-    limits: Limits = field(default_factory=Limits)
+    limits: BrokerLimits = field(default_factory=BrokerLimits)
 
     @property
     def all_setups(self) -> tuple[NodeSetup, ...]:

@@ -26,7 +26,7 @@ class Unreadable(Exception):
 
 def count(plan: StructPlan, data: bytes, pos: int, most: int) -> Work[int]:
     """The elements of all arrays of the struct at pos, in all depths. Raises TooMany beyond most, Unreadable."""
-    walk = Walk(data, most)
+    walk = ElementWalk(data, most)
     try:
         yield from walk.root(plan, pos)
     except (VarintError, IndexError, StructError) as error:
@@ -34,7 +34,7 @@ def count(plan: StructPlan, data: bytes, pos: int, most: int) -> Work[int]:
     return walk.count
 
 
-class Walk:
+class ElementWalk:
     """Positions in, positions out, in data; most: elements that are gone through before TooMany is raised."""
 
     def __init__(self, data: bytes, most: int) -> None:

@@ -57,7 +57,7 @@ LOOK = 100_000_000  # ns after which what a pause holds back looks whether it is
 
 
 @dataclass(slots=True)
-class Verdict:
+class FaultVerdict:
     """What becomes of one request. body: the answer itself, made by a hook."""
 
     delay: int = 0
@@ -163,11 +163,11 @@ class Faults:
             if action == "advertise" and (rule.apis is None or api in rule.apis)
         }
 
-    def judge(self, request: Request) -> Verdict | None:
+    def judge(self, request: Request) -> FaultVerdict | None:
         """What is to become of a request; None: nothing unusual. Raises HookFailed."""
         if not self.rules and not self.controls:
             return None
-        verdict = Verdict()
+        verdict = FaultVerdict()
         for control in list(self.controls):
             if control.api in ("any", request.api):
                 self._ask(control, request, verdict)
@@ -176,7 +176,7 @@ class Faults:
                 self._apply(rule, verdict, request)
         return verdict if verdict.rules else None
 
-    def _ask(self, control: Control, request: Request, verdict: Verdict) -> None:
+    def _ask(self, control: Control, request: Request, verdict: FaultVerdict) -> None:
         """Raises HookFailed, which is kept too."""
         try:
             said = control.ask(request)
@@ -206,7 +206,7 @@ class Faults:
         rule.met += 1
         return True
 
-    def _apply(self, rule: Rule, verdict: Verdict, request: Request) -> None:
+    def _apply(self, rule: Rule, verdict: FaultVerdict, request: Request) -> None:
         verdict.rules.append(rule.text)
         for action, value in rule.actions:
             if action in ("delay", "throttle"):
@@ -223,7 +223,7 @@ class Faults:
             elif action in ("drop", "cut", "short", "flip", "unsupported"):
                 setattr(verdict, action, value)
 
-    def spoiled(self, data: bytes, verdict: Verdict) -> tuple[bytes | None, str | None]:
+    def spoiled(self, data: bytes, verdict: FaultVerdict) -> tuple[bytes | None, str | None]:
         """What goes out of an answer's frame, and why the connection ends after it, if it does."""
         if verdict.drop or verdict.cut:
             return None, "cut on purpose" if verdict.cut else None

@@ -17,7 +17,7 @@ from kwire.broker.configs import GROUP, TOPIC
 from kwire.broker.context import Body, Later, Request
 from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
-from kwire.broker.state import LONGEST, State
+from kwire.broker.state import LONGEST, BrokerState
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.types import Answer, Caller, Check, Event, NewTopic
@@ -36,7 +36,7 @@ LOOKS_AT_TOPICS = (
 class Groups:
     """The groups of all nodes."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: BrokerState) -> None:
         self.state = state
         settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
         self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)

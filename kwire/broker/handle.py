@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
-from kwire.broker.context import Happening, Seen, Settings
+from kwire.broker.context import BrokerSettings, Happening, Seen
 from kwire.broker.control import ControlSocket, fault_verbs
 from kwire.broker.faults import Faults
 from kwire.broker.hooks import Control, Hook
 from kwire.broker.nodes import Listener, NodeSetup, parse_advertised, setups_of
 from kwire.broker.recorder import Recorder
-from kwire.broker.server import Server
+from kwire.broker.server import BrokerServer
 from kwire.broker.static_configs import configured
 from kwire.broker.thread import LoopThread
 from kwire.errors import HookFailed, KwireError
@@ -34,8 +34,9 @@ class Broker:
     see certificate. listeners: several on every node, as Listener or as kwire broker --listener takes them. advertise:
     the host, or host:port, that clients are told. config: a broker's configuration, by Kafka's names. capture: a file,
     pcapng; one that exists is overwritten. control: the path of a socket, for kwire fault. data: a folder in Kafka's
-    own format, from which a later broker goes on. settings: what else there is, see kwire.broker.context.Settings.
-    Raises KwireError for what does not parse or does not exist, OSError for a port that is taken.
+    own format, from which a later broker goes on. settings: what else there is, see
+    kwire.broker.context.BrokerSettings. Raises KwireError for what does not parse or does not exist, OSError for a
+    port that is taken.
     """
 
     def __init__(
@@ -55,11 +56,11 @@ class Broker:
         data: str | Path | None = None,
         era: tuple[int, int] | None = None,
         port: int = 0,
-        settings: Settings | None = None,
+        settings: BrokerSettings | None = None,
     ) -> None:
         setups = setups_of(nodes)
         self.settings = replace(
-            settings or Settings(),
+            settings or BrokerSettings(),
             nodes=len(setups),
             setups=setups,
             port=port,
@@ -81,7 +82,7 @@ class Broker:
         self._control = control
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.thread = LoopThread("kwire broker")
-        self._server: Server | None = None
+        self._server: BrokerServer | None = None
 
     # ------------------------------------------------------------ life
 
@@ -93,10 +94,10 @@ class Broker:
 
             context, self.certificate = make(self.settings.host)
 
-        async def begin() -> Server:
+        async def begin() -> BrokerServer:
             recorder = Recorder(self._output, limit=self.settings.limits.capture) if self._output else None
             control = ControlSocket(self._control, fault_verbs(self.faults)) if self._control else None
-            self._server = Server(self.settings, self.faults, recorder, context, control)
+            self._server = BrokerServer(self.settings, self.faults, recorder, context, control)
             await self._server.start()
             return self._server
 
@@ -232,7 +233,7 @@ class Broker:
             raise KwireError(refused.why) from None
 
     @property
-    def server(self) -> Server:
+    def server(self) -> BrokerServer:
         """Raises KwireError before start()."""
         if self._server is None:
             raise KwireError("this broker has not been started")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.producers import Aborted, Producers
-from kwire.broker.segments import Entry, SegmentFiles
+from kwire.broker.segments import LogEntry, SegmentFiles
 from kwire.errors import KwireError
 from kwire.records import Record, build, read_records
 from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
@@ -29,7 +29,7 @@ OPENED = 100_000  # records of a batch that is opened to find a time
 INFLATED = 16 << 20  # bytes, of a batch that is opened
 
 
-class Found(NamedTuple):
+class FoundOffset(NamedTuple):
     """A record that was looked for by its timestamp; offset -1 when there is none."""
 
     offset: int
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     epoch: int
 
 
-NOTHING = Found(-1, -1, -1)
+NOTHING = FoundOffset(-1, -1, -1)
 
 
 OVERHEAD = 300  # bytes of memory that a batch takes beside its own, roughly
@@ -83,14 +83,14 @@ class Log:
         self.producers = Producers(producers)
         self.waiting: dict[int, Callable[[int], None]] = {}  # fetches that wait, by a number of theirs; see wake()
         self._room = room
-        self._entries: list[Entry] = []
+        self._entries: list[LogEntry] = []
         self._bases: list[int] = []
         self._first = 0  # entries before this one are gone; cut off when they are many
         self._times: list[int] = []  # the greatest time of each BLOCK of entries, gone ones included
         self._epochs: list[tuple[int, int]] = []  # where an epoch begins: (epoch, base offset), as Kafka keeps them
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LogEntry]:
         """The batches that are there."""
         return self._entries[self._first :]
 
@@ -124,7 +124,7 @@ class Log:
         written = b"".join((pack(">q", base), data[8:12], pack(">i", epoch), data[MAGIC_AT:]))
         last = base + header.last_offset_delta
         self.producers.wrote(header, base, now_ms)
-        self._add(Entry(base, last, time, epoch, written))
+        self._add(LogEntry(base, last, time, epoch, written))
         return base, now_ms if append_time else -1
 
     def mark(
@@ -141,18 +141,18 @@ class Log:
             partition_leader_epoch=epoch,
         )  # fmt: skip
         self.producers.marked(producer, producer_epoch, commit, coordinator_epoch, base, now_ms)
-        self._add(Entry(base, base, now_ms, epoch, data))
+        self._add(LogEntry(base, base, now_ms, epoch, data))
         self.wake()  # what was undecided until now counts at once for those who read what is committed
         return base
 
-    def restore(self, entry: Entry) -> None:
+    def restore(self, entry: LogEntry) -> None:
         """A batch that was written before, in its turn."""
         if not self.end:
             self.start = entry.base
         self.producers.read(Header(*HEADER.unpack_from(entry.data)), entry.data)
         self._add(entry)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: LogEntry) -> None:
         if self.files is not None:
             self.files.append(entry)
         if len(self._entries) % BLOCK == 0:
@@ -203,7 +203,7 @@ class Log:
         while len(self) and 0 <= self._entries[self._first].time < time_ms:
             self.delete_before(self._entries[self._first].last + 1)
 
-    def replace_first(self, count: int, kept: list[Entry]) -> None:
+    def replace_first(self, count: int, kept: list[LogEntry]) -> None:
         """These in place of the first so many batches, with the same offsets or some of them (compaction)."""
         old = self._entries[self._first : self._first + count]
         size = sum(len(entry.data) for entry in kept) - sum(len(entry.data) for entry in old)
@@ -256,7 +256,7 @@ class Log:
     def _forget_first(self) -> None:
         self.producers.forget_before(self._entries[self._first].last + 1)
         size = len(self._entries[self._first].data)
-        self._entries[self._first] = Entry(0, 0, 0, 0, b"")
+        self._entries[self._first] = LogEntry(0, 0, 0, 0, b"")
         self._first += 1
         self.size -= size
         self._room.gave(size)
@@ -294,15 +294,15 @@ class Log:
             at += 1
         return out
 
-    def first_after(self, timestamp: int) -> Found:
+    def first_after(self, timestamp: int) -> FoundOffset:
         """The first record whose timestamp is at or after this one, ms."""
         for entry in self._later(timestamp):
             for offset, time in _times(entry):
                 if time >= timestamp and offset >= self.start:
-                    return Found(offset, time, entry.epoch)
+                    return FoundOffset(offset, time, entry.epoch)
         return NOTHING
 
-    def _later(self, timestamp: int) -> Iterator[Entry]:
+    def _later(self, timestamp: int) -> Iterator[LogEntry]:
         """The batches with a time at or after this one, in their order."""
         for number in range(self._first // BLOCK, len(self._times)):
             if self._times[number] < timestamp:
@@ -311,7 +311,7 @@ class Log:
                 if self._entries[at].time >= timestamp:
                     yield self._entries[at]
 
-    def latest_time(self) -> Found:
+    def latest_time(self) -> FoundOffset:
         """The record with the greatest timestamp, the first of them (KIP-734)."""
         if not len(self):
             return NOTHING
@@ -320,7 +320,7 @@ class Log:
         greatest = max([greatest, *self._times[begun // BLOCK if begun % BLOCK == 0 else len(self._times) :]])
         entry = next(self._later(greatest))
         offset = next((offset for offset, time in _times(entry) if time == entry.time), entry.last)
-        return Found(offset, entry.time, entry.epoch)
+        return FoundOffset(offset, entry.time, entry.epoch)
 
     def has(self, base: int) -> bool:
         """Whether the batch that began at this offset is still there."""
@@ -363,7 +363,7 @@ def _stamped(data: bytes, header: Header, now_ms: int) -> bytes:
     return data[: CRC_START - 4] + pack(">I", crc32c(bytes(covered))) + covered
 
 
-def _times(entry: Entry) -> list[tuple[int, int]]:
+def _times(entry: LogEntry) -> list[tuple[int, int]]:
     """Offsets and timestamps of a batch's records; of one that cannot be opened or is too large, its first offset and
     its time, as Kafka's own index by time is not exact either."""
     near = [(entry.base, entry.time)]

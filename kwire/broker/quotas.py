@@ -46,7 +46,7 @@ class Meter:
         return min(int((rate - quota) / quota * window), SAMPLES * SECOND) if rate > quota else 0
 
 
-class Wanted(NamedTuple):
+class QuotaFilter(NamedTuple):
     """A component of a filter. match: 0 exact, 1 the default, 2 any."""
 
     type: str
@@ -97,7 +97,7 @@ class Quotas:
         if made:
             self.given[key] = made
 
-    def find(self, wanted: list[Wanted], strict: bool) -> list[tuple[Entity, dict[str, float]]]:
+    def find(self, wanted: list[QuotaFilter], strict: bool) -> list[tuple[Entity, dict[str, float]]]:
         """Entities that fit all components; strict: and have no other parts."""
         types = [each.type for each in wanted]
         if len(set(types)) != len(types) or any(not 0 <= each.match <= 2 for each in wanted):

@@ -48,10 +48,10 @@ class Recorder:
         self._output.place()
         self.flush()
 
-    def begin(self, client: Any, broker: Any) -> Stream:
+    def begin(self, client: Any, broker: Any) -> RecordedStream:
         """A connection: (host, port, …) of both ends, as sockets give them."""
         self._streams += 1
-        return Stream(self, client, broker, 1_000 * self._streams)
+        return RecordedStream(self, client, broker, 1_000 * self._streams)
 
     def takes(self, packets: int) -> bool:  # noqa: ARG002 (the sink's)
         return self._left > 0
@@ -85,7 +85,7 @@ class PacketSink(Protocol):
     def flush(self) -> None: ...
 
 
-class Stream:
+class RecordedStream:
     """One connection's packets. first: a sequence number. summed: with checksums, half of the work."""
 
     def __init__(self, recorder: PacketSink, client: Any, broker: Any, first: int, summed: bool = True) -> None:

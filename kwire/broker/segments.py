@@ -23,7 +23,7 @@ SUFFIXES = (".log", ".index", ".timeindex")
 EPOCHS = "leader-epoch-checkpoint"
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A batch in the log. last: offset of its last record; time: its greatest timestamp, ms."""
 
     base: int
@@ -49,14 +49,14 @@ class SegmentFiles:
     def _path(self, suffix: str) -> Path:
         return self.folder / f"{self._base:020d}{suffix}"
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LogEntry) -> None:
         """Raises OSError."""
         self._place(entry)
         with self._path(".log").open("ab") as file:
             file.write(entry.data)
         self._size += len(entry.data)
 
-    def _place(self, entry: Entry) -> None:
+    def _place(self, entry: LogEntry) -> None:
         """What stands beside the batch: its segment, its index entries, its epoch."""
         if self._size and self._size + len(entry.data) > self._limit():
             self._begin(entry.base)
@@ -77,7 +77,7 @@ class SegmentFiles:
             rows = "".join(f"{epoch} {base}\n" for epoch, base in self._epochs)
             (self.folder / EPOCHS).write_text(f"0\n{len(self._epochs)}\n{rows}", "utf-8")
 
-    def rewrite(self, entries: Iterable[Entry]) -> None:
+    def rewrite(self, entries: Iterable[LogEntry]) -> None:
         """The whole log anew, after what is no appending. Raises OSError."""
         self._clear()
         self._epochs.clear()
@@ -101,7 +101,7 @@ class SegmentFiles:
             for path in self.folder.glob(f"*{suffix}"):
                 path.unlink()
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[LogEntry]:
         """The batches that are there. What is cut or damaged, as after a crash, ends the log: it is cut off. Raises
         OSError."""
         paths = sorted(self.folder.glob("*.log"))
@@ -132,7 +132,7 @@ def _walked(data: bytes) -> Iterator[tuple[int, int]]:
         return
 
 
-def _entry(data: bytes) -> Entry | None:
+def _entry(data: bytes) -> LogEntry | None:
     """None for what is no whole batch."""
     if len(data) < SIZE:
         return None
@@ -140,4 +140,4 @@ def _entry(data: bytes) -> Entry | None:
     if header.magic != 2 or crc32c(data[CRC_START:]) != header.crc:
         return None
     last = header.base_offset + header.last_offset_delta
-    return Entry(header.base_offset, last, header.max_timestamp, header.partition_leader_epoch, data)
+    return LogEntry(header.base_offset, last, header.max_timestamp, header.partition_leader_epoch, data)

@@ -17,8 +17,8 @@ from itertools import count
 from typing import Any
 
 from kwire.broker.budgets import Lane, Pool
-from kwire.broker.connection import Connection
-from kwire.broker.context import MiB, Peer, Settings, Timer
+from kwire.broker.connection import ServedConnection
+from kwire.broker.context import BrokerSettings, MiB, Peer, Timer
 from kwire.broker.control import ControlSocket
 from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
@@ -28,7 +28,7 @@ from kwire.broker.scheduling import Turns
 from kwire.broker.security import Login
 from kwire.broker.service import Service
 from kwire.broker.sharing import Sharing
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.broker.transactions import Transactions
 
 SILENT = 2.0  # seconds without a request after which a connection may have to make room for a new one
@@ -49,11 +49,11 @@ class LoopClock:
         return self._loop.call_later(ns / 1e9, act)
 
 
-class Server:
+class BrokerServer:
     """A broker with its listeners. start() and stop() are its life; state is what it knows."""
 
     def __init__(
-        self, settings: Settings, faults: Faults | None = None, recorder: Recorder | None = None,
+        self, settings: BrokerSettings, faults: Faults | None = None, recorder: Recorder | None = None,
         tls: ssl.SSLContext | None = None, control: ControlSocket | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.limits = settings, settings.limits
@@ -63,14 +63,14 @@ class Server:
             recorder.full = self._full
         self.loop.set_exception_handler(self._failed)
         clock = LoopClock(self.loop)
-        self.state = State(settings, clock, faults or Faults())
+        self.state = BrokerState(settings, clock, faults or Faults())
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.state.stop_node, self.state.start_node = self.stop_node, self._start_node_soon
         self.state.sharing = Sharing(self.state)
         if self.state.storage is not None:
             self.state.storage.started()
         self.service = Service(self.state)
-        self.connections: set[Connection] = set()
+        self.connections: set[ServedConnection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
         self.lane = Lane(lambda connection: self.turns.want(connection.turn))
         holders = self.connections.copy
@@ -123,7 +123,11 @@ class Server:
         host, tls = listener.host, self.tls if listener.tls else None
         try:
             return await self.loop.create_server(
-                lambda: Connection(self, self.service, node, listener, self.recorder), host, port, ssl=tls, backlog=512
+                lambda: ServedConnection(self, self.service, node, listener, self.recorder),
+                host,
+                port,
+                ssl=tls,
+                backlog=512,
             )
         except OSError as error:
             raise OSError(error.errno, unheard(Endpoint(node, host, port), error)) from error
@@ -211,7 +215,7 @@ class Server:
 
     # ------------------------------------------------------------ told by connections
 
-    def began(self, connection: Connection) -> Peer:
+    def began(self, connection: ServedConnection) -> Peer:
         """A new connection. Where there are too many, the one that is least missed ends, or else the new one."""
         name = connection.transport.get_extra_info("peername") or ("", 0)
         login = Login(self.state.users) if connection.listener.sasl else None
@@ -226,7 +230,7 @@ class Server:
         self.state.tell("connected", str(peer), f"to node {connection.node}")
         return peer
 
-    def _make_room(self, new: Connection, there: Iterable[Connection], whence: str) -> None:
+    def _make_room(self, new: ServedConnection, there: Iterable[ServedConnection], whence: str) -> None:
         """Ends the connection on which nothing was ever asked, or nothing for the longest time; Kafka does so where
         listeners compete (SocketServer's closing of the least recently used)."""
         silent = new.active - SILENT
@@ -239,7 +243,7 @@ class Server:
         else:
             new.close(why)
 
-    def ended(self, connection: Connection) -> None:
+    def ended(self, connection: ServedConnection) -> None:
         self.connections.discard(connection)
         self.state.tell("closed", str(connection.peer), connection.why)
 

@@ -20,11 +20,11 @@ from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.authorizer import Guard
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Peer, Request, Work
-from kwire.broker.faults import Verdict, mentioned
+from kwire.broker.faults import FaultVerdict, mentioned
 from kwire.broker.pieces import MANY, in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.broker.security import Wrong
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import DecodeError, KwireError
@@ -52,7 +52,7 @@ Done = Callable[[Reply], None]
 class Service:
     """What all connections of all nodes ask."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: BrokerState) -> None:
         self.state = state
         self._library = builtin_library()
         self._served = served()
@@ -85,7 +85,7 @@ class Service:
             done(Reply(written(request, body, 0)))
             return None
         self.state.saw(request)
-        return Exchange(self, request, done, len(data)).start()
+        return ServedRequest(self, request, done, len(data)).start()
 
     # ------------------------------------------------------------ in
 
@@ -157,7 +157,7 @@ class Service:
             return error_body(request, refused.code)
 
 
-class Exchange:
+class ServedRequest:
     """One request on its way through the faults to its answer."""
 
     def __init__(self, service: Service, request: Request, done: Done, size: int) -> None:
@@ -165,7 +165,7 @@ class Exchange:
         self.throttle = 0  # ns
         self.worked = False  # the handler took several steps
         self._done: Done = done
-        self.verdict: Verdict | None = None
+        self.verdict: FaultVerdict | None = None
 
     def start(self) -> Work[None] | None:
         """Looks at the request, or does so later when its client is throttled or its node paused."""

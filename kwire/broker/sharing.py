@@ -17,14 +17,14 @@ from kwire.broker.configs import GROUP
 from kwire.broker.context import MS, Body, Later, Peer, Request, Timer
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.coordinator.share.acquiring import Ask
 from kwire.coordinator.share.inflight import Acquired
 from kwire.coordinator.share.leader import ShareLeader
 from kwire.coordinator.share.partition import SharePartition, ShareRules
 from kwire.coordinator.share.reset import milliseconds
 from kwire.coordinator.share.sessions import ShareSession, Spot
-from kwire.coordinator.share.states import Place
+from kwire.coordinator.share.states import SharePartitionKey
 from kwire.coordinator.types import Check
 from kwire.records.batch import Header, read_header
 
@@ -48,7 +48,7 @@ class Read(NamedTuple):
 class Sharing:
     """The share groups of all nodes."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: BrokerState) -> None:
         self.state = state
         coordinator = state.groups.coordinator
         coordinator.log_ends(self._end)
@@ -93,7 +93,7 @@ class Sharing:
         if topic is None:
             raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
         partition = self.state.cluster.partition(topic, spot[1], node)
-        place = Place(group, *spot)
+        place = SharePartitionKey(group, *spot)
         found = self.leader(node).partition(place, partition.epoch, lambda: self._begin(group, partition.log))
         if isinstance(found, Check):
             raise Refused(Code(found.error), found.why)
@@ -188,7 +188,7 @@ class Waiting:
         self.group, self.member = body["GroupId"], body["MemberId"]
         self.room = min(body["MaxBytes"], MAX_BYTES)
         self.least = min(body["MinBytes"], self.room)
-        self.places = {Place(self.group, *spot) for spot in spots}
+        self.places = {SharePartitionKey(self.group, *spot) for spot in spots}
         self.logs: set[Log] = set()
         self.called = False
         self.timer: Timer | None = None
@@ -311,7 +311,7 @@ def _cut(read: Read, acquired: list[Acquired]) -> bytes:
     return b"".join(batch for batch, ends in pairs if ends[1] >= first and ends[0] <= last)
 
 
-def refused_row(state: State, spot: Spot, refused: Refused) -> Body:
+def refused_row(state: BrokerState, spot: Spot, refused: Refused) -> Body:
     """A partition that cannot be served; where it is led by another node, the row says by which."""
     row: Body = {"PartitionIndex": spot[1], "ErrorCode": refused.code, "ErrorMessage": refused.why}
     row |= {"Records": b"", "AcquiredRecords": []}

@@ -16,67 +16,67 @@ from kwire.broker.pieces import MANY, Pieces, weight
 from kwire.wire.uuids import ZERO
 
 if TYPE_CHECKING:
-    from kwire.broker.state import State
+    from kwire.broker.state import BrokerState
 
 FIRST, MOST = 1, 4_096  # things in the first slice, and in the largest
 GOAL = 4 * MS  # ns that a slice should take
 Handle = Callable[[Request], Outcome]
 
 
-class Cut(NamedTuple):
+class RequestCut(NamedTuple):
     """Where a request can be cut. asked: its array; answered: the answer's. inner: an array within the elements that
     can be cut too. everything: what null stands for."""
 
     asked: str
     answered: str
     inner: str = ""
-    everything: Callable[[State], list[Body]] | None = None
+    everything: Callable[[BrokerState], list[Body]] | None = None
 
 
-def _all_topics(state: State) -> list[Body]:
+def _all_topics(state: BrokerState) -> list[Body]:
     return [{"Name": name, "TopicId": ZERO} for name in sorted(state.cluster.topics)]
 
 
-def _all_partitions(state: State) -> list[Body]:
+def _all_partitions(state: BrokerState) -> list[Body]:
     topics = state.cluster.topics.values()
     return [{"Topic": topic.name, "Partitions": [p.index for p in topic.partitions]} for topic in topics]
 
 
-CUTS: dict[str, tuple[Cut, ...]] = {  # the first whose array the version has
-    "Produce": (Cut("TopicData", "Responses", "PartitionData"),),
-    "ListOffsets": (Cut("Topics", "Topics", "Partitions"),),
-    "Metadata": (Cut("Topics", "Topics", everything=_all_topics),),
-    "OffsetCommit": (Cut("Topics", "Topics", "Partitions"),),
-    "OffsetFetch": (Cut("Groups", "Groups"), Cut("Topics", "Topics", "PartitionIndexes")),
-    "FindCoordinator": (Cut("CoordinatorKeys", "Coordinators"),),
-    "LeaveGroup": (Cut("Members", "Members"),),
-    "DescribeGroups": (Cut("Groups", "Groups"),),
-    "CreateTopics": (Cut("Topics", "Topics"),),
-    "DeleteTopics": (Cut("Topics", "Responses"), Cut("TopicNames", "Responses")),
-    "DeleteRecords": (Cut("Topics", "Topics", "Partitions"),),
-    "OffsetForLeaderEpoch": (Cut("Topics", "Topics", "Partitions"),),
-    "DescribeConfigs": (Cut("Resources", "Results", "ConfigurationKeys"),),
-    "AlterConfigs": (Cut("Resources", "Responses"),),
-    "CreatePartitions": (Cut("Topics", "Results"),),
-    "DeleteGroups": (Cut("GroupsNames", "Results"),),
-    "ElectLeaders": (Cut("TopicPartitions", "ReplicaElectionResults", "Partitions", _all_partitions),),
-    "IncrementalAlterConfigs": (Cut("Resources", "Responses"),),
-    "OffsetDelete": (Cut("Topics", "Topics", "Partitions"),),
-    "DescribeProducers": (Cut("Topics", "Topics", "PartitionIndexes"),),
-    "ConsumerGroupDescribe": (Cut("GroupIds", "Groups"),),
-    "StreamsGroupDescribe": (Cut("GroupIds", "Groups"),),
-    "ShareGroupDescribe": (Cut("GroupIds", "Groups"),),
-    "DescribeShareGroupOffsets": (Cut("Groups", "Groups", "Topics"),),
-    "WriteTxnMarkers": (Cut("Markers", "Markers"),),
-    "TxnOffsetCommit": (Cut("Topics", "Topics", "Partitions"),),
-    "DescribeTransactions": (Cut("TransactionalIds", "TransactionStates"),),
+CUTS: dict[str, tuple[RequestCut, ...]] = {  # the first whose array the version has
+    "Produce": (RequestCut("TopicData", "Responses", "PartitionData"),),
+    "ListOffsets": (RequestCut("Topics", "Topics", "Partitions"),),
+    "Metadata": (RequestCut("Topics", "Topics", everything=_all_topics),),
+    "OffsetCommit": (RequestCut("Topics", "Topics", "Partitions"),),
+    "OffsetFetch": (RequestCut("Groups", "Groups"), RequestCut("Topics", "Topics", "PartitionIndexes")),
+    "FindCoordinator": (RequestCut("CoordinatorKeys", "Coordinators"),),
+    "LeaveGroup": (RequestCut("Members", "Members"),),
+    "DescribeGroups": (RequestCut("Groups", "Groups"),),
+    "CreateTopics": (RequestCut("Topics", "Topics"),),
+    "DeleteTopics": (RequestCut("Topics", "Responses"), RequestCut("TopicNames", "Responses")),
+    "DeleteRecords": (RequestCut("Topics", "Topics", "Partitions"),),
+    "OffsetForLeaderEpoch": (RequestCut("Topics", "Topics", "Partitions"),),
+    "DescribeConfigs": (RequestCut("Resources", "Results", "ConfigurationKeys"),),
+    "AlterConfigs": (RequestCut("Resources", "Responses"),),
+    "CreatePartitions": (RequestCut("Topics", "Results"),),
+    "DeleteGroups": (RequestCut("GroupsNames", "Results"),),
+    "ElectLeaders": (RequestCut("TopicPartitions", "ReplicaElectionResults", "Partitions", _all_partitions),),
+    "IncrementalAlterConfigs": (RequestCut("Resources", "Responses"),),
+    "OffsetDelete": (RequestCut("Topics", "Topics", "Partitions"),),
+    "DescribeProducers": (RequestCut("Topics", "Topics", "PartitionIndexes"),),
+    "ConsumerGroupDescribe": (RequestCut("GroupIds", "Groups"),),
+    "StreamsGroupDescribe": (RequestCut("GroupIds", "Groups"),),
+    "ShareGroupDescribe": (RequestCut("GroupIds", "Groups"),),
+    "DescribeShareGroupOffsets": (RequestCut("Groups", "Groups", "Topics"),),
+    "WriteTxnMarkers": (RequestCut("Markers", "Markers"),),
+    "TxnOffsetCommit": (RequestCut("Topics", "Topics", "Partitions"),),
+    "DescribeTransactions": (RequestCut("TransactionalIds", "TransactionStates"),),
 }
 
 
 class Slices:
     """One request in slices. items: what is asked about."""
 
-    def __init__(self, request: Request, cut: Cut, items: list[Any]) -> None:
+    def __init__(self, request: Request, cut: RequestCut, items: list[Any]) -> None:
         self.request, self.cut, self.items = request, cut, items
         self.size = FIRST
 
@@ -127,7 +127,7 @@ class Slices:
             yield out.whole()
 
 
-def of(request: Request, state: State) -> Slices | None:
+def of(request: Request, state: BrokerState) -> Slices | None:
     """The request's slices, when it is about so much that it must be cut."""
     body = request.body
     cut = next((cut for cut in CUTS.get(request.api, ()) if cut.asked in body), None)

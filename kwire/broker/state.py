@@ -14,7 +14,7 @@ from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic, check_name
 from kwire.broker.codes import Refused
 from kwire.broker.compaction import Rules, compact
-from kwire.broker.context import MS, Clock, Happening, Request, Seen, Settings
+from kwire.broker.context import MS, BrokerSettings, Clock, Happening, Request, Seen
 from kwire.broker.faults import Faults
 from kwire.broker.log import Log
 from kwire.broker.memory import Memory
@@ -51,10 +51,10 @@ class Telemetry:
         self.newest = compression, metrics
 
 
-class State:
+class BrokerState:
     """One broker with all its nodes. Raises KwireError for a topic of the settings that cannot be."""
 
-    def __init__(self, settings: Settings, clock: Clock, faults: Faults) -> None:
+    def __init__(self, settings: BrokerSettings, clock: Clock, faults: Faults) -> None:
         self.settings, self.clock, self.faults = settings, clock, faults
         self.cluster = Cluster(settings.all_setups, settings.limits)
         self.topology = Topology(self.cluster)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kwire.broker.codes import Refused
 from kwire.broker.configs import BROKER, checked, known
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.errors import KwireError
 
 SETTINGS = {"num.partitions": "partitions", "auto.create.topics.enable": "create_topics"}
@@ -18,11 +18,11 @@ LIMITS = {
     "connections.max.idle.ms": "idle_ms", "max.connections": "connections", "max.connections.per.ip": "per_ip",
     "socket.request.max.bytes": "frame",
 }  # fmt: skip
-PARTS = ("groups", "transactions")  # of Settings: their fields are called as the configurations, with underscores
+PARTS = ("groups", "transactions")  # of BrokerSettings: their fields are called as the configurations, with underscores
 BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-def configured(settings: Settings, config: Mapping[str, object]) -> Settings:
+def configured(settings: BrokerSettings, config: Mapping[str, object]) -> BrokerSettings:
     """The settings with this configuration. Raises KwireError for a name or a value that there is not."""
     given: dict[str, str] = {}
     for name, value in config.items():
@@ -31,7 +31,7 @@ def configured(settings: Settings, config: Mapping[str, object]) -> Settings:
     return replace(settings, config=tuple(given.items()))
 
 
-def in_force(settings: Settings) -> dict[str, str]:
+def in_force(settings: BrokerSettings) -> dict[str, str]:
     """All settings under the names that a broker's configuration has for them."""
     found = dict(settings.config)
     if any(setup.rack for setup in settings.all_setups):
@@ -51,7 +51,7 @@ def _text(name: str, value: object) -> str:
         raise KwireError(f"{refused.why}{f'; did you mean {near[0]}?' if near else ''}") from None
 
 
-def _part(settings: Settings, name: str) -> str | None:
+def _part(settings: BrokerSettings, name: str) -> str | None:
     field = name.replace(".", "_")
     for part in PARTS:
         if field != "era" and field in {each.name for each in fields(getattr(settings, part))}:
@@ -59,7 +59,7 @@ def _part(settings: Settings, name: str) -> str | None:
     return None
 
 
-def _value(settings: Settings, name: str) -> Any:
+def _value(settings: BrokerSettings, name: str) -> Any:
     """What a setting is now, None where the configuration is none."""
     part = _part(settings, name)
     if part is not None:
@@ -69,7 +69,7 @@ def _value(settings: Settings, name: str) -> Any:
     return getattr(settings.limits, LIMITS[name]) if name in LIMITS else None
 
 
-def _with(settings: Settings, name: str, text: str) -> Settings:
+def _with(settings: BrokerSettings, name: str, text: str) -> BrokerSettings:
     value: Any = text == "true" if text in ("true", "false") else text
     part = _part(settings, name)
     if part is not None or name in SETTINGS or name in LIMITS:

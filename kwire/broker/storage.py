@@ -20,13 +20,13 @@ from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
 from kwire.codec.library import builtin_library
 from kwire.coordinator.hashorder import java_hash
-from kwire.coordinator.offsets import Committed
+from kwire.coordinator.offsets import CommittedOffset
 from kwire.errors import KwireError
 from kwire.records import build, read_records
 from kwire.wire.uuids import from_text, to_text
 
 if TYPE_CHECKING:
-    from kwire.broker.state import State
+    from kwire.broker.state import BrokerState
 
 STATE, STARTS, META, LOCK = "kwire.json", "log-start-offset-checkpoint", "meta.properties", ".lock"
 OFFSETS = "__consumer_offsets"
@@ -41,7 +41,7 @@ class Storage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._state: State
+        self._state: BrokerState
         self._written: dict[Key, tuple[int, int, str]] = {}
         self._text = ""
         self._timer: Timer | None = None
@@ -66,7 +66,7 @@ class Storage:
 
     # ------------------------------------------------------------ beginning and end
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: BrokerState) -> None:
         """The state as it was when the folder was last written."""
         self._state = state
         state.cluster.storage = self
@@ -206,7 +206,7 @@ class Storage:
                         self._written.pop(key, None)
                         continue
                     value = _read_value(record.value)
-                    made = Committed(*value, (record.timestamp or 0) * MS, "", UUID(int=0))
+                    made = CommittedOffset(*value, (record.timestamp or 0) * MS, "", UUID(int=0))
                     held.setdefault(group, {})[name, part] = made
                     self._written[key] = value
         for group in held:

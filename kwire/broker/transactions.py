@@ -12,7 +12,7 @@ from dataclasses import replace
 from kwire.broker.bridge import Alarm, load, move
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.coordinator.codes import (
     CONCURRENT_TRANSACTIONS,
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -36,7 +36,7 @@ RETRIED = (CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NO
 class Transactions:
     """The transactions of all nodes."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: BrokerState) -> None:
         self.state = state
         settings = replace(state.settings.transactions, era=state.settings.era or state.settings.transactions.era)
         self.coordinator = TransactionCoordinator(settings, state.cluster.new_producer, self._exists)

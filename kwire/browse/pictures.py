@@ -12,7 +12,7 @@ from kwire.codec.secrets import Withheld, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.records.compression import Budget
 from kwire.render.bodies import shown_span
-from kwire.render.diagram import Options, diagram_rows
+from kwire.render.diagram import DiagramOptions, diagram_rows
 from kwire.render.exchange_diagrams import packet_marks, title_lines
 from kwire.render.hexdump import pieces
 from kwire.render.lines import Line, clean
@@ -70,7 +70,7 @@ def picture(message: Message, exchange: Exchange, views: FrameViews, start: int 
             [*head, said], [NO_FIELD] * (len(head) + 1), [], message.data[:4], size, [(4, size)], [(0, 4, False)],
         )  # fmt: skip
     span = shown_span(message, views.secrets, Budget(INFLATE))
-    options = Options(views.width, False, False, views.elements, packets=packet_marks(message))
+    options = DiagramOptions(views.width, False, False, views.elements, packets=packet_marks(message))
     made = Picture(head, [NO_FIELD] * len(head), [], *_bytes(span, message.data))
     last, owner = None, NO_FIELD
     within: dict[int, int] = {}  # of what was decompressed, by identity, the field that holds it

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
-from kwire.capture.streams import HELD, PATIENCE, WRAP, Run, Stream, signed
+from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, Stream, signed
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 
 IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
@@ -244,7 +244,7 @@ class Connections:
         for at in block.controls.get(flow, ()):
             _control(connection, side, block, at)
 
-    def _take(self, connection: Connection, side: int, runs: list[Run]) -> None:
+    def _take(self, connection: Connection, side: int, runs: list[SegmentRun]) -> None:
         connection.streams[side].take(runs)
         if connection.streams[side].held:
             self._waiting[id(connection)] = connection
@@ -260,7 +260,7 @@ class Connections:
             for turn, flow in enumerate(flows)
             for at in range(block.bounds[flow], block.bounds[flow + 1])
         ]
-        runs: tuple[list[Run], list[Run]] = [], []
+        runs: tuple[list[SegmentRun], list[SegmentRun]] = [], []
         controls: list[tuple[int, int]] = []
         for _, at, side in sorted(places):
             seq, flags = int(block.seqs[at]), int(block.flags[at])
@@ -280,8 +280,9 @@ class Connections:
         return ended, connection
 
     def _settle(
-        self, connection: Connection, runs: tuple[list[Run], list[Run]], controls: list[tuple[int, int]], block: Flows
-    ) -> None:
+        self, connection: Connection, runs: tuple[list[SegmentRun], list[SegmentRun]],
+        controls: list[tuple[int, int]], block: Flows,
+    ) -> None:  # fmt: skip
         for side in (0, 1):
             self._take(connection, side, runs[side])
         for at, side in controls:
@@ -343,7 +344,7 @@ class Connections:
         self._limit = min(known + MOST_UNKNOWN, MOST_OPEN)
 
 
-def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Run], answer: bool) -> bool:
+def _begins_anew(connection: Connection, side: int, seq: int, runs: list[SegmentRun], answer: bool) -> bool:
     """Whether a SYN with this number opens another connection than the one that is known. answer: it answers a SYN."""
     stream, other = connection.streams[side], connection.streams[1 - side]
     if stream.syn is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kwire.capture.cuts import Cut
 from kwire.capture.packets import Ints
-from kwire.capture.streams import HALF, WRAP, Run
+from kwire.capture.streams import HALF, WRAP, SegmentRun
 from kwire.capture.tcp import FIN, RST, SYN, Segments
 
 
@@ -86,15 +86,17 @@ class Flows:
         places: list[int] = (self._before[low:high] + (position - self._sums[low])).tolist()
         return b"".join(parts), places, self.times[low:high], self.numbers[low:high]
 
-    def runs(self, low: int, high: int) -> list[Run]:
+    def runs(self, low: int, high: int) -> list[SegmentRun]:
         """The segments in runs that follow each other."""
         first, last = bisect_right(self._splits, low), bisect_left(self._splits, high)
         ends = [low, *self._splits[first:last], high]
         return [self.run(start, end, int(self.seqs[start])) for start, end in pairwise(ends)]
 
-    def run(self, low: int, high: int, seq: int) -> Run:
+    def run(self, low: int, high: int, seq: int) -> SegmentRun:
         data, offsets, times, numbers = self.joined(low, high, 0)
-        return Run(seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers, self.cuts.get(low))
+        return SegmentRun(
+            seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers, self.cuts.get(low)
+        )
 
 
 def _ordered(flow: NDArray[np.intp], flows: int, bare: NDArray[np.bool_], relative: Ints) -> NDArray[np.intp]:

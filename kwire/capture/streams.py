@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     left_out: Cut | None = None
 
 
-class Run(NamedTuple):
+class SegmentRun(NamedTuple):
     """Segments that follow each other: length bytes on the wire, data the captured ones; only the last may be cut.
 
     offsets, times and numbers tell the packets: packet i brought the bytes from offsets[i] on. left_out: what a slice
@@ -70,10 +70,10 @@ class Stream:
         self.first: int | None = None  # the sequence number of position 0
         self.syn: int | None = None
         self.end: int | None = None  # the position at which a FIN ends the stream
-        self.held: list[tuple[int, Run]] = []  # with their positions, the next one last: it is taken off cheaply
+        self.held: list[tuple[int, SegmentRun]] = []  # with their positions, the next one last: it is taken off cheaply
         self.held_bytes = 0
         self.held_cost = 0  # bytes of memory that they take, about
-        self.back: list[Run] = []  # what lies too far back to be sent again
+        self.back: list[SegmentRun] = []  # what lies too far back to be sent again
         self.latest = (0, 0)  # number and time of the last packet that brought something new
         self.stray = 0  # bytes of packets that were far from all others
         self.pieces: list[Piece] = []
@@ -117,7 +117,7 @@ class Stream:
         assert self.next is not None
         self.next = (self.next + len(data)) % WRAP
 
-    def take(self, runs: list[Run]) -> None:
+    def take(self, runs: list[SegmentRun]) -> None:
         """Adds segments, in any order."""
         if not runs:
             return
@@ -130,13 +130,13 @@ class Stream:
         if far:
             self._far_back(far)
 
-    def _hold(self, runs: list[Run]) -> None:
+    def _hold(self, runs: list[SegmentRun]) -> None:
         self.held += [(self.position + self._ahead(run.seq), run) for run in runs]
         self.held_bytes += sum(len(run.data) for run in runs)
         self.held_cost += sum(_cost(run) for run in runs)
         self.held.sort(key=_place, reverse=True)
 
-    def _far_back(self, runs: list[Run]) -> None:
+    def _far_back(self, runs: list[SegmentRun]) -> None:
         """Runs from too far back: once several packets are there, and nothing came where the stream stood since the
         first of them, the capture lacks more than half of all numbers."""
         number, time = self.latest
@@ -182,7 +182,7 @@ class Stream:
         self._go_on()
         return lost
 
-    def _leap(self, at: int, lost: int, run: Run) -> None:
+    def _leap(self, at: int, lost: int, run: SegmentRun) -> None:
         """Goes to a position, with so many bytes missing before it; run lies there."""
         self.missing += lost
         self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost))
@@ -201,14 +201,14 @@ class Stream:
                 self._leave_out(at, run, cut)
             self._deliver(at, run)
 
-    def _release(self) -> tuple[int, Run]:
+    def _release(self) -> tuple[int, SegmentRun]:
         """Takes the first run from what is held."""
         at, run = self.held.pop()
         self.held_bytes -= len(run.data)
         self.held_cost -= _cost(run)
         return at, run
 
-    def _begin(self, run: Run) -> None:
+    def _begin(self, run: SegmentRun) -> None:
         """The first run of a stream that is seen from its midst: in a slice its place in the whole is known."""
         cut = run.left_out
         if cut is None or cut.position is None:
@@ -217,14 +217,14 @@ class Stream:
         self.position, self.first = cut.position, (self.next - cut.position) % WRAP
         self._leave_out(cut.position, run, cut)
 
-    def _leave_out(self, at: int, run: Run, cut: Cut) -> None:
+    def _leave_out(self, at: int, run: SegmentRun, cut: Cut) -> None:
         """Goes on behind what a slice leaves out."""
         lost = at - self.position
         self.left_out += lost
         self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost, False, cut))
         self._move(at)
 
-    def _deliver(self, at: int, run: Run) -> None:
+    def _deliver(self, at: int, run: SegmentRun) -> None:
         """Adds what is new of a run that begins at or before the position."""
         known = self.position - at
         self.repeated += min(known, run.length)
@@ -267,11 +267,11 @@ def signed(difference: int) -> int:
     return (difference + HALF) % WRAP - HALF
 
 
-def _cost(run: Run) -> int:
+def _cost(run: SegmentRun) -> int:
     return len(run.data) + RUN_COST + PACKET_COST * len(run.numbers)
 
 
-def _first(runs: list[Run]) -> int:
+def _first(runs: list[SegmentRun]) -> int:
     """The lowest sequence number, but of a single packet far before all others."""
     origin = runs[0].seq
     places = sorted((signed(run.seq - origin), len(run.numbers)) for run in runs)
@@ -280,5 +280,5 @@ def _first(runs: list[Run]) -> int:
     return (origin + places[lone][0]) % WRAP
 
 
-def _place(placed: tuple[int, Run]) -> tuple[int, int]:
+def _place(placed: tuple[int, SegmentRun]) -> tuple[int, int]:
     return placed[0], placed[1].numbers[0]

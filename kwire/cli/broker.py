@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.broker_options import Advertised, Era, ListenerText, Node, Setting, Topic, Users
+from kwire.cli.broker_options import Advertised, Era, ListenerText, Node, Setting, TopicParam, Users
 from kwire.cli.keylogs import keylog_output, written
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.broker.context import Settings
+    from kwire.broker.context import BrokerSettings
     from kwire.outputs import Output
 
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--advertise", type=Advertised(), metavar="HOST[:PORT]", help="What clients are told instead of --host and --port."
 )
 @click.option(
-    "--topic", "topics", type=Topic(), multiple=True, metavar="NAME[:PARTITIONS]",
+    "--topic", "topics", type=TopicParam(), multiple=True, metavar="NAME[:PARTITIONS]",
     help="Made at the start; repeatable. Others are created when they are first named.",
 )  # fmt: skip
 @click.option("--partitions", type=click.IntRange(1, 1000), default=1, metavar="N", help="Of a topic created so.")
@@ -133,31 +133,31 @@ def command(
     """
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
-    from kwire.broker.context import Limits, MiB, Settings
+    from kwire.broker.context import BrokerLimits, BrokerSettings, MiB
     from kwire.broker.nodes import setups_of
     from kwire.broker.static_configs import configured
-    from kwire.cli.broker_run import Run, run
-    from kwire.coordinator.types import Settings as GroupSettings
+    from kwire.cli.broker_run import BrokerRun, run
+    from kwire.coordinator.types import GroupSettings
 
     groups = GroupSettings(era=era or (4, 3), group_initial_rebalance_delay_ms=rebalance_delay)
-    settings = Settings(
+    settings = BrokerSettings(
         host=host, port=port, setups=setups_of(setups or nodes), listeners=listeners, advertise=advertise,
         topics=topics, partitions=partitions, era=era,
         users=tuple(user for found in users for user in found), tls=tls,
         super_users=supers or None, data=data,
-        groups=groups, limits=Limits(log=log_limit * MiB, capture=capture_limit * MiB),
+        groups=groups, limits=BrokerLimits(log=log_limit * MiB, capture=capture_limit * MiB),
     )  # fmt: skip
     settings = configured(settings, dict(config))
     _know_what_is_open(settings)
     if not settings.users and any(listener.sasl for listener in settings.all_listeners):
         raise click.UsageError("a listener with SASL needs --sasl, which says who may log in")
     with written(keylog, any(listener.tls for listener in settings.all_listeners)) as log:
-        options = Run(faults, certificate, capture, quiet, log, control, ready, events == "json")
+        options = BrokerRun(faults, certificate, capture, quiet, log, control, ready, events == "json")
         asyncio.run(run(settings, options))
     return Exit.OK
 
 
-def _know_what_is_open(settings: Settings) -> None:
+def _know_what_is_open(settings: BrokerSettings) -> None:
     """Who opens a port to all networks must say what clients are told. Raises UsageError."""
     from kwire.broker.nodes import ANY_ADDRESS
 

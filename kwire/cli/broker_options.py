@@ -10,7 +10,7 @@ import click
 from kwire.errors import KwireError
 
 
-class Topic(click.ParamType[tuple[str, int]]):
+class TopicParam(click.ParamType[tuple[str, int]]):
     """NAME or NAME:PARTITIONS."""
 
     name = "topic"

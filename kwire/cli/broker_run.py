@@ -17,13 +17,13 @@ from kwire.cli.notices import Notices
 from kwire.errors import KwireError, OutputError
 
 if TYPE_CHECKING:
-    from kwire.broker.context import Happening, Settings
-    from kwire.broker.server import Server
+    from kwire.broker.context import BrokerSettings, Happening
+    from kwire.broker.server import BrokerServer
     from kwire.outputs import Output
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BrokerRun:
     """What the options say beside the settings. events: a line of JSON for each event, on stdout. ready: a file that is
     there while clients can connect, and says where."""
 
@@ -37,13 +37,13 @@ class Run:
     events: bool
 
 
-async def run(settings: Settings, options: Run) -> None:
+async def run(settings: BrokerSettings, options: BrokerRun) -> None:
     """Until a signal ends it."""
     from kwire.broker.control import ControlSocket, fault_verbs
     from kwire.broker.faults import Faults
     from kwire.broker.process import settle
     from kwire.broker.recorder import Recorder
-    from kwire.broker.server import Server
+    from kwire.broker.server import BrokerServer
 
     faults = Faults()
     for rule in options.rules:
@@ -63,7 +63,7 @@ async def run(settings: Settings, options: Run) -> None:
             context.keylog_filename = str(options.log)
     recorder = Recorder(capture, limit=settings.limits.capture) if capture else None
     control = ControlSocket(options.control, fault_verbs(faults)) if options.control else None
-    server = Server(settings, faults, recorder, context, control)
+    server = BrokerServer(settings, faults, recorder, context, control)
     notices = Notices(sys.stdout if options.events else sys.stderr)
     if options.events:
         server.state.watching.append(lambda happening: notices.put(_json_line(happening)))
@@ -106,7 +106,7 @@ async def run(settings: Settings, options: Run) -> None:
         print(f"kwire: {seen:,}{more} request{'s' * (seen != 1)}", file=sys.stderr)
 
 
-def _hosts(settings: Settings) -> tuple[str, ...]:
+def _hosts(settings: BrokerSettings) -> tuple[str, ...]:
     """The names that a certificate must be good for."""
     told = [each.advertised[0] for each in settings.all_listeners if each.advertised]
     return tuple(dict.fromkeys([*(each.host for each in settings.all_listeners), *told]))
@@ -118,7 +118,7 @@ def spare_keys(path: Path) -> None:
         raise OutputError(str(path), "holds a private key; kwire makes its own certificate, and would write it here")
 
 
-def _where(server: Server, certificate: Output | None, options: Run) -> dict[str, Any]:
+def _where(server: BrokerServer, certificate: Output | None, options: BrokerRun) -> dict[str, Any]:
     """How clients get in: bootstrap.servers of each listener, and the files that they need."""
     nodes = server.state.cluster.nodes.values()
     names = [listener.name for listener in server.settings.all_listeners]
@@ -138,7 +138,7 @@ def _write_ready(path: Path, where: dict[str, Any]) -> None:
     part.replace(path)
 
 
-def _greet(server: Server, certificate: Output | None, options: Run) -> None:
+def _greet(server: BrokerServer, certificate: Output | None, options: BrokerRun) -> None:
     """What a client must know, on stdout, so that a script can wait for it."""
     several = len(server.settings.all_listeners) > 1
     for node in server.state.cluster.nodes.values():

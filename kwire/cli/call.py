@@ -14,8 +14,8 @@ from kwire.errors import EncodeError, Exit, KwireError, UnknownName
 
 if TYPE_CHECKING:
     from kwire.client.address import Address
-    from kwire.client.connection import Connection
-    from kwire.client.exchange import Exchange
+    from kwire.client.connection import BrokerConnection
+    from kwire.client.exchange import ClientExchange
     from kwire.codec.library import Library
     from kwire.schema.model import Definition
 
@@ -117,7 +117,7 @@ def _body(
 
 def _ask(
     chosen: Library, definition: Definition, given: str, version: int | None, address: Address, link: Link, routed: bool
-) -> Exchange:
+) -> ClientExchange:
     """Connects, agrees on a version, sends, to the broker that the request belongs to."""
     from kwire.client.route import is_routed, route
 
@@ -141,13 +141,13 @@ def _ask(
         raise
 
 
-def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed: bool = False) -> Connection:
+def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed: bool = False) -> BrokerConnection:
     """A connection. routed: versions are asked for if the broker tells them, as those before 0.10 do not."""
-    from kwire.client.connection import Connection
+    from kwire.client.connection import BrokerConnection
     from kwire.errors import Failure
 
-    def opened(asking: bool) -> Connection:
-        return Connection.open(
+    def opened(asking: bool) -> BrokerConnection:
+        return BrokerConnection.open(
             address, link.security, client_id=link.client_id, timeout=link.timeout, library=chosen, negotiate=asking
         )
 
@@ -162,7 +162,7 @@ def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed
         return opened(False)
 
 
-def _sent(connection: Connection, name: str, version: int, body: dict[str, Any], link: Link) -> Exchange:
+def _sent(connection: BrokerConnection, name: str, version: int, body: dict[str, Any], link: Link) -> ClientExchange:
     """A broker that closes instead of answering is asked why."""
     from kwire.client.diagnose import why_closed
     from kwire.errors import Failure
@@ -178,7 +178,7 @@ def _sent(connection: Connection, name: str, version: int, body: dict[str, Any],
 
 
 def _agreed(
-    connection: Connection, chosen: Library, definition: Definition, given: str, version: int | None
+    connection: BrokerConnection, chosen: Library, definition: Definition, given: str, version: int | None
 ) -> tuple[int, dict[str, Any]]:
     if version is not None:
         return _body(chosen, definition, given, version, version)
@@ -199,7 +199,7 @@ def _dry(chosen: Library, definition: Definition, version: int, body: dict[str, 
     return Exit.OK
 
 
-def _show(exchange: Exchange, views: Views, link: Link) -> None:
+def _show(exchange: ClientExchange, views: Views, link: Link) -> None:
     frames = exchange.frames()
     about = {
         "broker": exchange.broker, "client": exchange.client, "api": exchange.api, "api_version": exchange.version,
@@ -231,7 +231,7 @@ def _frames(
     show(lines)
 
 
-def _status(exchange: Exchange) -> Exit:
+def _status(exchange: ClientExchange) -> Exit:
     """1 for an answer that carries an error code or cannot be read."""
     if exchange.response is None:
         return Exit.OK

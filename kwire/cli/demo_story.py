@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.broker.handle import Broker
 from kwire.client.address import Address
-from kwire.client.cluster import Cluster
-from kwire.client.connection import Connection
-from kwire.client.consumer import Member, Options
+from kwire.client.cluster import ClusterClient
+from kwire.client.connection import BrokerConnection
+from kwire.client.consumer import ClassicMember, ConsumerConfig
 from kwire.client.failure import Refusal
 from kwire.client.producer import produce
-from kwire.coordinator.types import Settings as Groups
+from kwire.coordinator.types import GroupSettings
 from kwire.counted import counted
 
 GROUP, TOPIC = "billing", "orders"
@@ -32,8 +32,8 @@ Say = Callable[[str], None]
 def play(capture: Path, say: Say) -> None:
     """Lives through it all and writes what was on the wire to capture. say gets each turn of the
     story as it comes. Raises KwireError when the broker cannot start."""
-    groups = Groups(group_min_session_timeout_ms=1_000, group_initial_rebalance_delay_ms=300)
-    with Broker(topics={TOPIC: 4}, capture=capture, faults=[FAULT], settings=Settings(groups=groups)) as broker:
+    groups = GroupSettings(group_min_session_timeout_ms=1_000, group_initial_rebalance_delay_ms=300)
+    with Broker(topics={TOPIC: 4}, capture=capture, faults=[FAULT], settings=BrokerSettings(groups=groups)) as broker:
         say(f"a broker listens on {broker.address}, topic {TOPIC} has 4 partitions")
         first, second = (_Consumer(broker.address, f"billing-{number}") for number in (1, 2))
         first.start()
@@ -65,8 +65,8 @@ class _Consumer:
     """A member with a thread that polls and beats, and joins again when the group rebalances."""
 
     def __init__(self, address: str, client_id: str) -> None:
-        options = Options(session_timeout_ms=SESSION, rebalance_timeout_ms=3_000)
-        self.member = Member(address, GROUP, TOPIC, options, Cluster(client_id=client_id))
+        options = ConsumerConfig(session_timeout_ms=SESSION, rebalance_timeout_ms=3_000)
+        self.member = ClassicMember(address, GROUP, TOPIC, options, ClusterClient(client_id=client_id))
         self._thread: threading.Thread | None = None
         self._over = threading.Event()
         self._settled = threading.Condition()
@@ -123,7 +123,7 @@ class _Consumer:
 
 def _produce(address: str, say: Say) -> None:
     """Three records to each partition; the first batch meets the fault."""
-    with Connection.open(Address.parse_all(address)[0], client_id="shop") as connection:
+    with BrokerConnection.open(Address.parse_all(address)[0], client_id="shop") as connection:
         for partition in range(4):
             records = [(f"order-{partition}{number}".encode(), b'{"total": 12.5}') for number in range(3)]
             try:

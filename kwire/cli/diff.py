@@ -10,7 +10,7 @@ from kwire.cli.captures import Captures, capture_options
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.analyze.changes import Side
+    from kwire.analyze.changes import ComparedSide
     from kwire.analyze.findings import Finding
     from kwire.cli.captures import Pass
     from kwire.session.batch import ExchangeBatch
@@ -64,8 +64,8 @@ def _names(chosen: tuple[tuple[str, str | None], tuple[str, str | None]]) -> tup
     return tuple(f"{path} {name}" if name else path for path, name in chosen)  # type: ignore[return-value]
 
 
-def _side(captures: Captures, path: str, client: str | None, findings: bool) -> tuple[Side, Pass]:
-    from kwire.analyze.changes import Side
+def _side(captures: Captures, path: str, client: str | None, findings: bool) -> tuple[ComparedSide, Pass]:
+    from kwire.analyze.changes import ComparedSide
     from kwire.analyze.doctor import Doctor
     from kwire.analyze.profiles import Profiles
 
@@ -80,4 +80,4 @@ def _side(captures: Captures, path: str, client: str | None, findings: bool) -> 
 
     done = mine.each_batch(add, doctor.close if doctor is not None else lambda _: None, tracking=findings)
     found: list[Finding] = doctor.diagnose().findings if doctor is not None else []
-    return Side(profiles, found), done
+    return ComparedSide(profiles, found), done

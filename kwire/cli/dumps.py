@@ -19,7 +19,7 @@ MAX_FILL = 64 * 1024 * 1024  # bytes that stars may stand for
 LINKS = (0, 4, 14, 16, 18, 20)  # bytes before IP: none, null, Ethernet, Linux cooked, Ethernet with VLAN, cooked v2
 
 
-class Row(NamedTuple):
+class DumpRow(NamedTuple):
     """A line's offset and bytes; without bytes it closes a dump; offset None is a star. certain: no hex digits that
     somebody grouped by hand look so."""
 
@@ -44,12 +44,12 @@ def dump(text: str) -> bytes | None:
     return None
 
 
-def _row(line: str) -> Row | None:
+def _row(line: str) -> DumpRow | None:
     if line.strip() == "*":
-        return Row(None, b"")
+        return DumpRow(None, b"")
     end = END.fullmatch(line)
     if end:
-        return Row(end.group(1), b"")
+        return DumpRow(end.group(1), b"")
     match = ROW.fullmatch(line)
     if not match:
         return None
@@ -58,10 +58,12 @@ def _row(line: str) -> Row | None:
     if words and len(words[0]) > 2:
         # hexdump and od -x: words in the order of the machine, which is little-endian nearly everywhere
         fits = len(offset) in (6, 7) and len(words[0]) in (4, 8)
-        return Row(offset, b"".join(bytes.fromhex(word)[::-1] for word in words), len(offset) == 7) if fits else None
+        return (
+            DumpRow(offset, b"".join(bytes.fromhex(word)[::-1] for word in words), len(offset) == 7) if fits else None
+        )
     groups = _groups(re.split(r"\s[|>]", rest)[0])
     certain = bool(prefix or colon) or len(offset) % 2 == 1 or (len(offset) == 4 and len(gap) > 1)
-    return Row(offset, bytes.fromhex("".join(groups)), certain) if groups else None
+    return DumpRow(offset, bytes.fromhex("".join(groups)), certain) if groups else None
 
 
 def _groups(text: str) -> list[str]:
@@ -81,7 +83,7 @@ def _alike(text: str) -> list[str]:
     return groups if fine and all(len(group) == size for group in groups[:-1]) and len(groups[-1]) <= size else []
 
 
-def _follow(rows: list[Row], base: int) -> list[bytes] | None:
+def _follow(rows: list[DumpRow], base: int) -> list[bytes] | None:
     """The packets that the rows make if their offsets count in base; None if they do not follow one another."""
     packets: list[bytearray] = []
     start = before = 0  # of the packet, and of the row before

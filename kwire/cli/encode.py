@@ -13,7 +13,7 @@ from kwire.cli.options import Name, Version, library, schema_option
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from kwire.schema.model import Message
+    from kwire.schema.model import MessageSchema
 
 
 @click.command()
@@ -68,7 +68,7 @@ def command(
         sys.stdout.buffer.flush()
 
 
-def _meant(messages: tuple[Message, ...], text: str) -> Message:
+def _meant(messages: tuple[MessageSchema, ...], text: str) -> MessageSchema:
     """Of an API's messages, the first one that has most of the fields that the JSON names."""
     try:
         given = json.loads(text)

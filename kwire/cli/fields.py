@@ -20,7 +20,7 @@ ABOUT = ("topics", "group", "transactional_id")
 DEFAULT = "time,connection,kind,client_id,api,api_version,correlation_id,size,latency_ns,error,quality"
 
 
-class Columns(click.ParamType[tuple[str, ...]]):
+class ColumnsParam(click.ParamType[tuple[str, ...]]):
     """Names of columns of the message record, with commas between them."""
 
     name = "fields"

@@ -23,7 +23,7 @@ LONGEST = 249  # characters of each that are kept: a topic's name is no longer
 NAMED = 6  # of a kind, in a line
 
 
-class Asked:
+class AskedValues:
     """Values of one kind that were asked for, and those that came."""
 
     def __init__(self, what: str, patterns: Iterable[str], fits: Callable[[str, str], bool]) -> None:
@@ -82,20 +82,22 @@ class Filter:
         self._seen = self.held = 0
         self._first = self._last = self._slowest = 0
         self._options = [name for name, given in zip(OPTIONS, wanted, strict=True) if given not in ((), None, False)]
-        self._topics = Asked("topic", wanted.topics, fits)
-        self._groups = Asked("group", wanted.groups, fits)
+        self._topics = AskedValues("topic", wanted.topics, fits)
+        self._groups = AskedValues("group", wanted.groups, fits)
         kinds = [
-            Kind(Asked("API", wanted.apis, is_api), self._api_names),
-            Kind(Asked("client id", wanted.client_ids, fits),
-                 lambda batch: [name or "" for name in batch.client_ids()[0]]),
-            Kind(Asked("client", wanted.clients, is_at), lambda batch: [known.ends[0] for known in batch.connections]),
-            Kind(Asked("broker", wanted.brokers, is_at), lambda batch: [known.ends[1] for known in batch.connections]),
-            Kind(Asked("error", wanted.error_names, lambda name, pattern: self._codes.get(name) in codes_of(pattern)),
-                 self._errors_of),
-            Kind(Asked("correlation id", map(str, wanted.ids), str.__eq__),
-                 lambda batch: map(str, batch.correlation_id.tolist())),
-            Kind(Asked("connection", wanted.connections, lambda name, part: part in name),
-                 lambda batch: [known.name for known in batch.connections]),
+            FilterKind(AskedValues("API", wanted.apis, is_api), self._api_names),
+            FilterKind(AskedValues("client id", wanted.client_ids, fits),
+                lambda batch: [name or "" for name in batch.client_ids()[0]]),
+            FilterKind(AskedValues("client", wanted.clients, is_at),
+                lambda batch: [known.ends[0] for known in batch.connections]),
+            FilterKind(AskedValues("broker", wanted.brokers, is_at),
+                lambda batch: [known.ends[1] for known in batch.connections]),
+            FilterKind(AskedValues("error", wanted.error_names, lambda it, name: self._codes.get(it) in codes_of(name)),
+                self._errors_of),
+            FilterKind(AskedValues("correlation id", map(str, wanted.ids), str.__eq__),
+                lambda batch: map(str, batch.correlation_id.tolist())),
+            FilterKind(AskedValues("connection", wanted.connections, lambda name, part: part in name),
+                lambda batch: [known.name for known in batch.connections]),
         ]  # fmt: skip
         self._kinds = [kind for kind in kinds if kind.asked.unmet]
 
@@ -186,8 +188,8 @@ OPTIONS = ("--api", "--client-id", "--client", "--broker", "--topic", "--group",
            "--from", "--to", "--id", "--connection")  # fmt: skip
 
 
-class Kind(NamedTuple):
+class FilterKind(NamedTuple):
     """Values asked for, and what a batch has of their kind."""
 
-    asked: Asked
+    asked: AskedValues
     of: Callable[[ExchangeBatch], Iterable[str]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Captures, capture_options
-from kwire.cli.filters import Asked
+from kwire.cli.filters import AskedValues
 from kwire.counted import counted
 from kwire.errors import Exit
 
@@ -42,7 +42,7 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     from kwire.session.select import fits
 
     patterns = captures.wanted.groups
-    asked = Asked("group", patterns, fits)
+    asked = AskedValues("group", patterns, fits)
 
     def wanted(name: str) -> bool:
         asked.see([name])

@@ -44,7 +44,7 @@ def colored() -> bool:
     return os.environ.get("FORCE_COLOR", "0") not in ("", "0") or sys.stdout.isatty()
 
 
-class Shown:
+class ShownLines:
     """The lines that show() wrote, with their styles, for a page that asked for them (cli/playground.py)."""
 
     lines: list[Line] | None = None
@@ -56,8 +56,8 @@ def show(lines: Iterable[Line]) -> None:
         write = sys.stdout.write
         for line in lines:
             write(plain(line) + "\n")
-            if Shown.lines is not None:
-                Shown.lines.append(line)
+            if ShownLines.lines is not None:
+                ShownLines.lines.append(line)
         return
     from rich.text import Text
 

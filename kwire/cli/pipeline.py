@@ -17,7 +17,7 @@ from kwire.errors import Exit
 
 if TYPE_CHECKING:
     from kwire.pipeline.report import Report
-    from kwire.pipeline.run import Outcome
+    from kwire.pipeline.run import RunOutcome
     from kwire.render.lines import Line, Piece
 
 CELL = 40  # columns of a text in a table
@@ -33,7 +33,7 @@ class Local(click.Path):
         return super().convert(local(value), param, ctx)
 
 
-class Source(Local):
+class SourceParam(Local):
     """A path, or the address of one in a file system that Spark reads."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -64,7 +64,7 @@ def command() -> None:
 
 
 @command.command(name="run", short_help="Captures to a folder of tables and rollups.")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=Source(exists=True))
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=SourceParam(exists=True))
 @click.option("-o", "--out", "folder", required=True, metavar="DIR", help="Where they go: DIR/messages/date=…/api=…")
 @click.option("--master", metavar="URL", help="Spark's master, as local[4]; as spark-submit says otherwise.")
 @click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
@@ -278,7 +278,7 @@ def _piece(value: Any, unit: str) -> Piece:
     return (text if len(text) <= CELL else text[: CELL - 1] + "…"), "name"
 
 
-def _conclude(done: Outcome, folder: str) -> int:
+def _conclude(done: RunOutcome, folder: str) -> int:
     """The last words, on stderr."""
     from kwire.render.lines import clean
 

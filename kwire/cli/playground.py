@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from kwire.cli.output import Shown
+from kwire.cli.output import ShownLines
 
 
 def run(arguments: str, given: Any, columns: int) -> str:
@@ -25,7 +25,7 @@ def run(arguments: str, given: Any, columns: int) -> str:
     sys.argv = ["kwire", *json.loads(arguments)]
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin), "utf-8"), out, said
     os.environ["COLUMNS"] = str(columns)
-    Shown.lines = []
+    ShownLines.lines = []
     try:
         main()
     except SystemExit as left:
@@ -33,7 +33,7 @@ def run(arguments: str, given: Any, columns: int) -> str:
     finally:
         sys.argv, sys.stdin, sys.stdout, sys.stderr, before = kept
         os.environ.pop("COLUMNS") if before is None else os.environ.__setitem__("COLUMNS", before)
-        shown, Shown.lines = Shown.lines, None
+        shown, ShownLines.lines = ShownLines.lines, None
     out.flush()
     lines = _styled(out.buffer.getvalue().decode("utf-8", "replace"), shown or [])
     return json.dumps({"lines": lines, "said": said.getvalue(), "status": status, "columns": columns})

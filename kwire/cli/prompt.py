@@ -17,7 +17,7 @@ from kwire.render.lines import clean, joined, table
 
 if TYPE_CHECKING:
     from kwire.session.reading import Reading
-    from kwire.tables.query import Result, Session
+    from kwire.tables.query import QuerySession, Result
 
 COMMANDS = [
     ("SQL;", "a statement, over as many lines as it takes; Ctrl-C gives up what is typed or run"),
@@ -40,7 +40,7 @@ ALIASES = {
 }  # fmt: skip
 REMEMBERED = 1000  # lines of history
 FIRST, NEXT = "kwire> ", "   ... "
-Ask = Callable[["Session", str], "tuple[Result | None, Reading | None, int]"]
+Ask = Callable[["QuerySession", str], "tuple[Result | None, Reading | None, int]"]
 
 
 class Prompt:
@@ -48,7 +48,7 @@ class Prompt:
     when it is told so. Errors are a line, and
     Ctrl-C only ends what is being typed or run."""
 
-    def __init__(self, session: Session, ask: Ask, print: Callable[[Result, bool], None]) -> None:
+    def __init__(self, session: QuerySession, ask: Ask, print: Callable[[Result, bool], None]) -> None:
         self._session, self._ask, self._print = session, ask, print
         self._expanded = self._timing = self._strict = False
         self._words: list[str] = []

@@ -120,12 +120,12 @@ def command(
     from kwire.client.security import Security
     from kwire.proxy.handle import Proxy
     from kwire.proxy.tap import Feed
-    from kwire.proxy.types import Limits, MiB, Settings
+    from kwire.proxy.types import MiB, ProxyLimits, ProxySettings
 
     how = "stats" if stats else "doctor" if doctor else "quiet" if quiet else "lines"
-    settings = Settings(
+    settings = ProxySettings(
         tuple(Address.parse_all(upstream)), _listen(listen), advertise,
-        Limits(connections=most, capture=capture_limit * MiB),
+        ProxyLimits(connections=most, capture=capture_limit * MiB),
     )  # fmt: skip
     feed, shows = Feed(), not quiet or monitoring.wanted
     context, pem = _towards_clients(settings.listen.host, cert, key) if tls else (None, "")
@@ -144,7 +144,7 @@ def command(
         feed=feed if shows else None, tls=context, upstream_tls=outward, control=control,
     )  # fmt: skip
     proxy.seen = None
-    told = Told(Notices(sys.stderr))
+    told = NoticePrinter(Notices(sys.stderr))
     proxy.watching.append(told)
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
     _end_with_signals(feed)
@@ -229,7 +229,7 @@ def _end_with_signals(feed: Feed) -> None:
             signal.signal(number, end)
 
 
-class Told:
+class NoticePrinter:
     """What a person sees of the notices, a line each. A broker that stays unreachable is two: when it begins, and how
     often it was tried when it is over."""
 

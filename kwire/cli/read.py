@@ -12,7 +12,7 @@ import click
 
 from kwire.cli.captures import Captures, Progress, capture_options, conclude
 from kwire.cli.exchange_output import Shown, shown_options
-from kwire.cli.fields import DEFAULT, FORMS, Columns, printer
+from kwire.cli.fields import DEFAULT, FORMS, ColumnsParam, printer
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.references import Packet, PacketReference, settled
@@ -36,7 +36,9 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 @click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
 @shown_options
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
-@click.option("--fields", type=Columns(), metavar="NAMES", help="With tsv or csv, these columns: time,api,latency_ns.")
+@click.option(
+    "--fields", type=ColumnsParam(), metavar="NAMES", help="With tsv or csv, these columns: time,api,latency_ns."
+)
 @click.option(
     "--frame",
     "frames",

@@ -31,7 +31,7 @@ from kwire.errors import Exit
 if TYPE_CHECKING:
     from kwire.outputs import Output
     from kwire.session.reading import Reading
-    from kwire.tables.query import Result, Session
+    from kwire.tables.query import QuerySession, Result
 
 FORMATS = ("table", "json", "csv", "markdown", "parquet", "arrow")
 BINARY = ("parquet", "arrow")
@@ -78,10 +78,12 @@ def command(
     need("pyarrow", "duckdb", command="kwire sql")
     fewer_collections()  # before DuckDB comes, which complains at exit of what was not collected
     from kwire.render.bodies import BESIDE_TABLES, Bodies
-    from kwire.tables.query import Session
+    from kwire.tables.query import QuerySession
 
     there = open_captures(paths)
-    session = Session(there, bounds.settings(), Bodies(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs))
+    session = QuerySession(
+        there, bounds.settings(), Bodies(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs)
+    )
     if query is None:
         from kwire.cli.prompt import Prompt, has_commands
 
@@ -132,7 +134,7 @@ def _exists(path: str) -> bool:
         return False
 
 
-def ask(session: Session, query: str) -> tuple[Result | None, Reading | None, int]:
+def ask(session: QuerySession, query: str) -> tuple[Result | None, Reading | None, int]:
     """The query's result; how the captures were read for it, None when they were not, and how many exchanges they
     hold."""
     reading, exchanges = None, 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 
 from kwire.cli.captures import Captures, capture_options
-from kwire.cli.filters import Asked
+from kwire.cli.filters import AskedValues
 from kwire.counted import counted
 from kwire.errors import Exit
 
@@ -55,7 +55,7 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
         show(trace_lines(found, clock, width(), everything))
     if not consumers:
         sealed.tell()
-    asked = [Asked("consumer in a group", groups, fits), Asked("consumer with client id", ids, fits)]
+    asked = [AskedValues("consumer in a group", groups, fits), AskedValues("consumer with client id", ids, fits)]
     for one in consumers:
         asked[0].see(one.groups)
         asked[1].see([one.client_id])

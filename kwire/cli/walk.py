@@ -110,21 +110,21 @@ def command(
     heartbeats, (6) committed offsets, (7) records; then it leaves. Each step is told with its time and verdict, errors
     with what to do, and where a real client would hang. Nothing is committed, no topic is created."""
     from kwire.client.address import Address
-    from kwire.client.consumer import Options
-    from kwire.client.walk.settings import Settings
+    from kwire.client.consumer import ConsumerConfig
+    from kwire.client.walk.settings import WalkSettings
     from kwire.client.walk.walk import Walk
 
     if max(interval, session_timeout) > DAY:
         raise click.UsageError("--interval and --session-timeout are at most a day")
     if era and protocol == "consumer":
         raise click.UsageError(f"--protocol consumer came long after {era}")
-    options = Options(
+    options = ConsumerConfig(
         session_timeout_ms=session_timeout // MS, assignors=tuple(dict.fromkeys(assignors)) or ("range",),
         instance_id=instance_id, earliest=reset == "earliest",
     )  # fmt: skip
     waiting = _Waiting()
     walk = Walk(
-        Settings(
+        WalkSettings(
             Address.parse_all(brokers), group, topic, options, protocol=protocol, era=era, interval_ms=interval // MS,
             beats=beats, stop=stop, retry=retry, records=records, busy=yes, client_id=link.client_id,
             timeout=link.timeout, security=link.security,

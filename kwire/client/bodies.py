@@ -18,7 +18,7 @@ Partition = tuple[str, int]
 EARLIEST, LATEST = -2, -1
 
 
-class Topic(NamedTuple):
+class MetadataTopic(NamedTuple):
     """A topic as metadata names it; id is all zeros where the version has none."""
 
     name: str
@@ -43,7 +43,7 @@ def find_coordinator(version: int, group: str) -> Body:
     return {"CoordinatorKeys": [group]} if version >= 4 else {"Key": group}
 
 
-class Found(NamedTuple):
+class CoordinatorAnswer(NamedTuple):
     """FindCoordinator's answer."""
 
     error: int
@@ -52,11 +52,11 @@ class Found(NamedTuple):
     address: Address
 
 
-def found_coordinator(body: Body) -> Found:
+def found_coordinator(body: Body) -> CoordinatorAnswer:
     """Raises KwireError for an answer without one."""
     row = first(body["Coordinators"], "FindCoordinator") if "Coordinators" in body else body
     address = Address(row["Host"], row["Port"])
-    return Found(row["ErrorCode"], row.get("ErrorMessage"), row["NodeId"], address)
+    return CoordinatorAnswer(row["ErrorCode"], row.get("ErrorMessage"), row["NodeId"], address)
 
 
 def join_group(
@@ -124,21 +124,21 @@ def offset_fetch(
     return {"Groups": [body]}
 
 
-class Committed(NamedTuple):
+class OffsetFetchAnswer(NamedTuple):
     """OffsetFetch's answer: the group's error, and by partition the offset (-1: none) with its error."""
 
     error: int
     offsets: dict[Partition, tuple[int, int]]
 
 
-def committed(body: Body, names: dict[UUID, str]) -> Committed:
+def committed(body: Body, names: dict[UUID, str]) -> OffsetFetchAnswer:
     group = (body.get("Groups") or [body])[0]
     offsets = {
         (_name(topic, "Name", names), row["PartitionIndex"]): (row["CommittedOffset"], row["ErrorCode"])
         for topic in group.get("Topics") or []
         for row in topic["Partitions"]
     }
-    return Committed(group.get("ErrorCode", 0), offsets)
+    return OffsetFetchAnswer(group.get("ErrorCode", 0), offsets)
 
 
 def _name(topic: Body, field: str, names: dict[UUID, str]) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.client.address import Address
-from kwire.client.cluster import Cluster
+from kwire.client.cluster import ClusterClient
 from kwire.client.connection import dial
 from kwire.client.exchange import Body
 from kwire.errors import Failure, KwireError
@@ -31,7 +31,7 @@ class Attempt(NamedTuple):
     failure: KwireError | None
 
 
-def attempts(cluster: Cluster, addresses: Sequence[Address]) -> Iterator[Attempt]:
+def attempts(cluster: ClusterClient, addresses: Sequence[Address]) -> Iterator[Attempt]:
     """In turn, up to the first that answers."""
     for address in addresses:
         start = time.monotonic_ns()

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kwire.client.address import Address
-from kwire.client.connection import CLIENT_ID, Connection
+from kwire.client.connection import CLIENT_ID, BrokerConnection
 from kwire.client.diagnose import why_closed
-from kwire.client.exchange import Body, Exchange
+from kwire.client.exchange import Body, ClientExchange
 from kwire.client.security import Security
 from kwire.codec.library import Library, builtin_library
 from kwire.errors import Failure, KwireError
@@ -25,7 +25,7 @@ ERAS = {
 }  # fmt: skip
 
 
-class Cluster:
+class ClusterClient:
     """ask() sends to a broker's address. era: a key of ERAS, or None for what both sides know. highest: by
     API, a version not to go above."""
 
@@ -37,16 +37,16 @@ class Cluster:
         self.library = library or builtin_library()
         self._versions = ERAS[era] if era else None
         self.highest: dict[str, int] = {}
-        self._open: dict[Address, Connection] = {}
-        self._kept: list[Exchange] = []
+        self._open: dict[Address, BrokerConnection] = {}
+        self._kept: list[ClientExchange] = []
 
-    def connect(self, address: Address) -> Connection:
+    def connect(self, address: Address) -> BrokerConnection:
         """The connection to a broker, opened where there is none. Raises Failure."""
         known = self._open.get(address)
         if known is not None and not known.closed:
             return known
         negotiate = self._versions is None or self.security.mechanism is not None
-        connection = Connection.open(
+        connection = BrokerConnection.open(
             address, self.security, client_id=self.client_id, timeout=self.timeout, library=self.library,
             negotiate=negotiate,
         )  # fmt: skip
@@ -63,7 +63,7 @@ class Cluster:
 
     def ask(
         self, address: Address, api: str, body: Callable[[int], Body], timeout: float | None = None, answer: bool = True
-    ) -> Exchange:
+    ) -> ClientExchange:
         """Sends what body makes for the version. A broker that closes is asked why. Raises Failure, EncodeError."""
         connection = self.connect(address)
         version = self.version(address, api)
@@ -77,7 +77,7 @@ class Cluster:
         finally:
             self._kept += connection.take()
 
-    def take(self) -> list[Exchange]:
+    def take(self) -> list[ClientExchange]:
         """What was asked since the last call, logins and ApiVersions included."""
         taken = self._kept + [exchange for connection in self._open.values() for exchange in connection.take()]
         self._kept = []

@@ -10,7 +10,7 @@ from struct import pack
 from typing import Any, NamedTuple
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
+from kwire.client.connection import BrokerConnection
 from kwire.client.defaults import filled
 from kwire.client.effects import changes
 from kwire.client.exchange import Body, request_frame
@@ -56,9 +56,9 @@ class Probe:
     client_id: str
     timeout: float
 
-    def open(self, negotiate: bool = True) -> Connection:
+    def open(self, negotiate: bool = True) -> BrokerConnection:
         """A connection of its own. Raises Failure."""
-        return Connection.open(
+        return BrokerConnection.open(
             self.address, self.security, client_id=self.client_id, timeout=self.timeout, negotiate=negotiate
         )
 
@@ -96,7 +96,7 @@ def advertised(probe: Probe, writing: bool) -> Iterator[Checked]:
     connection.close()
 
 
-def _asked(connection: Connection, api: str, version: int, body: Body, what: str) -> Checked:
+def _asked(connection: BrokerConnection, api: str, version: int, body: Body, what: str) -> Checked:
     try:
         exchange = connection.request(api, version, body)
     except EncodeError as error:
@@ -139,7 +139,7 @@ def _codes(value: Any) -> Iterator[int]:
 # ---------------------------------------------------------------- what is refused
 
 
-class Refused(NamedTuple):
+class RefusalCheck(NamedTuple):
     """what is done wrong; expected: what Kafka does; act: does it and says what came of it."""
 
     what: str
@@ -257,47 +257,50 @@ def _group(**more: Any) -> Body:
 
 JOIN = {"GroupId": UNKNOWN_GROUP, "MemberId": "", "Protocols": [{"Name": "range", "Metadata": b"\0\0\0\0\0\0"}]}
 REFUSALS = (
-    Refused("ApiVersions v99", "answers UNSUPPORTED_VERSION in v0", _future),
-    Refused("Metadata v99", CLOSES, _bytes(_sized(pack(">hhih", 3, 99, 5, -1) + b"\x00"))),
-    Refused("an API key that there is not", CLOSES, _bytes(_sized(pack(">hhih", 9999, 0, 5, -1)))),
-    Refused("a size of -1", CLOSES, _bytes(pack(">i", -1) + bytes(8))),
-    Refused("a size of 2 GB", CLOSES, _bytes(pack(">i", 2**31 - 1) + bytes(8))),
-    Refused("a size of 0", CLOSES, _bytes(pack(">i", 0))),
-    Refused("an HTTP request", CLOSES, _bytes(b"GET / HTTP/1.1\r\n\r\n")),
-    Refused("a request that ends too early", CLOSES, _ask("Metadata", _topic("t"), edit=_resized(lambda b: b[:-3]))),
-    Refused("a request with a byte too many", "answers",
-            _ask("Metadata", {"Topics": []}, edit=_resized(lambda b: b + b"\0"))),
-    Refused("three requests at once", "answers in order", _pipelined),
-    Refused("a client that calls itself \"a b\"", "answers INVALID_REQUEST",
-            _ask("ApiVersions", {"ClientSoftwareName": "a b", "ClientSoftwareVersion": "1"}, 3)),
-    Refused("Metadata of a topic that there is not", "answers UNKNOWN_TOPIC_OR_PARTITION",
-            _ask("Metadata", _topic(UNKNOWN_TOPIC))),
-    Refused("Metadata of a topic named \"a b\"", "answers INVALID_TOPIC_EXCEPTION", _ask("Metadata", _topic("a b"))),
-    Refused("ListOffsets of a topic that there is not", "answers UNKNOWN_TOPIC_OR_PARTITION",
-            _ask("ListOffsets", {"Topics": [{"Name": UNKNOWN_TOPIC, "Partitions": [{"PartitionIndex": 0}]}]})),
-    Refused("FindCoordinator of a kind that there is not", "answers INVALID_REQUEST",
-            _ask("FindCoordinator", {"KeyType": 9, "CoordinatorKeys": ["x"]}, 4)),
-    Refused("Heartbeat of a group that there is not", "answers UNKNOWN_MEMBER_ID", _ask("Heartbeat", _group())),
-    Refused("Heartbeat of a group without a name", "answers INVALID_GROUP_ID", _ask("Heartbeat", _group(GroupId=""))),
-    Refused("SyncGroup of a group that there is not",
-            "answers UNKNOWN_MEMBER_ID or answers INCONSISTENT_GROUP_PROTOCOL",
-            _ask("SyncGroup", _group())),
-    Refused("LeaveGroup of a group that there is not", "answers UNKNOWN_MEMBER_ID",
-            _ask("LeaveGroup", {"GroupId": UNKNOWN_GROUP, "MemberId": "x", "Members": [{"MemberId": "x"}]})),
-    Refused("OffsetCommit of a member that there is not", "answers UNKNOWN_MEMBER_ID or answers UNKNOWN_TOPIC_ID",
-            _ask("OffsetCommit", {"GroupId": UNKNOWN_GROUP, "MemberId": "x", "GenerationIdOrMemberEpoch": 4,
-                                  "Topics": [{"Name": UNKNOWN_TOPIC, "Partitions": [{"PartitionIndex": 0}]}]})),
-    Refused("JoinGroup with a session timeout of 1 ms", "answers INVALID_SESSION_TIMEOUT",
-            _ask("JoinGroup", {**JOIN, "SessionTimeoutMs": 1})),
-    Refused("a first JoinGroup", "answers MEMBER_ID_REQUIRED", _ask("JoinGroup", JOIN, 4)),
-    Refused("JoinGroup of a member that there is not", "answers UNKNOWN_MEMBER_ID",
-            _ask("JoinGroup", {**JOIN, "MemberId": "nobody"})),
-    Refused("CreateTopics with no partitions", "answers INVALID_PARTITIONS",
-            _ask("CreateTopics", {"ValidateOnly": True, "Topics": [
-                {"Name": UNKNOWN_TOPIC, "NumPartitions": 0, "ReplicationFactor": 1}]}, 1)),
-    Refused("CreateTopics with 30,000 replicas", "answers INVALID_REPLICATION_FACTOR",
-            _ask("CreateTopics", {"ValidateOnly": True, "Topics": [
-                {"Name": UNKNOWN_TOPIC, "NumPartitions": 1, "ReplicationFactor": 30_000}]}, 1)),
-    Refused("DescribeConfigs of a kind that there is not", "answers INVALID_REQUEST",
-            _ask("DescribeConfigs", {"Resources": [{"ResourceType": 77, "ResourceName": "x"}]})),
+    RefusalCheck("ApiVersions v99", "answers UNSUPPORTED_VERSION in v0", _future),
+    RefusalCheck("Metadata v99", CLOSES, _bytes(_sized(pack(">hhih", 3, 99, 5, -1) + b"\x00"))),
+    RefusalCheck("an API key that there is not", CLOSES, _bytes(_sized(pack(">hhih", 9999, 0, 5, -1)))),
+    RefusalCheck("a size of -1", CLOSES, _bytes(pack(">i", -1) + bytes(8))),
+    RefusalCheck("a size of 2 GB", CLOSES, _bytes(pack(">i", 2**31 - 1) + bytes(8))),
+    RefusalCheck("a size of 0", CLOSES, _bytes(pack(">i", 0))),
+    RefusalCheck("an HTTP request", CLOSES, _bytes(b"GET / HTTP/1.1\r\n\r\n")),
+    RefusalCheck("a request that ends too early", CLOSES,
+        _ask("Metadata", _topic("t"), edit=_resized(lambda b: b[:-3]))),
+    RefusalCheck("a request with a byte too many", "answers",
+        _ask("Metadata", {"Topics": []}, edit=_resized(lambda b: b + b"\0"))),
+    RefusalCheck("three requests at once", "answers in order", _pipelined),
+    RefusalCheck("a client that calls itself \"a b\"", "answers INVALID_REQUEST",
+        _ask("ApiVersions", {"ClientSoftwareName": "a b", "ClientSoftwareVersion": "1"}, 3)),
+    RefusalCheck("Metadata of a topic that there is not", "answers UNKNOWN_TOPIC_OR_PARTITION",
+        _ask("Metadata", _topic(UNKNOWN_TOPIC))),
+    RefusalCheck("Metadata of a topic named \"a b\"", "answers INVALID_TOPIC_EXCEPTION",
+        _ask("Metadata", _topic("a b"))),
+    RefusalCheck("ListOffsets of a topic that there is not", "answers UNKNOWN_TOPIC_OR_PARTITION",
+        _ask("ListOffsets", {"Topics": [{"Name": UNKNOWN_TOPIC, "Partitions": [{"PartitionIndex": 0}]}]})),
+    RefusalCheck("FindCoordinator of a kind that there is not", "answers INVALID_REQUEST",
+        _ask("FindCoordinator", {"KeyType": 9, "CoordinatorKeys": ["x"]}, 4)),
+    RefusalCheck("Heartbeat of a group that there is not", "answers UNKNOWN_MEMBER_ID", _ask("Heartbeat", _group())),
+    RefusalCheck("Heartbeat of a group without a name", "answers INVALID_GROUP_ID",
+        _ask("Heartbeat", _group(GroupId=""))),
+    RefusalCheck("SyncGroup of a group that there is not",
+        "answers UNKNOWN_MEMBER_ID or answers INCONSISTENT_GROUP_PROTOCOL",
+        _ask("SyncGroup", _group())),
+    RefusalCheck("LeaveGroup of a group that there is not", "answers UNKNOWN_MEMBER_ID",
+        _ask("LeaveGroup", {"GroupId": UNKNOWN_GROUP, "MemberId": "x", "Members": [{"MemberId": "x"}]})),
+    RefusalCheck("OffsetCommit of a member that there is not", "answers UNKNOWN_MEMBER_ID or answers UNKNOWN_TOPIC_ID",
+        _ask("OffsetCommit", {"GroupId": UNKNOWN_GROUP, "MemberId": "x", "GenerationIdOrMemberEpoch": 4,
+            "Topics": [{"Name": UNKNOWN_TOPIC, "Partitions": [{"PartitionIndex": 0}]}]})),
+    RefusalCheck("JoinGroup with a session timeout of 1 ms", "answers INVALID_SESSION_TIMEOUT",
+        _ask("JoinGroup", {**JOIN, "SessionTimeoutMs": 1})),
+    RefusalCheck("a first JoinGroup", "answers MEMBER_ID_REQUIRED", _ask("JoinGroup", JOIN, 4)),
+    RefusalCheck("JoinGroup of a member that there is not", "answers UNKNOWN_MEMBER_ID",
+        _ask("JoinGroup", {**JOIN, "MemberId": "nobody"})),
+    RefusalCheck("CreateTopics with no partitions", "answers INVALID_PARTITIONS",
+        _ask("CreateTopics", {"ValidateOnly": True, "Topics": [
+            {"Name": UNKNOWN_TOPIC, "NumPartitions": 0, "ReplicationFactor": 1}]}, 1)),
+    RefusalCheck("CreateTopics with 30,000 replicas", "answers INVALID_REPLICATION_FACTOR",
+        _ask("CreateTopics", {"ValidateOnly": True, "Topics": [
+            {"Name": UNKNOWN_TOPIC, "NumPartitions": 1, "ReplicationFactor": 30_000}]}, 1)),
+    RefusalCheck("DescribeConfigs of a kind that there is not", "answers INVALID_REQUEST",
+        _ask("DescribeConfigs", {"Resources": [{"ResourceType": 77, "ResourceName": "x"}]})),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from kwire.client.address import Address
-from kwire.client.exchange import Body, Exchange, request_frame
+from kwire.client.exchange import Body, ClientExchange, request_frame
 from kwire.client.inbox import WANTS_TLS, Inbox
 from kwire.client.login import log_in
 from kwire.client.security import Security, speaks_tls, tls_failure, wrap
@@ -35,7 +35,7 @@ CLIENT_ID = "kwire"
 BEFORE_VERSIONS = "brokers before 0.10 do that (walk --era 0.9 and call -v 0 suit them), and what is no broker"
 
 
-class Connection:
+class BrokerConnection:
     """open() makes one. offered: by API key the versions that the broker takes, None when it was not asked."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Connection:
         self.library = library or builtin_library()
         self.offered: dict[int, Versions] | None = None
         self.closed = False
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[ClientExchange] = []
         self.client = str(Address(*sock.getsockname()[:2]))
         self._socket, self._inbox, self._next = sock, Inbox(address), 0
 
@@ -54,7 +54,7 @@ class Connection:
     def open(
         cls, address: Address, security: Security = Security(), *, client_id: str | None = CLIENT_ID,  # noqa: B008
         timeout: float = 10.0, library: Library | None = None, negotiate: bool = True,
-    ) -> Connection:  # fmt: skip
+    ) -> BrokerConnection:  # fmt: skip
         """Connects, and logs in where security says so. timeout: seconds for each step. negotiate: ask which versions
         the broker takes. Raises Failure, Refusal; KwireError and OSError for unusable certificate files."""
         plain = dial(address, timeout)
@@ -88,14 +88,14 @@ class Connection:
         self.closed = True
         self._socket.close()
 
-    def take(self) -> list[Exchange]:
+    def take(self) -> list[ClientExchange]:
         """What was asked since the last call."""
         taken, self.exchanges = self.exchanges, []
         return taken
 
     # ---------------------------------------------------------------- versions
 
-    def negotiate(self) -> Exchange:
+    def negotiate(self) -> ClientExchange:
         """Asks ApiVersions and keeps the answer in offered."""
         newest = self.library.message("ApiVersionsRequest").versions.high
         exchange = self.request("ApiVersions", newest, SAID if newest >= 3 else {})
@@ -129,7 +129,7 @@ class Connection:
 
     def request(
         self, api: str, version: int, body: Body, timeout: float | None = None, answer: bool = True
-    ) -> Exchange:
+    ) -> ClientExchange:
         """Sends and waits for the answer, at most timeout (the connection's otherwise) seconds. answer: False where
         none is due. Raises Failure, EncodeError, UnknownName."""
         definition = self.library.registry.find(api).definition
@@ -138,7 +138,7 @@ class Connection:
         self._next = (self._next + 1) & 0x7FFFFFFF
         frame = request_frame(self.library, definition.name, version, body, self._next, self.client_id)
         deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
-        asked = Exchange(
+        asked = ClientExchange(
             self.library, definition.name, definition.key, version, self._next, self.client, str(self.address),
             frame, time.time_ns(),
         )  # fmt: skip
@@ -162,7 +162,7 @@ class Connection:
             self._inbox.feed(self._more("these bytes", deadline))
         return frame
 
-    def _keep(self, exchange: Exchange) -> None:
+    def _keep(self, exchange: ClientExchange) -> None:
         self.exchanges.append(exchange)
         if len(self.exchanges) > KEPT:
             del self.exchanges[: KEPT // 2]
@@ -178,7 +178,7 @@ class Connection:
         except OSError as error:
             raise self._lost(name, error) from error
 
-    def _receive(self, asked: Exchange, deadline: float) -> bytes:
+    def _receive(self, asked: ClientExchange, deadline: float) -> bytes:
         while True:
             frame = self._inbox.frame()
             if frame is not None:

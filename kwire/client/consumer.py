@@ -1,7 +1,7 @@
 """A consumer in a group of the classic protocol, one call a step: find(), join(), sync(), heartbeat(), poll(), leave().
 
-Nothing runs in the background: who holds a Member decides when it beats, and when it forgets to. It commits nothing
-and creates no topics. Not for several threads at once.
+Nothing runs in the background: who holds a ClassicMember decides when it beats, and when it forgets to. It commits
+nothing and creates no topics. Not for several threads at once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kwire.client import bodies
 from kwire.client.address import Address
 from kwire.client.assign import ASSIGNORS, Assignment, Subscriber, assigned, assignment, subscription, topics_of
 from kwire.client.bodies import Partition
-from kwire.client.cluster import Cluster
+from kwire.client.cluster import ClusterClient
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
-from kwire.client.reader import Polled, Reader
-from kwire.client.topology import BACKOFF, LOADING, PASSING, Place
+from kwire.client.reader import PartitionReader, Polled
+from kwire.client.topology import BACKOFF, LOADING, PASSING, GroupPlace
 from kwire.errors import KwireError
 
 UNKNOWN_MEMBER_ID, MEMBER_ID_REQUIRED = 25, 79
@@ -45,7 +45,7 @@ class Joined(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ConsumerConfig:
     """A consumer's configuration, by the names and in the units of Kafka's. earliest: auto.offset.reset."""
 
     session_timeout_ms: int = 10_000
@@ -55,26 +55,26 @@ class Options:
     earliest: bool = True
 
 
-class Member:
+class ClassicMember:
     """addresses: bootstrap.servers, text or Addresses. Every method raises Failure where no answer comes, and Refusal
     where the broker's is an error; heartbeat() and leave() give the error code. partitions are what was assigned."""
 
     def __init__(
-        self, addresses: str | Sequence[Address], group: str, topic: str, options: Options = Options(),
-        cluster: Cluster | None = None,
+        self, addresses: str | Sequence[Address], group: str, topic: str, options: ConsumerConfig = ConsumerConfig(),
+        cluster: ClusterClient | None = None,
     ) -> None:  # fmt: skip
-        self._live(Place(addresses, group, topic, cluster or Cluster()), options)
+        self._live(GroupPlace(addresses, group, topic, cluster or ClusterClient()), options)
 
     @classmethod
-    def at(cls, place: Place, options: Options = Options()) -> Self:
+    def at(cls, place: GroupPlace, options: ConsumerConfig = ConsumerConfig()) -> Self:
         """One whose group was found already."""
         member = cls.__new__(cls)
         member._live(place, options)
         return member
 
-    def _live(self, place: Place, options: Options) -> None:
+    def _live(self, place: GroupPlace, options: ConsumerConfig) -> None:
         self.place, self.cluster, self.group, self.options = place, place.cluster, place.group, options
-        self.reader = Reader(place, options.earliest)
+        self.reader = PartitionReader(place, options.earliest)
         self.member, self.generation, self.protocol = "", -1, ""
         self.joined: Joined | None = None
 

@@ -8,7 +8,7 @@ from one without: the one names its mechanisms (error 33), the other has no use 
 from __future__ import annotations
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection, unserved
+from kwire.client.connection import BrokerConnection, unserved
 from kwire.client.inbox import WANTS_TLS
 from kwire.client.login import UNSUPPORTED_MECHANISM
 from kwire.client.security import Security
@@ -22,7 +22,7 @@ def why_closed(
     """A clause, or None when nothing can be found out."""
     bare = Security(security.tls, security.ca, security.cert, security.key, security.insecure)
     try:
-        with Connection.open(address, bare, timeout=timeout, library=library) as connection:
+        with BrokerConnection.open(address, bare, timeout=timeout, library=library) as connection:
             refused = _version(connection, api, version)
             if refused:
                 return refused
@@ -41,7 +41,7 @@ def why_closed(
     return None
 
 
-def _version(connection: Connection, api: str, version: int) -> str | None:
+def _version(connection: BrokerConnection, api: str, version: int) -> str | None:
     definition = connection.library.registry.find(api).definition
     theirs = (connection.offered or {}).get(definition.key or 0)
     if theirs is None:

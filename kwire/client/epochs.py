@@ -10,11 +10,11 @@ import uuid
 from typing import NamedTuple
 
 from kwire.client.bodies import Partition
-from kwire.client.consumer import Options
+from kwire.client.consumer import ConsumerConfig
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
-from kwire.client.reader import Reader
-from kwire.client.topology import Place
+from kwire.client.reader import PartitionReader
+from kwire.client.topology import GroupPlace
 from kwire.wire import uuids
 
 JOINING, LEAVING = 0, -1
@@ -33,9 +33,9 @@ class Beat(NamedTuple):
 class EpochMember:
     """beat() is the whole protocol. Raises Failure, Refusal."""
 
-    def __init__(self, place: Place, options: Options) -> None:
+    def __init__(self, place: GroupPlace, options: ConsumerConfig) -> None:
         self.place, self.options = place, options
-        self.reader = Reader(place, options.earliest)
+        self.reader = PartitionReader(place, options.earliest)
         self.member, self.epoch = "", JOINING
         self._told: list[Partition] | None = None
 

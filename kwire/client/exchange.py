@@ -38,7 +38,7 @@ def request_frame(
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ClientExchange:
     """request and response begin with their size prefixes; response is None where no answer is due (acks=0). time and
     answered, ns since the epoch: when the request was handed to the socket, and when the answer's last byte was there.
     """

@@ -10,7 +10,7 @@ from kwire.errors import Failure, KwireError
 
 if TYPE_CHECKING:
     from kwire.client.address import Address
-    from kwire.client.exchange import Exchange
+    from kwire.client.exchange import ClientExchange
     from kwire.schema.model import Versions
 
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
@@ -24,7 +24,7 @@ class Asking(Protocol):
 
     def version(self, api: str) -> int: ...
 
-    def request(self, api: str, version: int, body: dict[str, Any]) -> Exchange: ...
+    def request(self, api: str, version: int, body: dict[str, Any]) -> ClientExchange: ...
 
 
 def log_in(connection: Asking, security: Security) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kwire.client.bodies import first
-from kwire.client.connection import Connection
-from kwire.client.exchange import Body, Exchange
+from kwire.client.connection import BrokerConnection
+from kwire.client.exchange import Body, ClientExchange
 from kwire.client.failure import Refusal
 from kwire.records.build import build
 
@@ -21,11 +21,11 @@ class Produced(NamedTuple):
     """offset: the first record's; -1 without an answer (acks=0)."""
 
     offset: int
-    exchange: Exchange
+    exchange: ClientExchange
 
 
 def produce(
-    connection: Connection, topic: str, partition: int, records: Sequence[tuple[bytes | None, bytes | None]], *,
+    connection: BrokerConnection, topic: str, partition: int, records: Sequence[tuple[bytes | None, bytes | None]], *,
     acks: int = ACKS_ALL, compression: str = "none", timestamp: int | None = None,
 ) -> Produced:  # fmt: skip
     """records: (key, value) pairs. connection: to the partition's leader. timestamp: ms since the epoch, now if None.

@@ -17,7 +17,7 @@ RUNS = 8
 LEADERLESS = -1
 
 
-class Told(NamedTuple):
+class Reachability(NamedTuple):
     """ends: nothing can be read of the topic, so the walk is over."""
 
     verdict: str
@@ -27,7 +27,7 @@ class Told(NamedTuple):
     ends: bool
 
 
-def of_metadata(view: View, topic: str, entry: Address, reached: dict[Address, Attempt]) -> Told:
+def of_metadata(view: View, topic: str, entry: Address, reached: dict[Address, Attempt]) -> Reachability:
     """Told of step 1. A topic that is missing ends the walk; brokers that cannot be reached do not, yet."""
     text = f"{entry} answers: {_some(len(view.brokers), 'broker')}"
     text += f", cluster {view.cluster_id}" if view.cluster_id else ""
@@ -46,10 +46,10 @@ def of_metadata(view: View, topic: str, entry: Address, reached: dict[Address, A
             "A real client uses the bootstrap address only once, then these: have the brokers advertise addresses "
             "that clients can reach (advertised.listeners), or make these resolve and route."
         )
-    return Told(ERROR if lost else OK, text, details, advice, False)
+    return Reachability(ERROR if lost else OK, text, details, advice, False)
 
 
-def _no_topic(view: View, topic: str, text: str, details: list[Detail]) -> Told:
+def _no_topic(view: View, topic: str, text: str, details: list[Detail]) -> Reachability:
     label = errors.label(view.error)
     _, cure = words(view.error)
     if view.error == UNKNOWN_TOPIC:
@@ -57,7 +57,7 @@ def _no_topic(view: View, topic: str, text: str, details: list[Detail]) -> Told:
             "Create it, or check its name. A real consumer warns, asks for metadata again and again, joins the group "
             "and gets no partitions; where the broker creates topics by itself, its asking makes an empty one."
         )
-    return Told(ERROR, text, [*details, Detail(f"topic {topic}: {label}", ERROR)], cure, True)
+    return Reachability(ERROR, text, [*details, Detail(f"topic {topic}: {label}", ERROR)], cure, True)
 
 
 def _broker(

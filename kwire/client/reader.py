@@ -10,7 +10,7 @@ from kwire.client import bodies
 from kwire.client.address import Address
 from kwire.client.bodies import EARLIEST, LATEST, Fetched, Partition
 from kwire.client.failure import Refusal
-from kwire.client.topology import Place
+from kwire.client.topology import GroupPlace
 from kwire.errors import KwireError
 from kwire.records import Record
 
@@ -23,11 +23,11 @@ class Polled(NamedTuple):
     record: Record
 
 
-class Reader:
+class PartitionReader:
     """partitions: what was assigned. positions: by partition the next offset, after seek(). member and epoch: those
     of a KIP-848 consumer. Methods raise Failure, Refusal; DecodeError for records that are none."""
 
-    def __init__(self, place: Place, earliest: bool) -> None:
+    def __init__(self, place: GroupPlace, earliest: bool) -> None:
         self.place, self.earliest = place, earliest
         self.member: str | None = None
         self.epoch = -1

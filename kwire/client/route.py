@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
+from kwire.client.connection import BrokerConnection
 from kwire.client.exchange import Body
 from kwire.codec.named import named
 from kwire.codec.plan import Plan
@@ -53,7 +53,7 @@ def is_routed(api: str) -> bool:
     return api in BY_GROUP or api in BY_TRANSACTION or api in BY_LEADER
 
 
-def route(connection: Connection, api: str, plan: Plan, body: Body) -> Route:
+def route(connection: BrokerConnection, api: str, plan: Plan, body: Body) -> Route:
     """Asks the broker at the other end where the request belongs. Raises KwireError when it cannot tell."""
     if api in BY_LEADER:
         return _to_leader(connection, api, body)
@@ -68,7 +68,7 @@ def route(connection: Connection, api: str, plan: Plan, body: Body) -> Route:
     return Route(address, f"node {node} coordinates {keys[0]}", others)
 
 
-def _coordinator(connection: Connection, key: str, kind: int) -> tuple[int, Address]:
+def _coordinator(connection: BrokerConnection, key: str, kind: int) -> tuple[int, Address]:
     version = connection.version("FindCoordinator")
     asked: Body = {"CoordinatorKeys": [key]} if version >= 4 else {"Key": key}
     answer = connection.request("FindCoordinator", version, asked | ({"KeyType": kind} if version else {})).body()
@@ -78,7 +78,7 @@ def _coordinator(connection: Connection, key: str, kind: int) -> tuple[int, Addr
     return row["NodeId"], Address(row["Host"], row["Port"])
 
 
-def _to_leader(connection: Connection, api: str, body: Body) -> Route:
+def _to_leader(connection: BrokerConnection, api: str, body: Body) -> Route:
     wanted = list(dict.fromkeys(_partitions(api, body)))
     if not wanted:
         return Route(None)

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from kwire.client import bodies
 from kwire.client.address import Address
-from kwire.client.bodies import Found, Partition
+from kwire.client.bodies import CoordinatorAnswer, Partition
 from kwire.client.bootstrap import View, attempts, view
-from kwire.client.cluster import Cluster
-from kwire.client.exchange import Body, Exchange
+from kwire.client.cluster import ClusterClient
+from kwire.client.exchange import Body, ClientExchange
 from kwire.client.failure import Refusal
 from kwire.errors import Failure
 
@@ -20,11 +20,11 @@ PASSING = (LOADING, 15, 16)  # and COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: l
 BACKOFF = 0.25  # seconds
 
 
-class Place:
+class GroupPlace:
     """addresses: bootstrap.servers. view and coordinator are None until refresh() and find_coordinator() have asked;
     entry is the address through which they did. Raises Failure where no answer comes, Refusal where it is an error."""
 
-    def __init__(self, addresses: str | Sequence[Address], group: str, topic: str, cluster: Cluster) -> None:
+    def __init__(self, addresses: str | Sequence[Address], group: str, topic: str, cluster: ClusterClient) -> None:
         self.bootstrap = Address.parse_all(addresses) if isinstance(addresses, str) else list(addresses)
         self.group, self.topic, self.cluster = group, topic, cluster
         self.entry: Address | None = None
@@ -36,7 +36,7 @@ class Place:
         """Bootstrap, metadata and coordinator: the address of the group's coordinator."""
         return self.search().address
 
-    def search(self) -> Found:
+    def search(self) -> CoordinatorAnswer:
         """The same, with the node's id."""
         failures = []
         for attempt in attempts(self.cluster, self.bootstrap):
@@ -57,7 +57,7 @@ class Place:
             self.cluster.highest |= {"Fetch": 12, "OffsetFetch": 9}
         return self.view
 
-    def find_coordinator(self) -> Found:
+    def find_coordinator(self) -> CoordinatorAnswer:
         """Asked again for a while where there is none yet: the first group makes the broker create its topic."""
         deadline = time.monotonic() + self.cluster.timeout
         self.passed = []
@@ -75,7 +75,7 @@ class Place:
             self.passed.append(found.error)
             time.sleep(BACKOFF)
 
-    def ask(self, api: str, body: Callable[[int], Body], timeout: float | None = None) -> Exchange:
+    def ask(self, api: str, body: Callable[[int], Body], timeout: float | None = None) -> ClientExchange:
         """Asks the coordinator, which is looked for first."""
         return self.cluster.ask(self.coordinator or self.find(), api, body, timeout)
 

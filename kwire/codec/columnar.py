@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.scan_code import fixed_size
-from kwire.codec.scan_columns import Walk
+from kwire.codec.scan_columns import ColumnWalk
 from kwire.wire import uuids
 from kwire.wire.columns import Columns, Ints, repeat
 from kwire.wire.fixed import SIZES
@@ -162,14 +162,14 @@ def _valid(parts: Sequence[Slices | Lists | Structs]) -> Mask | None:
     return np.concatenate([np.ones(len(part), bool) if part.valid is None else part.valid for part in parts])
 
 
-class Run(NamedTuple):
+class NumberRun(NamedTuple):
     """Numbers that follow each other: what they are as one record, and of each its name and the machine's own type."""
 
     dtype: np.dtype[Any]
     fields: list[tuple[str, np.dtype[Any]]]
 
 
-def runs(plan: StructPlan) -> list[Run | Slot]:
+def runs(plan: StructPlan) -> list[NumberRun | Slot]:
     """A struct's slots, numbers that follow each other as one."""
     known = _runs.get(id(plan))
     if known is None or known[0] is not plan:
@@ -179,21 +179,21 @@ def runs(plan: StructPlan) -> list[Run | Slot]:
     return known[1]
 
 
-def _find_runs(plan: StructPlan) -> list[Run | Slot]:
-    out: list[Run | Slot] = []
+def _find_runs(plan: StructPlan) -> list[NumberRun | Slot]:
+    out: list[NumberRun | Slot] = []
     for numbers, slots in groupby(plan.slots, lambda slot: slot.type in DTYPES and not slot.array):
         if numbers:
             kinds = [(slot.name, np.dtype(DTYPES[slot.type])) for slot in slots]
-            out.append(Run(np.dtype(kinds), [(name, kind.newbyteorder("=")) for name, kind in kinds]))
+            out.append(NumberRun(np.dtype(kinds), [(name, kind.newbyteorder("=")) for name, kind in kinds]))
         else:
             out += slots
     return out
 
 
-_runs: dict[int, tuple[StructPlan, list[Run | Slot]]] = {}  # by identity: plans hold dicts and have no hash
+_runs: dict[int, tuple[StructPlan, list[NumberRun | Slot]]] = {}  # by identity: plans hold dicts and have no hash
 
 
-class _Read(Walk):
+class _Read(ColumnWalk):
     """Walks as scan_columns does, and reads on its way. rows: which message each position belongs to."""
 
     careful = False  # each element is read after it was stepped over
@@ -204,7 +204,7 @@ class _Read(Walk):
         fields: dict[str, Column] = {}
         offset = 0
         for run in runs(plan):
-            if isinstance(run, Run):
+            if isinstance(run, NumberRun):
                 records = self.data.records(run.dtype, at + offset if offset else at)
                 for name, native in run.fields:
                     fields[name] = Numbers(records[name].astype(native))

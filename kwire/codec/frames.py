@@ -18,7 +18,7 @@ from kwire.codec.span import UNDECODED, Span, fields
 from kwire.counted import counted
 from kwire.errors import UnknownName
 from kwire.schema.keys import API_VERSIONS
-from kwire.schema.model import Message, snake
+from kwire.schema.model import MessageSchema, snake
 
 MAX_SIZE = 100 * 1024 * 1024  # a size prefix is believed up to here, as socket.request.max.bytes is
 UNSUPPORTED_VERSION = 35
@@ -132,7 +132,7 @@ def _cut_size(raw: bytes, library: Library) -> bool:
     return _request(raw, True, library).body is not None
 
 
-def _response_message(library: Library, name: str) -> Message:
+def _response_message(library: Library, name: str) -> MessageSchema:
     found = library.registry.find(name)
     if not found.definition.is_api:
         raise UnknownName("API", name)
@@ -156,7 +156,7 @@ def _request(raw: bytes, size: bool, library: Library) -> Frame:
     )  # fmt: skip
 
 
-def _response(raw: bytes, size: bool, library: Library, key: int, message: Message | None, version: int) -> Frame:
+def _response(raw: bytes, size: bool, library: Library, key: int, message: MessageSchema | None, version: int) -> Frame:
     header_version = headers.response_header_version(key, version, message)
     header = annotate(headers.header_plan("ResponseHeader", header_version), raw, 4 if size else 0, whole=False)
     header = _named(header, f"Response Header v{header_version}" + (" · flexible" if header_version else ""))
@@ -189,7 +189,7 @@ def _int(value: object) -> int | None:
 
 
 def _body(
-    raw: bytes, header: Span, message: Message | None, version: int, library: Library, name: str, kind: str
+    raw: bytes, header: Span, message: MessageSchema | None, version: int, library: Library, name: str, kind: str
 ) -> Span | None:
     """The body behind the header; None when the header itself is broken."""
     if header.broken():

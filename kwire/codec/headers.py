@@ -11,21 +11,21 @@ from functools import cache
 
 from kwire.codec.plan import Plan, compile_plan
 from kwire.schema.keys import API_VERSIONS
-from kwire.schema.model import Message
+from kwire.schema.model import MessageSchema
 from kwire.schema.registry import builtin
 from kwire.wire.varint import read_uvarint
 
 CONTROLLED_SHUTDOWN = 7
 
 
-def request_header_version(key: int, version: int, request: Message | None) -> int:
+def request_header_version(key: int, version: int, request: MessageSchema | None) -> int:
     """0, 1 or 2. request is None when the API is not known: such a one is new, hence flexible."""
     if key == CONTROLLED_SHUTDOWN and version == 0:
         return 0
     return 2 if request is None or version in request.flexible else 1
 
 
-def response_header_version(key: int, version: int, response: Message | None) -> int:
+def response_header_version(key: int, version: int, response: MessageSchema | None) -> int:
     """0 or 1."""
     if key == API_VERSIONS:
         return 0

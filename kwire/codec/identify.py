@@ -12,12 +12,12 @@ from struct import unpack_from
 
 from kwire.codec import frames
 from kwire.codec.frames import Frame, decode_frame
-from kwire.codec.infer import Reading, as_message, infer, plausibility
+from kwire.codec.infer import Interpretation, as_message, infer, plausibility
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.secrets import conceal, hide_within, looks_secret, may_hold_secrets, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge, judge_text
-from kwire.schema.model import Definition, Message
+from kwire.schema.model import Definition, MessageSchema
 
 CUT_FRAME = "cut frame"
 LOGIN = (17, 36)  # SaslHandshake, SaslAuthenticate: where one of them is, tokens may be too
@@ -40,9 +40,9 @@ class Item:
     start: int
     end: int
     span: Span
-    message: Message | None = None
+    message: MessageSchema | None = None
     frame: Frame | None = None
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[Interpretation, ...] = ()
     sure: bool = True
     verdict: Verdict | None = None
     file: bool = False
@@ -99,7 +99,11 @@ def identify(data: bytes, library: Library | None = None) -> list[Item]:
 
 
 def identify_as(
-    data: bytes, definition: Definition, message: Message | None, version: int | None, library: Library | None = None
+    data: bytes,
+    definition: Definition,
+    message: MessageSchema | None,
+    version: int | None,
+    library: Library | None = None,
 ) -> list[Item]:
     """The same, for bytes that are said to be this message, or either of this API's messages when message is None."""
     library = library or builtin_library()
@@ -107,7 +111,7 @@ def identify_as(
     whole = all(end - start >= 4 and frames.has_size(data[start:end]) for start, end in pieces)
     items = []
     for start, end in pieces if whole else [(0, len(data))]:
-        found: list[Reading] = []
+        found: list[Interpretation] = []
         for candidate in (message,) if message else definition.messages:
             versions = candidate.versions.each() if version is None else [version]
             found += as_message(data[start:end], candidate, definition, versions, library)
@@ -151,7 +155,7 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
             return _from_frame(start, end, frame, library)
     if answer:
         return _from_frame(start, end, answer, library)
-    readings: list[Reading] = []
+    readings: list[Interpretation] = []
     if frames.has_size(raw) and len(raw) >= 8 and guesses[0] > 0:
         guesses[0] -= 1
         readings = infer(raw, library)
@@ -246,7 +250,9 @@ def _from_frame(start: int, end: int, frame: Frame, library: Library) -> Item:
     return Item(start, end, frame.span, message, frame)
 
 
-def _from_readings(data: bytes, start: int, end: int, found: list[Reading], library: Library, sure: bool) -> Item:
+def _from_readings(
+    data: bytes, start: int, end: int, found: list[Interpretation], library: Library, sure: bool
+) -> Item:
     best = found[0]
     frame, message = None, best.message
     if best.form != "body" and best.definition.is_api:

@@ -18,14 +18,14 @@ from kwire.codec.headers import response_header_version
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.span import TAG, UNDECODED, Span
 from kwire.schema.errorcodes import errors
-from kwire.schema.model import Definition, Message
+from kwire.schema.model import Definition, MessageSchema
 
 LARGE = 8192  # bytes from which it pays to walk over them before they are read
 FORMS = ("frame", "unsized frame", "body")
 USUAL = {0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 32, 36, 60, 68}  # what most captures hold
 
 
-class Reading(NamedTuple):
+class Interpretation(NamedTuple):
     """One way to read the bytes. form: frame (size, header, body), unsized frame (header, body), body.
 
     versions: all that read the bytes alike, newest first. span covers the bytes as far as they could be read.
@@ -37,7 +37,7 @@ class Reading(NamedTuple):
     span: Span
     score: float
     definition: Definition
-    message: Message
+    message: MessageSchema
 
     @property
     def title(self) -> str:
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
 def infer(
     data: bytes, library: Library | None = None, responses: bool = True, records: bool = True,
     effort: Effort | None = None,
-) -> list[Reading]:  # fmt: skip
+) -> list[Interpretation]:  # fmt: skip
     """Readings that use all of data, the most plausible first; empty when nothing fits.
 
     responses: as responses of every API, whole or as bodies; requests are tried as bodies only, since a request says
@@ -56,7 +56,7 @@ def infer(
     up, nothing is found.
     """
     library = library or builtin_library()
-    found: list[Reading] = []
+    found: list[Interpretation] = []
     if responses and len(data) >= 8 and has_size(data):  # not by chance: only a whole frame can be meant
         found = list(_frames(data, library, effort))
     else:
@@ -66,7 +66,7 @@ def infer(
     return sorted(found, key=lambda reading: -reading.score)
 
 
-def _frames(data: bytes, library: Library, effort: Effort | None) -> Iterator[Reading]:
+def _frames(data: bytes, library: Library, effort: Effort | None) -> Iterator[Interpretation]:
     """Readings of a sized frame as a response."""
     for key in sorted(library.registry.keys()):
         message, starts = library.registry.response(key), []
@@ -80,7 +80,7 @@ def _frames(data: bytes, library: Library, effort: Effort | None) -> Iterator[Re
             yield from _readings(data, definition, definition.messages[1], message.versions.each(), FORMS[:1], library)
 
 
-def _fits(data: bytes, key: int, message: Message, version: int, library: Library, effort: Effort | None) -> bool:
+def _fits(data: bytes, key: int, message: MessageSchema, version: int, library: Library, effort: Effort | None) -> bool:
     """Whether the body of a sized frame, behind its header, is the message to the last byte."""
     start = 8 + response_header_version(key, version, message)
     plan = library.plan_of(message, version)
@@ -93,7 +93,7 @@ def _fits(data: bytes, key: int, message: Message, version: int, library: Librar
     return annotate(plan, data, start, effort=effort).broken() is None
 
 
-def _walks(data: bytes, start: int, message: Message, version: int, library: Library) -> bool:
+def _walks(data: bytes, start: int, message: MessageSchema, version: int, library: Library) -> bool:
     """Whether the message fills the bytes from start on, to the last one."""
     try:
         return library.scan(message, version)(data, start, []) == len(data)
@@ -101,7 +101,7 @@ def _walks(data: bytes, start: int, message: Message, version: int, library: Lib
         return False
 
 
-def _others(data: bytes, library: Library, responses: bool, records: bool) -> Iterator[Reading]:
+def _others(data: bytes, library: Library, responses: bool, records: bool) -> Iterator[Interpretation]:
     """Readings without a size in front: unsized responses, bodies of all kinds."""
     for definition in library.registry.apis() if responses else ():
         for message in definition.messages:
@@ -114,8 +114,8 @@ def _others(data: bytes, library: Library, responses: bool, records: bool) -> It
 
 
 def as_message(
-    data: bytes, message: Message, definition: Definition, versions: Iterable[int], library: Library
-) -> list[Reading]:
+    data: bytes, message: MessageSchema, definition: Definition, versions: Iterable[int], library: Library
+) -> list[Interpretation]:
     """Readings of data as this message, the best first: in every form and version that uses all bytes; when none does,
     the one that comes furthest."""
     forms = FORMS if definition.is_api else FORMS[2:]
@@ -129,9 +129,9 @@ def as_message(
 
 
 def _readings(
-    data: bytes, definition: Definition, message: Message, versions: Iterable[int], forms: Iterable[str],
+    data: bytes, definition: Definition, message: MessageSchema, versions: Iterable[int], forms: Iterable[str],
     library: Library, whole: bool = True,
-) -> Iterator[Reading]:  # fmt: skip
+) -> Iterator[Interpretation]:  # fmt: skip
     """One reading for each group of versions that read the bytes alike."""
     for form in forms:
         if form == "frame" and whole and not has_size(data):
@@ -154,10 +154,12 @@ def _readings(
                 groups.setdefault(key, ([], span))[0].append(version)
         for found, span in groups.values():
             score = plausibility(span, data, definition) if whole else _reach(span, form)
-            yield Reading(message.name, tuple(found), form, span, score, definition, message)
+            yield Interpretation(message.name, tuple(found), form, span, score, definition, message)
 
 
-def _could_be(data: bytes, definition: Definition, message: Message, version: int, form: str, library: Library) -> bool:
+def _could_be(
+    data: bytes, definition: Definition, message: MessageSchema, version: int, form: str, library: Library
+) -> bool:
     """A quick look whether the bytes are the message in one form; headers that have tags need a closer one."""
     start = 4 * (form == "frame")
     if form != "body":
@@ -170,7 +172,7 @@ def _could_be(data: bytes, definition: Definition, message: Message, version: in
 
 
 def read_as(
-    data: bytes, definition: Definition, message: Message, version: int, form: str, library: Library
+    data: bytes, definition: Definition, message: MessageSchema, version: int, form: str, library: Library
 ) -> Span | None:
     """The bytes read in one form; None where the form cannot be."""
     plan = library.plan(message.name, version)
@@ -189,7 +191,7 @@ def read_as(
     return decode_frame(data, api=definition.key, version=version, size=size, library=library).span
 
 
-def _room(data: bytes, key: int, message: Message, version: int) -> bool:
+def _room(data: bytes, key: int, message: MessageSchema, version: int) -> bool:
     return len(data) >= 4 + response_header_version(key, version, message)
 
 

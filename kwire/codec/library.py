@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kwire.codec.plan import Plan, compile_plan, layout_starts, require_version
-from kwire.schema.model import Message
+from kwire.schema.model import MessageSchema
 from kwire.schema.registry import Registry, builtin
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Library:
     def __reduce__(self) -> tuple[object, ...]:
         return (builtin_library, ()) if self.registry is builtin() else (Library, (self.registry,))
 
-    def message(self, name: str) -> Message:
+    def message(self, name: str) -> MessageSchema:
         """Raises UnknownName."""
         return self.registry.message(name)
 
@@ -45,14 +45,14 @@ class Library:
         """Raises UnknownName for a name or a version that is not there."""
         return self._plans.get((name, version)) or self.plan_of(self.registry.message(name), version)
 
-    def plan_of(self, message: Message, version: int) -> Plan:
+    def plan_of(self, message: MessageSchema, version: int) -> Plan:
         """The plan of one of the registry's messages. Versions of one layout share the root of their plans."""
         known = self._plans.get((message.name, version))
         if known is None:
             known = self._plans[message.name, version] = self._plan(message, version)
         return known
 
-    def scan(self, message: Message, version: int) -> Scan:
+    def scan(self, message: MessageSchema, version: int) -> Scan:
         """What walks over one of the registry's messages; versions of one layout share it. Takes a while to make."""
         starts = self.layout_starts(message)
         start = starts[bisect_right(starts, version) - 1]
@@ -63,14 +63,14 @@ class Library:
             known = self._scans[message.name, start] = scanner(self.plan_of(message, start))
         return known
 
-    def layout_starts(self, message: Message) -> list[int]:
+    def layout_starts(self, message: MessageSchema) -> list[int]:
         """The versions of one of the registry's messages that begin a layout."""
         starts = self._starts.get(message.name)
         if starts is None:
             starts = self._starts[message.name] = layout_starts(message)
         return starts
 
-    def _plan(self, message: Message, version: int) -> Plan:
+    def _plan(self, message: MessageSchema, version: int) -> Plan:
         require_version(message, version)
         starts = self.layout_starts(message)
         start = starts[bisect_right(starts, version) - 1]
@@ -78,7 +78,7 @@ class Library:
             return compile_plan(message, version)
         return Plan(message, version, self.plan_of(message, start).root)
 
-    def api_message(self, key: int, request: bool) -> Message | None:
+    def api_message(self, key: int, request: bool) -> MessageSchema | None:
         """An API's request or response; None for a key that is not known."""
         if self.registry.name_of(key) is None:
             return None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.errors import UnknownName
-from kwire.schema.model import SCALARS, Field, Message
+from kwire.schema.model import SCALARS, Field, MessageSchema
 from kwire.wire import uuids
 from kwire.wire.fixed import SIZES
 
@@ -102,7 +102,7 @@ class StructPlan:
 class Plan:
     """A message at one version."""
 
-    message: Message
+    message: MessageSchema
     version: int
     root: StructPlan
 
@@ -115,19 +115,19 @@ class Plan:
         return self.root.flexible
 
 
-def compile_plan(message: Message, version: int) -> Plan:
+def compile_plan(message: MessageSchema, version: int) -> Plan:
     """Builds the plan. Raises UnknownName for a version that the message does not have."""
     require_version(message, version)
     return Plan(message, version, _struct(message, message.name, message.fields, version, version in message.flexible))
 
 
-def require_version(message: Message, version: int) -> None:
+def require_version(message: MessageSchema, version: int) -> None:
     """Raises UnknownName when the message does not have the version."""
     if version not in message.versions:
         raise UnknownName("version", f"{version} of {message.name} (it has {message.versions})")
 
 
-def layout_starts(message: Message) -> list[int]:
+def layout_starts(message: MessageSchema) -> list[int]:
     """The versions that begin a layout: from one of them up to the next, all versions have the same fields."""
     starts = {message.versions.low, message.flexible.low}
     for _, field in message.walk():
@@ -138,7 +138,7 @@ def layout_starts(message: Message) -> list[int]:
     return sorted(start for start in starts if start in message.versions)
 
 
-def _struct(message: Message, name: str, fields: tuple[Field, ...], version: int, flexible: bool) -> StructPlan:
+def _struct(message: MessageSchema, name: str, fields: tuple[Field, ...], version: int, flexible: bool) -> StructPlan:
     slots: list[Slot] = []
     tagged: dict[int, Slot] = {}
     for field in fields:
@@ -151,7 +151,7 @@ def _struct(message: Message, name: str, fields: tuple[Field, ...], version: int
     return StructPlan(name, tuple(slots), dict(sorted(tagged.items())) if tagged else tagged, flexible, minimum)
 
 
-def _slot(message: Message, field: Field, version: int, flexible: bool, tag: int | None) -> Slot:
+def _slot(message: MessageSchema, field: Field, version: int, flexible: bool, tag: int | None) -> Slot:
     kind, struct = field.element, None
     if kind not in SCALARS:
         struct = _struct(message, kind, message.fields_of(field), version, flexible)

@@ -38,7 +38,7 @@ def scan_columns(
     out = Scanned(len(starts))
     alone = np.ones(len(starts), bool)
     if len(starts) > few:
-        walk = Walk(data, ends, out)
+        walk = ColumnWalk(data, ends, out)
         reached = walk.step(plan.root, starts.copy(), np.arange(len(starts)))
         alone = walk.alone
         out.ok = (reached == ends) & ~walk.bad & ~alone
@@ -56,7 +56,7 @@ def scan_columns(
     return out
 
 
-class Walk:
+class ColumnWalk:
     """Positions of some messages, field by field. rows: which messages the positions belong to.
 
     bad: messages that do not parse; alone: those that are left to another reader; out: where error codes are

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.codec.span import TAG, UNDECODED, Span
-from kwire.schema.model import Field, Message
+from kwire.schema.model import Field, MessageSchema
 
 SENSITIVE = re.compile(
     r"password|secret|jaas|credential|private|keystore\.key|\btoken\b|apikey|api\.key", re.IGNORECASE
@@ -45,7 +45,7 @@ class Withheld(NamedTuple):
         return f"withheld ({self.size:,} bytes; --show-secrets)"
 
 
-def conceal(span: Span, message: Message | None, guarded: bool = False, unread: bool = False) -> Span:
+def conceal(span: Span, message: MessageSchema | None, guarded: bool = False, unread: bool = False) -> Span:
     """The tree without its secrets; the tree itself when it has none.
 
     message: None where nobody knows it. guarded: whatever could not be read may be a secret, as on a connection that
@@ -87,7 +87,7 @@ def _swallows(span: Span) -> bool:
     return broken is not None and broken[1].name == "trailing" and broken[1].end - broken[1].start > ODD
 
 
-def may_hold_secrets(message: Message) -> bool:
+def may_hold_secrets(message: MessageSchema) -> bool:
     """Whether a field of the message is secret, could be by what stands beside it, as a config's value, or carries a
     message that may hold secrets. Records may too, of one topic: see carries_records."""
     inner = [field for _, field in message.walk()]
@@ -95,7 +95,7 @@ def may_hold_secrets(message: Message) -> bool:
     return any(field.secret or field.carrier for field in inner) or any(_is_config(fields) for fields in structs)
 
 
-def carries_records(message: Message) -> bool:
+def carries_records(message: MessageSchema) -> bool:
     """Whether the message has a field of type records."""
     return any(field.type == "records" for _, field in message.walk())
 

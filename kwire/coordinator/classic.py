@@ -21,9 +21,9 @@ from kwire.coordinator.codes import (
     UNKNOWN_MEMBER_ID,
 )
 from kwire.coordinator.context import Context, counted, elapsed, shown_ms
-from kwire.coordinator.group import Group, Member, State
+from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.hashorder import HashOrdered
-from kwire.coordinator.purgatory import Kind
+from kwire.coordinator.purgatory import OperationKind
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
 
@@ -36,7 +36,7 @@ LEAST_WAIT_MS = 1_000  # before nobody's rejoining is waited for again: members 
 Act = Callable[[Context, Group, str], None]  # the string is the member, "" for the group
 
 
-def kinds(context: Context) -> dict[str, Kind]:
+def kinds(context: Context) -> dict[str, OperationKind]:
     """The purgatory's table."""
 
     def group(key: Key) -> Group | None:
@@ -61,10 +61,10 @@ def kinds(context: Context) -> dict[str, Kind]:
         return found is not None and not found.unsynced
 
     return {
-        HEARTBEAT: Kind(on(_heartbeat_missed)),
-        JOIN: Kind(on(_join_expired), joined, on(lambda context, group, _: complete_join(context, group))),
-        SYNC: Kind(on(_sync_expired), synced),
-        CLEANUP: Kind(on(_clean_up)),
+        HEARTBEAT: OperationKind(on(_heartbeat_missed)),
+        JOIN: OperationKind(on(_join_expired), joined, on(lambda context, group, _: complete_join(context, group))),
+        SYNC: OperationKind(on(_sync_expired), synced),
+        CLEANUP: OperationKind(on(_clean_up)),
     }
 
 
@@ -154,15 +154,15 @@ def rebalance_or_complete(context: Context, group: Group, why: str, member: str 
 
 def prepare(context: Context, group: Group, why: str, member: str | None, trigger: str) -> None:
     """To PreparingRebalance; the first rebalance of an empty group is held back, later ones wait for the members."""
-    if group.state is State.COMPLETING:
+    if group.state is GroupState.COMPLETING:
         for each in group.members.values():
             each.assignment = b""
         propagate(context, group, REBALANCE_IN_PROGRESS, why)
     group.unsynced.clear()
     context.purgatory.end(Key(SYNC, group.id))
     context.purgatory.end(Key(CLEANUP, group.id))
-    first = group.state is State.EMPTY
-    group.go(State.PREPARING, context.now)
+    first = group.state is GroupState.EMPTY
+    group.go(GroupState.PREPARING, context.now)
     group.rebalance_began = context.now
     facts = {"trigger": trigger, "from": str(group.before), "rebalance_timeout_ms": group.rebalance_timeout_ms}
     context.tell(group, "rebalance", why, member, facts)
@@ -179,14 +179,14 @@ def prepare(context: Context, group: Group, why: str, member: str | None, trigge
 
 def can_complete(group: Group) -> bool:
     """maybeCompleteJoinPhase: not while the first rebalance is being held back."""
-    return group.state is State.PREPARING and group.before is not State.EMPTY and group.all_joined
+    return group.state is GroupState.PREPARING and group.before is not GroupState.EMPTY and group.all_joined
 
 
 def _join_expired(context: Context, group: Group, _: str) -> None:
     """InitialDelayedJoin waits again while members keep coming, up to the rebalance timeout; DelayedJoin goes on."""
-    if group.state is not State.PREPARING:
+    if group.state is not GroupState.PREPARING:
         return
-    if group.before is State.EMPTY and group.grew:
+    if group.before is GroupState.EMPTY and group.grew:
         group.grew = False
         delay = context.settings.group_initial_rebalance_delay_ms * MS
         if context.now < group.hold_until:
@@ -208,7 +208,7 @@ def complete_join(context: Context, group: Group) -> None:
         return
     took = (context.now - group.rebalance_began) // MS
     group.next_generation(context.now)
-    if group.state is State.EMPTY:
+    if group.state is GroupState.EMPTY:
         context.tell(group, "empty", f"generation {group.generation} has no members", None, {"took_ms": took})
         clean_up_later(context, group)
         return
@@ -273,7 +273,7 @@ def answer_join(context: Context, group: Group, member: Member) -> None:
 
 def _sync_expired(context: Context, group: Group, _: str) -> None:
     """expirePendingSync (from 3.0 on): who has not sent SyncGroup within the rebalance timeout is out."""
-    if group.state not in (State.COMPLETING, State.STABLE) or not group.unsynced:
+    if group.state not in (GroupState.COMPLETING, GroupState.STABLE) or not group.unsynced:
         return
     late = [group.members[member_id] for member_id in group.members if member_id in group.unsynced]
     for member in late:
@@ -326,20 +326,20 @@ def remove(context: Context, group: Group, member: Member) -> None:
 def _after_eviction(context: Context, group: Group, why: str, member: str | None) -> None:
     """removeMemberAndUpdateClassicGroup, removePendingMemberAndUpdateClassicGroup. From 4.0 on they do not wait for the
     end of the time for which a first rebalance is held back."""
-    if member is not None and group.state in (State.STABLE, State.COMPLETING):
+    if member is not None and group.state in (GroupState.STABLE, GroupState.COMPLETING):
         prepare(context, group, why, member, "evicted")
-    elif group.state is State.PREPARING and group.all_joined and context.since(4, 0):
+    elif group.state is GroupState.PREPARING and group.all_joined and context.since(4, 0):
         complete_join(context, group)
-    elif group.state is State.PREPARING:
+    elif group.state is GroupState.PREPARING:
         context.purgatory.check(Key(JOIN, group.id), context.now)
 
 
 def after_leaving(context: Context, group: Group, why: str, member: str, pending: bool) -> None:
     """What a group does when members have left of their own will. pending: only ids that were handed out; for those
     only 4.0 and later begin a rebalance."""
-    if group.state in (State.STABLE, State.COMPLETING) and (not pending or context.since(4, 0)):
+    if group.state in (GroupState.STABLE, GroupState.COMPLETING) and (not pending or context.since(4, 0)):
         prepare(context, group, why, member, "left")
-    elif group.state is State.PREPARING:
+    elif group.state is GroupState.PREPARING:
         context.purgatory.check(Key(JOIN, group.id), context.now)
 
 
@@ -366,7 +366,7 @@ def clean_up_later(context: Context, group: Group) -> None:
 
 
 def _clean_up(context: Context, group: Group, _: str) -> None:
-    if group.state is not State.EMPTY:
+    if group.state is not GroupState.EMPTY:
         return
     if group.pending or context.offsets.holds(group.id):
         clean_up_later(context, group)
@@ -386,6 +386,6 @@ def bury(context: Context, group: Group, why: str, error: int = NOT_COORDINATOR)
         context.purgatory.end(Key(HEARTBEAT, group.id, member_id))
     for kind in (JOIN, SYNC, CLEANUP):
         context.purgatory.end(Key(kind, group.id))
-    group.go(State.DEAD, context.now)
+    group.go(GroupState.DEAD, context.now)
     context.groups.pop(group.id, None)
     context.tell(group, "dead", why)

@@ -11,7 +11,7 @@ from uuid import UUID
 from kwire.coordinator.bodies import Body, shape
 from kwire.coordinator.purgatory import Purgatory
 from kwire.coordinator.share.states import ShareStates
-from kwire.coordinator.types import MS, Answer, Caller, Check, Event, NewTopic, Settings, Topic
+from kwire.coordinator.types import MS, Answer, Caller, Check, Event, GroupSettings, KnownTopic, NewTopic
 
 if TYPE_CHECKING:
     from kwire.coordinator.group import Group
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kwire.coordinator.preconditions import Precondition
 
 MOST_EVENTS = 1 << 18  # that wait for someone to ask; beyond that the oldest are lost
-Topics = Callable[[], Mapping[str, Topic]]
+Topics = Callable[[], Mapping[str, KnownTopic]]
 
 
 class Request(NamedTuple):
@@ -71,7 +71,7 @@ class Context:
     configs: a group's own configuration, by its names there. ends: the offset behind a partition's last
     record. new_topics: makes those that a streams group needs."""
 
-    settings: Settings
+    settings: GroupSettings
     new_id: Callable[[str], str]
     topics: Topics | None
     offsets: Offsets
@@ -92,12 +92,12 @@ class Context:
     ends: Callable[[UUID, int], int | None] = endless
     new_topics: Callable[[Sequence[NewTopic]], None] = none_made
 
-    def settings_of(self, group: str) -> Settings:
+    def settings_of(self, group: str) -> GroupSettings:
         """The configuration that counts for a group."""
         own = self.configs(group)
         return self.settings.of_group(own) if own else self.settings
 
-    def all_topics(self) -> Mapping[str, Topic]:
+    def all_topics(self) -> Mapping[str, KnownTopic]:
         """The topics there are; none when nobody knows."""
         return {} if self.topics is None else self.topics()
 

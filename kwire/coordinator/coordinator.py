@@ -25,7 +25,7 @@ from kwire.coordinator.share import context as share_groups
 from kwire.coordinator.share import offsets as share_offsets
 from kwire.coordinator.share.states import ShareStates
 from kwire.coordinator.streams import context as streams_groups
-from kwire.coordinator.types import Answer, Caller, Check, Event, NewTopic, Settings
+from kwire.coordinator.types import Answer, Caller, Check, Event, GroupSettings, NewTopic
 from kwire.errors import UnknownName
 
 NOBODY = Caller()
@@ -94,11 +94,11 @@ class Coordinator:
 
     def __init__(
         self,
-        settings: Settings | None = None,
+        settings: GroupSettings | None = None,
         new_id: Callable[[str], str] = random_id,
         topics: Topics | None = None,
     ) -> None:
-        chosen = settings or Settings()
+        chosen = settings or GroupSettings()
         rules = heartbeat.of_era(chosen.era)
         self._desk = Context(chosen, new_id, topics, offsets.Offsets(), preconditions.of_era(chosen.era), rules)
         self._desk.purgatory.kinds |= classic.kinds(self._desk) | modern.kinds(self._desk, settled)
@@ -179,7 +179,7 @@ class Coordinator:
     # what may be seen and switched
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> GroupSettings:
         return self._desk.settings
 
     @property
@@ -206,7 +206,7 @@ class Coordinator:
     def configs(self, configs: Callable[[str], Mapping[str, str]]) -> None:
         self._desk.configs = configs
 
-    def settings_of(self, group: str) -> Settings:
+    def settings_of(self, group: str) -> GroupSettings:
         """The configuration that counts for a group."""
         return self._desk.settings_of(group)
 

@@ -12,7 +12,7 @@ from kwire.coordinator.bodies import Body
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request
-from kwire.coordinator.group import Group, Member, State
+from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.streams.group import StreamsGroup
@@ -87,7 +87,7 @@ def describe_groups(context: Context, request: Request) -> Reply:
             why = f"there is no group {name}" if group is None else f"group {name} is no classic group"
             check = Check(0, "group", GROUP_ID_NOT_FOUND if request.version >= SAYS_NOT_FOUND else NONE, why)
             said = {"ErrorCode": check.error, "ErrorMessage": why} if check.error else {}
-            body = {"GroupId": name, "GroupState": str(State.DEAD), **said}
+            body = {"GroupId": name, "GroupState": str(GroupState.DEAD), **said}
         body["AuthorizedOperations"] = _operations(context, request, body.get("ErrorCode", NONE))
         groups.append(body)
         checks.append(check)
@@ -102,7 +102,7 @@ def _operations(context: Context, request: Request, error: int) -> int:
 
 def _described(group: Group, keeps: bool) -> Body:
     """keeps: while it rebalances, a group shows what its members had; not so before 4.0."""
-    stable = group.state is State.STABLE
+    stable = group.state is GroupState.STABLE
     return {
         "ErrorCode": NONE,
         "GroupId": group.id,

@@ -20,7 +20,7 @@ from kwire.coordinator.timers import Key
 CONSUMER = "consumer"  # the protocol type whose metadata the coordinator reads a little of
 
 
-class State(StrEnum):
+class GroupState(StrEnum):
     """What ListGroups calls it. CompletingRebalance was AwaitingSync before 1.1."""
 
     EMPTY = "Empty"
@@ -30,12 +30,12 @@ class State(StrEnum):
     DEAD = "Dead"
 
 
-COMES_FROM: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.PREPARING}),
-    State.PREPARING: frozenset({State.STABLE, State.COMPLETING, State.EMPTY}),
-    State.COMPLETING: frozenset({State.PREPARING}),
-    State.STABLE: frozenset({State.COMPLETING}),
-    State.DEAD: frozenset(State),
+COMES_FROM: dict[GroupState, frozenset[GroupState]] = {
+    GroupState.EMPTY: frozenset({GroupState.PREPARING}),
+    GroupState.PREPARING: frozenset({GroupState.STABLE, GroupState.COMPLETING, GroupState.EMPTY}),
+    GroupState.COMPLETING: frozenset({GroupState.PREPARING}),
+    GroupState.STABLE: frozenset({GroupState.COMPLETING}),
+    GroupState.DEAD: frozenset(GroupState),
 }
 
 
@@ -81,8 +81,8 @@ class Group:
     """A classic group. leader, protocol and protocol_type are None while there is none."""
 
     id: str
-    state: State = State.EMPTY
-    before: State = State.DEAD  # the state that it was in before
+    state: GroupState = GroupState.EMPTY
+    before: GroupState = GroupState.DEAD  # the state that it was in before
     since: int = 0  # when it came into this state, ns
     generation: int = 0
     protocol_type: str | None = None
@@ -102,7 +102,7 @@ class Group:
 
     type = "classic"
 
-    def go(self, state: State, now: int) -> None:
+    def go(self, state: GroupState, now: int) -> None:
         """Raises ValueError for a transition that the table does not allow."""
         if self.state not in COMES_FROM[state]:
             raise ValueError(f"group {self.id} cannot go from {self.state} to {state}")
@@ -110,7 +110,7 @@ class Group:
 
     @property
     def can_rebalance(self) -> bool:
-        return self.state in COMES_FROM[State.PREPARING]
+        return self.state in COMES_FROM[GroupState.PREPARING]
 
     @property
     def all_joined(self) -> bool:
@@ -216,7 +216,7 @@ class Group:
 
     def supports(self, protocol_type: str, protocols: Sequence[str]) -> bool:
         """Whether who names this type and these protocols could be a member."""
-        if self.state is State.EMPTY:
+        if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
         size = len(self.members)
         return self.protocol_type == protocol_type and any(self.supported[name] == size for name in protocols)
@@ -254,7 +254,7 @@ class Group:
         self.generation += 1
         self.protocol = self.select_protocol() if self.members else None
         self.topics = self._subscribed()
-        self.go(State.COMPLETING if self.members else State.EMPTY, now)
+        self.go(GroupState.COMPLETING if self.members else GroupState.EMPTY, now)
         self.unsynced.clear()
 
     def _subscribed(self) -> frozenset[str] | None:

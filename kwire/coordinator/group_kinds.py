@@ -23,7 +23,7 @@ from kwire.coordinator.codes import (
 )
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context
-from kwire.coordinator.group import CONSUMER, Group, State
+from kwire.coordinator.group import CONSUMER, Group, GroupState
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
@@ -63,11 +63,11 @@ class GroupKind(NamedTuple):
 def _may_commit(context: Context, group: Group, commit: Commit) -> Check:
     """ClassicGroup.validateOffsetCommit; doCommitOffsets before 3.0, which looked at CompletingRebalance first."""
     member, instance, generation, transactional, _, _ = commit
-    if group.state is State.DEAD:
+    if group.state is GroupState.DEAD:
         return Check(5, "group", COORDINATOR_NOT_AVAILABLE, f"group {group.id} is Dead")
-    if generation < 0 and group.state is State.EMPTY:
+    if generation < 0 and group.state is GroupState.EMPTY:
         return Check(0, "no member", NONE, f"no member, and group {group.id} is Empty")
-    completing = group.state is State.COMPLETING and not transactional
+    completing = group.state is GroupState.COMPLETING and not transactional
     state = Check(
         6, "state", REBALANCE_IN_PROGRESS, f"group {group.id} is CompletingRebalance: the assignment is not there yet"
     )
@@ -87,7 +87,7 @@ def _may_commit(context: Context, group: Group, commit: Commit) -> Check:
         return Check(7, "member", UNKNOWN_MEMBER_ID, why)
     if completing:
         return state
-    if not transactional and group.state in (State.STABLE, State.PREPARING):
+    if not transactional and group.state in (GroupState.STABLE, GroupState.PREPARING):
         classic.keep_alive(context, group, group.members[member], "OffsetCommit")
     return Check(8, "generation", NONE, f"generation {group.generation} stands")
 
@@ -97,7 +97,7 @@ def _may_fetch(group: Group, member: str | None, epoch: int) -> Check:  # noqa: 
 
 
 def _may_delete_offsets(group: Group) -> Check:
-    if group.state is State.EMPTY or group.protocol_type == CONSUMER:
+    if group.state is GroupState.EMPTY or group.protocol_type == CONSUMER:
         return Check(0, "deleted", NONE, f"group {group.id} is {group.state}")
     why = (
         f"group {group.id} is {group.state} and of type {group.protocol_type}, whose topics the coordinator cannot read"
@@ -190,7 +190,7 @@ KINDS: dict[type, GroupKind] = {
         _may_fetch,
         Group.subscribed_to,
         _may_delete_offsets,
-        lambda group: group.state is State.EMPTY,
+        lambda group: group.state is GroupState.EMPTY,
         _expire,
         classic.bury,
     ),

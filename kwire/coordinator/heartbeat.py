@@ -29,7 +29,7 @@ from kwire.coordinator.codes import (
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request, elapsed, shown_ms
-from kwire.coordinator.group import Group, State
+from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.types import Check
 
 
@@ -53,28 +53,28 @@ class Rule(NamedTuple):
 
 
 def _dead(beat: Beat) -> str | None:
-    return f"group {beat.group.id} is Dead" if beat.group.state is State.DEAD else None
+    return f"group {beat.group.id} is Dead" if beat.group.state is GroupState.DEAD else None
 
 
 def _not_stable(beat: Beat) -> str | None:
     group = beat.group
-    return None if group.state is State.STABLE else f"group {group.id} is {group.state}, not Stable"
+    return None if group.state is GroupState.STABLE else f"group {group.id} is {group.state}, not Stable"
 
 
 def _empty(beat: Beat) -> str | None:
-    return f"group {beat.group.id} is Empty: it has no members" if beat.group.state is State.EMPTY else None
+    return f"group {beat.group.id} is Empty: it has no members" if beat.group.state is GroupState.EMPTY else None
 
 
 def _preparing(beat: Beat) -> str | None:
     group = beat.group
-    if group.state is not State.PREPARING:
+    if group.state is not GroupState.PREPARING:
         return None
     return f"group {group.id} is PreparingRebalance, {group.joining} of {len(group.members)} members have joined"
 
 
 def _completing(beat: Beat) -> str | None:
     group = beat.group
-    if group.state is not State.COMPLETING:
+    if group.state is not GroupState.COMPLETING:
         return None
     return f"group {group.id} is CompletingRebalance: leader {group.leader} has not brought the assignment"
 

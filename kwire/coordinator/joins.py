@@ -26,7 +26,7 @@ from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.migration import NEEDS_MEMBER_ID
 from kwire.coordinator.context import Context, Reply, Request, shown_ms
-from kwire.coordinator.group import Group, Member, State
+from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.join_request import Join, read
 from kwire.coordinator.modern import modern
@@ -93,9 +93,9 @@ def _has_room(group: Group, member_id: str, limit: int) -> bool:
     """acceptJoiningMember."""
     member = group.members.get(member_id)
     match group.state:
-        case State.PREPARING:
+        case GroupState.PREPARING:
             return (member is not None and member.joining is not None) or group.joining < limit
-        case State.COMPLETING | State.STABLE:
+        case GroupState.COMPLETING | GroupState.STABLE:
             return member is not None or len(group.members) < limit
         case _:
             return True
@@ -148,8 +148,8 @@ def _add(context: Context, request: Request, group: Group, asked: Join, member_i
         is_new=True,
         joining=context.wait(request),
     )
-    first = group.before is State.EMPTY if context.since(4, 0) else group.generation == 0
-    if group.state is State.PREPARING and first:
+    first = group.before is GroupState.EMPTY if context.since(4, 0) else group.generation == 0
+    if group.state is GroupState.PREPARING and first:
         group.grew = True
     group.add(member)
     timeout = classic.NEW_MEMBER_JOIN_MS if context.since(2, 2) else None
@@ -188,17 +188,17 @@ def _join_known(context: Context, request: Request, group: Group, asked: Join) -
     member = group.members[asked.member]
     same = member.protocols == asked.protocols
     match group.state:
-        case State.PREPARING:
+        case GroupState.PREPARING:
             _update(context, request, group, asked, member, "rejoined")
-        case State.COMPLETING if same:
+        case GroupState.COMPLETING if same:
             why = f"{member.id} asked again with the same protocols; generation {group.generation} stands"
             return Reply(classic.joined_body(group, member), Check(0, "joined", NONE, why))
-        case State.STABLE if same and group.leader != member.id:
+        case GroupState.STABLE if same and group.leader != member.id:
             why = f"a follower that changes nothing; generation {group.generation} stands"
             return Reply(classic.joined_body(group, member), Check(0, "joined", NONE, why))
-        case State.STABLE if group.leader == member.id:
+        case GroupState.STABLE if group.leader == member.id:
             _update(context, request, group, asked, member, "leader rejoined")
-        case State.STABLE | State.COMPLETING:
+        case GroupState.STABLE | GroupState.COMPLETING:
             _update(context, request, group, asked, member, "metadata changed")
         case _:
             why = f"group {group.id} is {group.state}"
@@ -226,14 +226,14 @@ def _rejoin_static(
     group.update(member, asked.protocols, asked.session_ms, asked.rebalance_ms)
     why = f"static member {member.label} joined in place of {old.id}; reason: {asked.reason}"
     context.tell(group, "rejoined", why, member.id, {**_facts(member, asked), "replaces": old.id})
-    if group.state is State.STABLE and group.select_protocol() == group.protocol:
+    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol:
         skips = request.version >= SKIPS_ASSIGNMENT
         body = classic.joined_body(group, member, skip=skips and group.leader == member.id, leader=group.leader)
         if not skips:
             body |= {"Members": [], "Leader": leader}
         return Reply(body, Check(0, "joined", NONE, f"{why}; generation {group.generation} stands"))
     group.await_join(member, context.wait(request))
-    if group.state is State.COMPLETING:
+    if group.state is GroupState.COMPLETING:
         classic.prepare(context, group, why, member.id, "static member rejoined")
     else:
         classic.rebalance_or_complete(context, group, why, member.id, "static member rejoined")
@@ -253,17 +253,17 @@ def sync(context: Context, request: Request) -> Reply | None:
     group = context.groups.get(body["GroupId"])
     if isinstance(group, ConsumerGroup) and group.members:
         return migration.sync(context, request, group)
-    if not isinstance(group, Group) or group.state is State.EMPTY:
+    if not isinstance(group, Group) or group.state is GroupState.EMPTY:
         return _unsynced(UNKNOWN_MEMBER_ID, "group", f"group {body['GroupId']} has no members")
     refusal = _refuse_sync(group, request)
     if refusal is not None:
         return refusal
     member = group.members[body["MemberId"]]
-    if group.state is State.PREPARING:
+    if group.state is GroupState.PREPARING:
         return _unsynced(REBALANCE_IN_PROGRESS, "state", f"group {group.id} is {group.state}: join again")
     group.unsynced.discard(member.id)
     context.purgatory.check(Key(classic.SYNC, group.id), context.now)
-    if group.state is State.STABLE:
+    if group.state is GroupState.STABLE:
         if not context.since(4, 0):
             classic.keep_alive(context, group, member, "SyncGroup")
         why = f"generation {group.generation} is complete; this is the assignment"
@@ -302,7 +302,7 @@ def _assign(context: Context, group: Group, assignments: list[dict[str, Any]]) -
     given = {each["MemberId"]: each["Assignment"] for each in assignments}
     for member in group.members.values():
         member.assignment = given.get(member.id, b"")
-    group.go(State.STABLE, context.now)
+    group.go(GroupState.STABLE, context.now)
     why = f"leader {group.leader} brought the assignment of generation {group.generation}"
     classic.propagate(context, group, NONE, why)
     took = (context.now - group.rebalance_began) // MS

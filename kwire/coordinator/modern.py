@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from kwire.coordinator.classic import CLEANUP_MS
 from kwire.coordinator.context import Context, shown_ms
 from kwire.coordinator.group import Group
-from kwire.coordinator.purgatory import Kind
+from kwire.coordinator.purgatory import OperationKind
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Event
 
@@ -49,7 +49,7 @@ def modern(group: object) -> Modern | None:
     return None if group is None or isinstance(group, Group) else group  # type: ignore[return-value]
 
 
-def kinds(context: Context, settled: Callable[[Context, Modern], None]) -> dict[str, Kind]:
+def kinds(context: Context, settled: Callable[[Context, Modern], None]) -> dict[str, OperationKind]:
     """The purgatory's table. settled: what follows after a group's time has passed."""
 
     def expire(key: Key, now: int) -> None:
@@ -68,7 +68,7 @@ def kinds(context: Context, settled: Callable[[Context, Modern], None]) -> dict[
             else:
                 bury(context, group, f"empty for {shown_ms(CLEANUP_MS)} and without offsets")
 
-    return {DUE: Kind(expire), CLEANUP: Kind(clean_up)}
+    return {DUE: OperationKind(expire), CLEANUP: OperationKind(clean_up)}
 
 
 def settle(context: Context, group: Modern) -> None:

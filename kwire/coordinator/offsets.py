@@ -26,7 +26,7 @@ from kwire.coordinator.codes import (
 )
 from kwire.coordinator.context import Context, Reply, Request, counted
 from kwire.coordinator.group_kinds import Commit, kind_of
-from kwire.coordinator.types import Check, Topic
+from kwire.coordinator.types import Check, KnownTopic
 
 METADATA_MAX = 4096  # offset.metadata.max.bytes; Kafka counts characters
 BY_ID = {"OffsetCommit": 10, "OffsetFetch": 10, "TxnOffsetCommit": 6}  # the version that names topics by id
@@ -34,7 +34,7 @@ NO_ID = UUID(int=0)
 Place = tuple[str, int]  # topic name, partition
 
 
-class Committed(NamedTuple):
+class CommittedOffset(NamedTuple):
     """An offset. time: when it was committed, ns; member: by whom, "" for no member; topic_id: zero if it was committed
     by the topic's name."""
 
@@ -50,8 +50,8 @@ class Committed(NamedTuple):
 class Offsets:
     """By group. pending: those of open transactions, by group and producer id."""
 
-    committed: dict[str, dict[Place, Committed]] = field(default_factory=dict)
-    pending: dict[str, dict[int, dict[Place, Committed]]] = field(default_factory=dict)
+    committed: dict[str, dict[Place, CommittedOffset]] = field(default_factory=dict)
+    pending: dict[str, dict[int, dict[Place, CommittedOffset]]] = field(default_factory=dict)
 
     def holds(self, group: str) -> bool:
         """Whether the group has offsets, committed or pending."""
@@ -84,7 +84,7 @@ class Named(NamedTuple):
 
     name: str
     id: UUID
-    topic: Topic | None
+    topic: KnownTopic | None
     error: int
     given: Mapping[str, Any]
 
@@ -125,7 +125,7 @@ def commit(context: Context, request: Request) -> Reply:
         check = Check(0, "no member", NONE, "version 0 commits past the group, to ZooKeeper in its day")
     elif reachable or not named:
         check = request.barred or _may_commit(context, body["GroupId"], who)
-    places: dict[Place, Committed] = {}
+    places: dict[Place, CommittedOffset] = {}
     answers = []
     for topic in named:
         results = []
@@ -174,13 +174,13 @@ def _judge(context: Context, group_id: str, topic: Named, part: Mapping[str, Any
     return OFFSET_METADATA_TOO_LARGE if len(part["CommittedMetadata"] or "") > METADATA_MAX else NONE
 
 
-def _committed(context: Context, topic: Named, part: Mapping[str, Any], who: Commit) -> Committed:
+def _committed(context: Context, topic: Named, part: Mapping[str, Any], who: Commit) -> CommittedOffset:
     epoch, metadata = part.get("CommittedLeaderEpoch", -1), part["CommittedMetadata"] or ""
     topic_id = topic.given.get("TopicId", NO_ID)
-    return Committed(part["CommittedOffset"], epoch, metadata, context.now, who.member, topic_id)
+    return CommittedOffset(part["CommittedOffset"], epoch, metadata, context.now, who.member, topic_id)
 
 
-def _store(context: Context, request: Request, places: dict[Place, Committed], who: Commit) -> None:
+def _store(context: Context, request: Request, places: dict[Place, CommittedOffset], who: Commit) -> None:
     if not places:
         return
     group = request.body["GroupId"]

@@ -22,7 +22,7 @@ def nothing(_: Key, __: int) -> None:
     """For operations whose completion changes nothing."""
 
 
-class Kind(NamedTuple):
+class OperationKind(NamedTuple):
     """How operations of a kind behave. ready: whether what they wait for is there (Kafka's tryComplete); complete and
     expire get the key and the time, ns, and act when the operation has ended."""
 
@@ -35,7 +35,7 @@ class Purgatory:
     """begun == completed + expired + len() at any time."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, OperationKind] = {}
         self.begun = 0
         self.completed = 0
         self.expired = 0

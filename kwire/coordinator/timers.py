@@ -22,7 +22,7 @@ class Key(NamedTuple):
     member: str = ""
 
 
-class Entry:
+class Deadline:
     """A key's deadline (None: forgotten) and the time under which it lies in the heap."""
 
     __slots__ = ("deadline", "key", "queued")
@@ -37,8 +37,8 @@ class Timers:
     """At most one deadline per key, ns. Equal deadlines come out in the order in which they were queued."""
 
     def __init__(self) -> None:
-        self._entries: dict[Key, Entry] = {}
-        self._heap: list[tuple[int, int, Entry]] = []
+        self._entries: dict[Key, Deadline] = {}
+        self._heap: list[tuple[int, int, Deadline]] = []
         self._queued = 0  # how many entries ever went into the heap
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Timers:
         """Sets or moves the key's deadline; says whether it had one."""
         entry = self._entries.get(key)
         if entry is None:
-            self._entries[key] = entry = Entry(key, deadline)
+            self._entries[key] = entry = Deadline(key, deadline)
             self._push(entry, deadline)
             return False
         entry.deadline = deadline
@@ -95,7 +95,7 @@ class Timers:
             self._push(entry, entry.deadline)
         return None
 
-    def _push(self, entry: Entry, deadline: int) -> None:
+    def _push(self, entry: Deadline, deadline: int) -> None:
         entry.queued = deadline
         if len(self._heap) > 2 * len(self._entries) + SLACK:
             self._heap = [each for each in self._heap if each[2].deadline is not None and each[2].queued == each[0]]

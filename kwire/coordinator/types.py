@@ -56,7 +56,7 @@ class Event:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class Topic(NamedTuple):
+class KnownTopic(NamedTuple):
     """What a coordinator must know of a topic."""
 
     name: str
@@ -74,7 +74,7 @@ class NewTopic(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GroupSettings:
     """The broker's configuration that groups depend on, by its names there, ms; defaults are those of 4.x.
 
     era: the release whose rules hold, as (major, minor).
@@ -105,7 +105,7 @@ class Settings:
     group_streams_initial_rebalance_delay_ms: int = 3_000
     group_streams_num_standby_replicas: int = 0
 
-    def of_group(self, configs: Mapping[str, str]) -> Settings:
+    def of_group(self, configs: Mapping[str, str]) -> GroupSettings:
         """With the configuration that a group has of its own, by its names there: share.session.timeout.ms."""
         given = {f"group_{name.replace('.', '_')}": value for name, value in configs.items()}
         own = {name: int(value) for name, value in given.items() if name in OWN and value.isdecimal()}
@@ -113,7 +113,9 @@ class Settings:
 
 
 OF_GROUPS = ("group_consumer_", "group_share_", "group_streams_")
-OWN = {each.name for each in fields(Settings) if each.name.startswith(OF_GROUPS)} - {"group_consumer_migration_policy"}
+OWN = {each.name for each in fields(GroupSettings) if each.name.startswith(OF_GROUPS)} - {
+    "group_consumer_migration_policy"
+}
 
 
 @dataclass(frozen=True, slots=True)

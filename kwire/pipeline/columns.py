@@ -21,7 +21,7 @@ TYPES = {
 }  # fmt: skip
 
 
-class Asked(NamedTuple):
+class AskedColumns(NamedTuple):
     """Columns of a table, in the user's order. schema: what they are called and of which types they are there."""
 
     names: list[str]
@@ -33,7 +33,7 @@ def ddl(table: str) -> str:
     return ", ".join(f"`{name}` {TYPES[kind]}" for name, kind, _ in COLUMNS[table])
 
 
-def asked(table: str, schema: StructType) -> Asked:
+def asked(table: str, schema: StructType) -> AskedColumns:
     """The columns that a schema asks for: names in any case, integers as wide as they are or wider. Raises UnknownName,
     WrongType."""
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -46,7 +46,7 @@ def asked(table: str, schema: StructType) -> Asked:
             raise UnknownName("column", field.name, nearest(name, tuple(kinds)))
         if not _holds(kind, SCHEMAS[table].field(name).type):
             raise WrongType(f"{table}: {name} is {TYPES[kinds[name]]}, not {field.dataType.simpleString()}")
-    return Asked(names, wanted)
+    return AskedColumns(names, wanted)
 
 
 def nearest(name: str, known: tuple[str, ...]) -> tuple[str, ...]:

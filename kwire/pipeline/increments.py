@@ -48,7 +48,7 @@ class Heard:
 
 
 @dataclass(slots=True)
-class State:
+class StreamState:
     """What is kept between batches. latest: the latest packet seen; released: when the latest file began that was
     stitched; names: topics' names; heard: of points that send messages."""
 
@@ -75,10 +75,10 @@ class State:
         return pickle.dumps(self)
 
 
-def load(data: bytes) -> State:
+def load(data: bytes) -> StreamState:
     """What saved gave: only what kwire wrote itself."""
     state = pickle.loads(data)
-    assert isinstance(state, State)
+    assert isinstance(state, StreamState)
     return state
 
 
@@ -93,7 +93,7 @@ class Advance:
     window: int | None = None
     in_order: bool = False
 
-    def by(self, state: State, files: Iterable[list[Survey]], final: bool = False) -> Plan:
+    def by(self, state: StreamState, files: Iterable[list[Survey]], final: bool = False) -> Plan:
         """Takes files that came, and changes the state; what became final. final: nothing more will come, so that all
         is stitched and all connections end."""
         plan = Plan()
@@ -132,7 +132,7 @@ class Advance:
     def _again(self, made: Survey, keys: set[Key]) -> Iterator[Residue]:
         return residue(placed(made), self.settings, keys, self.window)
 
-    def _released(self, state: State, final: bool) -> list[list[Survey]]:
+    def _released(self, state: StreamState, final: bool) -> list[list[Survey]]:
         """The files whose turn it is, in their order."""
         if self.in_order:
             ready, state.waiting = state.waiting, []
@@ -141,7 +141,7 @@ class Advance:
         state.waiting = [made for made in state.waiting if not any(made is other for other in ready)]
         return sorted(ready, key=lambda made: (*span(made), made[0].split.path))
 
-    def _stitch(self, state: State, surveys: list[Survey], builder: Builder, plan: Plan) -> Chain:
+    def _stitch(self, state: StreamState, surveys: list[Survey], builder: Builder, plan: Plan) -> Chain:
         first, last = span(surveys)
         point = Path(surveys[0].split.path).name if self.in_order else None
         late = point is None and first < state.released
@@ -170,7 +170,7 @@ class Advance:
         """Whether a file belongs behind a chain's."""
         return chain.point == point and (point is not None or 0 <= first - chain.last <= JOIN)
 
-    def _over(self, state: State, chain: Chain) -> bool:
+    def _over(self, state: StreamState, chain: Chain) -> bool:
         """Whether no file can follow the chain any more. A point fell silent by the times at which messages are sent,
         since the clocks of points may differ."""
         if chain.point is not None:

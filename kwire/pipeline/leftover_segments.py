@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kwire.capture.packets import Ints
 from kwire.capture.segmenter import Segmenter
 from kwire.capture.tcp import Chosen, Key, Segments
-from kwire.pipeline.splits import Cut, Split
+from kwire.pipeline.splits import Split, SplitReader
 from kwire.session.reader import Settings
 
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
@@ -47,7 +47,7 @@ def weigh(segments: Segments) -> Segments:
 
 def residue(split: Split, settings: Settings, keys: set[Key], window: int | None = None) -> Iterator[Residue]:
     """The segments of these connections in the split, block by block."""
-    cut = Cut(split) if window is None else Cut(split, window)
+    cut = SplitReader(split) if window is None else SplitReader(split, window)
     segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
     for at, (_, packets) in enumerate(cut.blocks()):
         for joined, segments in enumerate(segmenter.read(packets).segments):

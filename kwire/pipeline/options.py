@@ -32,7 +32,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PipelineOptions:
     """paths: files, folders and patterns of either. split_size in bytes; ports, hosts: only these connections, as in
     session.reader. Of streams: state, the folder of what is kept between batches; max_files of a batch, 0 all;
     lateness, ns of the captures' time for which a file waits for one that belongs before it."""
@@ -47,7 +47,7 @@ class Options:
     lateness: int = LATENESS
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Options:
+    def of(cls, given: Mapping[str, str]) -> PipelineOptions:
         """From the options of a reader, whose names come in any case. Raises OptionError, UnknownName."""
         low = {name.lower(): value for name, value in given.items()}
         for name in low:

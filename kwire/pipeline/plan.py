@@ -19,7 +19,7 @@ from kwire.pipeline.leftover_segments import Residue, pair, residue
 from kwire.pipeline.reading import read, survey
 from kwire.pipeline.splits import Split, whole
 from kwire.pipeline.stitch import Stitch
-from kwire.pipeline.survey import Fix, Survey, Wanted
+from kwire.pipeline.survey import Fix, Survey, SurveyNames
 from kwire.session.reader import Reader, Settings
 from kwire.session.reading import Reading, chained
 from kwire.tables.build import BodyTexts, Builder, Emit
@@ -58,14 +58,14 @@ class Plan:
     origins: list[Origin] = field(default_factory=list)
 
 
-def wanted(names: Iterable[str]) -> Wanted:
+def wanted(names: Iterable[str]) -> SurveyNames:
     """What a survey for these tables must collect."""
     there = set(names)
-    return Wanted(bool(NAMED & there), "clients" in there)
+    return SurveyNames(bool(NAMED & there), "clients" in there)
 
 
 def survey_all(
-    splits: Sequence[Split], surveyor: Surveyor, settings: Settings, want: Wanted, window: int | None = None
+    splits: Sequence[Split], surveyor: Surveyor, settings: Settings, want: SurveyNames, window: int | None = None
 ) -> list[list[Survey]]:
     """The surveys of each file, checked: each split begins where the one before ended, else it is read again here."""
     found = {(made.split.path, made.split.number): made for made in surveyor(splits)}
@@ -75,7 +75,7 @@ def survey_all(
     return [checked(surveys, settings, want, window) for surveys in files.values()]
 
 
-def checked(surveys: list[Survey], settings: Settings, want: Wanted, window: int | None = None) -> list[Survey]:
+def checked(surveys: list[Survey], settings: Settings, want: SurveyNames, window: int | None = None) -> list[Survey]:
     """The surveys of a file, those that guessed wrong made anew; of a file that cannot be cut, one of all of it."""
     out: list[Survey] = []
     for made in surveys:
@@ -170,7 +170,7 @@ def task_of(made: Survey, fixes: Fixes) -> Task:
 
 
 def survey_with_rows(
-    split: Split, names: Iterable[str], emit: Emit, settings: Settings, want: Wanted, *,
+    split: Split, names: Iterable[str], emit: Emit, settings: Settings, want: SurveyNames, *,
     bodies: BodyTexts | None = None, window: int | None = None,
 ) -> Survey:  # fmt: skip
     """The survey of a split, and the rows of what it can read, with names that are not final (provisional.py)."""

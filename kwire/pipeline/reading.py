@@ -27,8 +27,8 @@ from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import Later, provisional_name
 from kwire.pipeline.remote_bytes import Finder, leave, long
-from kwire.pipeline.splits import Cut, Split
-from kwire.pipeline.survey import Block, Fix, Survey, Wanted
+from kwire.pipeline.splits import Split, SplitReader
+from kwire.pipeline.survey import Fix, Survey, SurveyBlock, SurveyNames
 from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, of_exchanges
 from kwire.session.connection_info import ConnectionInfo
@@ -49,7 +49,7 @@ SHIPPED = 1 << 16  # bytes of a connection's segments that travel; more are read
 
 
 def survey(
-    split: Split, settings: Settings, wanted: Wanted, window: int | None = None, builder: Builder | None = None
+    split: Split, settings: Settings, wanted: SurveyNames, window: int | None = None, builder: Builder | None = None
 ) -> Survey:  # fmt: skip
     """The split's seams. What goes wrong is said in its error. builder: gets rows with names that are not final."""
     try:
@@ -99,10 +99,10 @@ class _Reading:
     """The one code for both."""
 
     def __init__(
-        self, split: Split, settings: Settings, window: int | None, wanted: Wanted | None = None,
+        self, split: Split, settings: Settings, window: int | None, wanted: SurveyNames | None = None,
         fixes: dict[tuple[Key, int], Fix] | None = None, builder: Builder | None = None, topics: Topics | None = None,
     ) -> None:  # fmt: skip
-        self._cut = Cut(split) if window is None else Cut(split, window)
+        self._cut = SplitReader(split) if window is None else SplitReader(split, window)
         self._settings, self._wanted, self._fixes, self._builder = settings, wanted, fixes, builder
         self._kinds, self._brokers = Kinds(settings.library, settings.thresholds), Brokers(settings.ports)
         self._segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
@@ -151,7 +151,7 @@ class _Reading:
         out = self._survey
         for window, packets in self._cut.blocks():
             at = len(out.blocks)
-            out.blocks.append(Block(window))
+            out.blocks.append(SurveyBlock(window))
             found = self._segmenter.read(packets)
             out.secrets += found.secrets
             if found.packets:

@@ -35,7 +35,7 @@ TAG = "batch"
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """What a run did. rows: by table; seams: bytes that travelled; parts, again: of connections, and how many had to be
     read a second time; failed: files that could not be read, with why."""
 
@@ -78,7 +78,7 @@ def session(
 def run(
     spark: SparkSession, paths: Sequence[str], folder: str, job: Job, *, split_size: int = SIZE, form: str = "parquet",
     rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, work: str | None = None,
-) -> Outcome:  # fmt: skip
+) -> RunOutcome:  # fmt: skip
     """Reads captures into folder/TABLE/, which it writes anew; what lies in other file systems by way of a folder.
     variant: bodies as Spark's type of that name. drop_duplicates: what several points captured is there once, as
     copies.py says. work: where all workers see what is under way; the folder itself, unless it is in another file
@@ -118,7 +118,7 @@ def _try_out(spark: SparkSession, folder: str, form: str, staged: str) -> None:
 def _tables(
     spark: SparkSession, paths: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
     drop_duplicates: bool, staged: str,
-) -> Outcome:  # fmt: skip
+) -> RunOutcome:  # fmt: skip
     names, judged = job.names, [name for name in job.names if name in JUDGEMENTS]
     job, far = (
         replace(job, names=tuple(name for name in names if name not in judged)),
@@ -141,7 +141,7 @@ def _tables(
         if found.table in rows:
             rows[found.table] += found.rows
     rows |= _placed(spark, written, names, folder, staged, form, variant, copies(planned.origins))
-    return Outcome(
+    return RunOutcome(
         rows, planned.packets, len(splits), sum(split.end - split.start for split in splits), surveyed.seams,
         planned.parts, planned.again, planned.exchanges, planned.failed,
     )  # fmt: skip

@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
 from kwire.errors import KwireError
-from kwire.pipeline.columns import Asked, asked, ddl
-from kwire.pipeline.options import Options, in_short
+from kwire.pipeline.columns import AskedColumns, asked, ddl
+from kwire.pipeline.options import PipelineOptions, in_short
 from kwire.pipeline.plan import SUMS, Plan, Task, read_task, stitch, survey_all, wanted
 from kwire.pipeline.pushdown import Test, test_of
 from kwire.pipeline.splits import Split, plan
@@ -38,7 +38,7 @@ class KwireSource(DataSource):
     @in_short
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._options = Options.of(options)
+        self._options = PipelineOptions.of(options)
 
     @classmethod
     def name(cls) -> str:
@@ -79,12 +79,12 @@ class Whole(InputPartition):
 class KwireReader(DataSourceReader):
     """Of one table, the columns of this schema, which may also be what filters ask for."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: PipelineOptions, schema: StructType) -> None:
         self._options, self._wanted = options, schema
         self._tests: list[Test] = []
 
     @cached_property
-    def _asked(self) -> Asked:
+    def _asked(self) -> AskedColumns:
         return asked(self._options.table, self._wanted)
 
     @property

@@ -49,7 +49,7 @@ class Split:
 
 
 @dataclass(slots=True)
-class Cut:
+class SplitReader:
     """A split that is read. blocks() gives its packets, numbered from 1, each with the window to which it belongs.
 
     begin and reached: where its first packet was found, and where the first one behind it begins. odd: why the file

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from kwire.pipeline import hive
 from kwire.pipeline.binary_files import copied
 from kwire.pipeline.failures import in_a_line
-from kwire.pipeline.increments import LATENESS, Advance, State, load
+from kwire.pipeline.increments import LATENESS, Advance, StreamState, load
 from kwire.pipeline.job import Job, Surveyed, survey_splits, write_rows
 from kwire.pipeline.messages import arriving, is_topic, land
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
-from kwire.pipeline.run import Outcome
+from kwire.pipeline.run import RunOutcome
 from kwire.pipeline.splits import SIZE, plan
 from kwire.staging import staging
 
@@ -38,7 +38,7 @@ KEPT = ".kwire-stream"  # in the folder of the tables
 
 
 @dataclass(slots=True)
-class Stream:
+class BatchStream:
     """Takes batches. folder: of the tables; the state lies in it, hidden. in_order: what comes are messages."""
 
     spark: SparkSession
@@ -47,7 +47,7 @@ class Stream:
     split_size: int = SIZE
     lateness: int = LATENESS
     in_order: bool = False
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: RunOutcome = field(default_factory=RunOutcome)
 
     @property
     def checkpoint(self) -> str:
@@ -68,7 +68,7 @@ class Stream:
         """The same for files of another file system, as binaryFile gives them."""
         self.batch(number, copied(frame, self._landed(number)))
 
-    def _take(self, number: int, state: State, paths: Sequence[str]) -> None:
+    def _take(self, number: int, state: StreamState, paths: Sequence[str]) -> None:
         splits = plan(paths, self.split_size)
         with staging(self.folder) as staged:
             surveyed = survey_splits(self.spark, splits, self.job, staged)
@@ -122,11 +122,11 @@ class Stream:
         found = sorted(Path(self.folder, KEPT).glob("state-????????"))
         return int(found[-1].name.removeprefix("state-")) if found else -1
 
-    def _state(self, number: int) -> State:
+    def _state(self, number: int) -> StreamState:
         path = self._path(number)
-        return load(path.read_bytes()) if path.exists() else State()
+        return load(path.read_bytes()) if path.exists() else StreamState()
 
-    def _save(self, number: int, state: State) -> None:
+    def _save(self, number: int, state: StreamState) -> None:
         """The state behind a batch; the one before it stays, in case the batch runs again, and what waits in either."""
         path = self._path(number)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,12 +153,12 @@ def replace_made(plan: Plan) -> Plan:
 def run_stream(
     spark: SparkSession, source: str, folder: str, job: Job, *, split_size: int = SIZE, lateness: int = LATENESS,
     most: int | None = None, once: bool = True, rollups: bool = True, stop: Callable[[Any], None] | None = None,
-) -> Outcome:  # fmt: skip
+) -> RunOutcome:  # fmt: skip
     """Reads the files of a folder, or a topic's messages, as they come. most: of a batch; once: those that are there,
     and then ends; otherwise until somebody stops it: stop gets the query, and returns when it is over.
     Raises NoTopic, SparkFailed."""
     source, folder = local(source), local(folder)
-    stream = Stream(spark, folder, job, split_size, lateness, is_topic(source))
+    stream = BatchStream(spark, folder, job, split_size, lateness, is_topic(source))
     with in_a_line():
         frame = arriving(spark, source, most) if stream.in_order else _files(spark, source, most)
         writer = frame.writeStream.foreachBatch(_taker(stream, source)).option("checkpointLocation", stream.checkpoint)
@@ -182,7 +182,7 @@ def _files(spark: SparkSession, source: str, most: int | None) -> DataFrame:
     return files if is_elsewhere(source) else files.select("path")
 
 
-def _taker(stream: Stream, source: str) -> Callable[[DataFrame, int], None]:
+def _taker(stream: BatchStream, source: str) -> Callable[[DataFrame, int], None]:
     """What is done with a batch, by what comes."""
     if stream.in_order:
         return lambda frame, number: stream.messages(number, frame)

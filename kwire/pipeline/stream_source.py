@@ -23,8 +23,8 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kwire.errors import OptionError
-from kwire.pipeline.increments import Advance, State, load
-from kwire.pipeline.options import Options, in_short
+from kwire.pipeline.increments import Advance, StreamState, load
+from kwire.pipeline.options import PipelineOptions, in_short
 from kwire.pipeline.plan import Plan, survey_all, wanted
 from kwire.pipeline.splits import plan
 from kwire.pipeline.workers import surveyor
@@ -37,7 +37,7 @@ Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
 class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Of one table. planned makes partitions of a plan, read their rows: as the batch reader does."""
 
-    def __init__(self, options: Options, planned: Planned, read: Read, bodies: BodyTexts | None = None) -> None:
+    def __init__(self, options: PipelineOptions, planned: Planned, read: Read, bodies: BodyTexts | None = None) -> None:
         self._options, self._planned, self._read, self._bodies = options, planned, read, bodies
         self._until: int | None = None  # how many files count, when those that come later do not
 
@@ -100,8 +100,8 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._write("files.json", json.dumps(known).encode())
         return known
 
-    def _state(self, files: int) -> State:
-        return load((self._folder / f"state-{files:010}").read_bytes()) if files else State()
+    def _state(self, files: int) -> StreamState:
+        return load((self._folder / f"state-{files:010}").read_bytes()) if files else StreamState()
 
     def _write(self, name: str, data: bytes) -> None:
         folder = self._folder

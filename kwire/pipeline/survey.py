@@ -25,7 +25,7 @@ class Fix(NamedTuple):
 
 
 @dataclass(slots=True)
-class Block:
+class SurveyBlock:
     """Packets that are read together. now: the time of the latest segment, None when there is none."""
 
     window: int
@@ -47,7 +47,7 @@ class Survey:
     drops: dict[int, int] = field(default_factory=dict)
     dropped: int = 0
     unread: dict[str, int] = field(default_factory=dict)
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[SurveyBlock] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     residue: list[Residue] = field(default_factory=list)
     again: set[Key] = field(default_factory=set)
@@ -56,7 +56,7 @@ class Survey:
     secrets: list[bytes] = field(default_factory=list)  # key logs of TLS that stood among the packets
 
 
-class Wanted(NamedTuple):
+class SurveyNames(NamedTuple):
     """What the survey collects beside the seams: topic names, clients."""
 
     names: bool = False

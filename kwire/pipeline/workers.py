@@ -13,7 +13,7 @@ from functools import partial
 from kwire.pipeline.plan import Surveyor
 from kwire.pipeline.reading import survey
 from kwire.pipeline.splits import Split
-from kwire.pipeline.survey import Survey, Wanted
+from kwire.pipeline.survey import Survey, SurveyNames
 from kwire.session.reader import Settings
 
 LEAST = 32 << 20  # bytes from which a second process is worth its start
@@ -30,7 +30,7 @@ def few_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def surveyor(settings: Settings, want: Wanted, jobs: int | None = None) -> Surveyor:
+def surveyor(settings: Settings, want: SurveyNames, jobs: int | None = None) -> Surveyor:
     """Makes the surveys of splits with so many processes, as many as there are cores otherwise."""
 
     def make(splits: Sequence[Split]) -> Iterable[Survey]:
@@ -45,6 +45,6 @@ def surveyor(settings: Settings, want: Wanted, jobs: int | None = None) -> Surve
     return make
 
 
-def _survey(split: Split, settings: Settings, want: Wanted) -> Survey:
+def _survey(split: Split, settings: Settings, want: SurveyNames) -> Survey:
     with few_collections():
         return survey(split, settings, want)

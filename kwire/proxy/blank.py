@@ -11,7 +11,7 @@ from kwire.codec.span import Span
 from kwire.errors import KwireError
 from kwire.payloads.open import open_payloads
 from kwire.proxy.cutter import Edit
-from kwire.proxy.link import Asked, Edits
+from kwire.proxy.link import Edits, PendingRequest
 from kwire.proxy.rewrite import request_body
 from kwire.schema.keys import FETCH, FETCH_SNAPSHOT
 
@@ -25,25 +25,25 @@ def blanking() -> Edits:
     session in which it may have asked for it."""
     metadata = fetched = False
 
-    def request(asked: Asked) -> Edit | None:
+    def request(asked: PendingRequest) -> Edit | None:
         if asked.key == FETCH and not metadata:
             return lambda frame: watch(frame, asked)
         return (lambda frame: blank(frame, asked, True)) if _may_hold(asked.key, True) else None
 
-    def watch(frame: bytes, asked: Asked) -> bytes:
+    def watch(frame: bytes, asked: PendingRequest) -> bytes:
         nonlocal metadata, fetched
         metadata = tells_metadata(frame) or not (fetched or _begins_session(frame, asked))
         fetched = True
         return frame
 
-    def response(asked: Asked) -> Edit | None:
+    def response(asked: PendingRequest) -> Edit | None:
         holds = (asked.key == FETCH and metadata) or asked.key == FETCH_SNAPSHOT or _may_hold(asked.key, False)
         return (lambda frame: blank(frame, asked, False)) if holds else None
 
     return Edits(request, response, lambda frame: frame[:4] + b"*" * (len(frame) - 4))
 
 
-def _begins_session(frame: bytes, asked: Asked) -> bool:
+def _begins_session(frame: bytes, asked: PendingRequest) -> bool:
     """Whether a Fetch stands for itself or begins a fetch session (KIP-227: epoch -1 or 0)."""
     try:
         return int(request_body(frame, asked).get("SessionEpoch", 0)) <= 0
@@ -58,7 +58,7 @@ def _may_hold(key: int, request: bool) -> bool:
     return message is None or may_hold_secrets(message)
 
 
-def blank(frame: bytes, asked: Asked, request: bool) -> bytes:
+def blank(frame: bytes, asked: PendingRequest, request: bool) -> bytes:
     """The frame without its secrets; without anything that it says where it is too large to be looked through."""
     library = builtin_library()
     message = library.api_message(asked.key, request)

@@ -20,11 +20,11 @@ from kwire.errors import KwireError
 from kwire.proxy.cutter import End, Piece, Wait
 from kwire.proxy.link import Link
 from kwire.proxy.routes import Route
-from kwire.proxy.types import Refused
+from kwire.proxy.types import PeerRefused
 
 if TYPE_CHECKING:
-    from kwire.proxy.server import Server
-    from kwire.proxy.tap import Side
+    from kwire.proxy.server import ProxyServer
+    from kwire.proxy.tap import RecordedSide
 
 Cut = Callable[[bytes], list[Piece]]
 
@@ -32,7 +32,7 @@ Cut = Callable[[bytes], list[Piece]]
 class Pair:
     """One client and its broker."""
 
-    def __init__(self, server: Server, route: Route) -> None:
+    def __init__(self, server: ProxyServer, route: Route) -> None:
         self.server, self.route = server, route
         self.judge = server.judge(self)
         self.link = Link(server.edits, server.limits.frame, self.judge)
@@ -145,7 +145,7 @@ class Pair:
                 self.server.held(held - self.counted)
                 self.counted = held
                 self.server.bound()
-        except Refused as refused:
+        except PeerRefused as refused:
             self.server.tell("refused", self.name, str(refused))
             self.close(str(refused))
             return
@@ -234,7 +234,7 @@ class Half(asyncio.Protocol):
     def __init__(self, pair: Pair, cut: Cut) -> None:
         self.pair, self.cut = pair, cut
         self.transport: asyncio.Transport
-        self.side: Side | None = None
+        self.side: RecordedSide | None = None
         self.made = self.lost = self.full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -12,14 +12,14 @@ from fnmatch import fnmatchcase
 
 from kwire.broker.answers import error_body, written
 from kwire.broker.context import MS, Body, Peer, Request, Seen
-from kwire.broker.faults import Faults, Verdict
+from kwire.broker.faults import Faults, FaultVerdict
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Dead, End, Piece, Wait
-from kwire.proxy.link import Asked, Fate
+from kwire.proxy.link import Fate, PendingRequest
 from kwire.proxy.rewrite import known, request_body
 from kwire.proxy.splice import place_of, read, spliced
-from kwire.proxy.types import Refused
+from kwire.proxy.types import PeerRefused
 from kwire.schema.keys import API_VERSIONS
 
 UNSUPPORTED_VERSION = 35
@@ -44,7 +44,7 @@ class Judge:
         """Whether headers are to be shown here at all."""
         return bool(self.faults.rules or self.faults.controls or self.saw is not None)
 
-    def concerns(self, asked: Asked, client: str | None) -> bool:
+    def concerns(self, asked: PendingRequest, client: str | None) -> bool:
         """Whether a request must be judged, by what its header says."""
         api = name_of(asked.key)
         if self.saw is not None:
@@ -60,7 +60,7 @@ class Judge:
                 return True
         return False
 
-    def judge(self, frame: bytes, asked: Asked, client: str | None) -> Fate | None:
+    def judge(self, frame: bytes, asked: PendingRequest, client: str | None) -> Fate | None:
         """What becomes of a whole request, size prefix included; None: it goes on."""
         api, node = name_of(asked.key), self.node()
         self.peer.node = node
@@ -72,7 +72,7 @@ class Judge:
             if asked.key != API_VERSIONS:
                 why = f"{api} v{asked.version} is not served, {served} are, on purpose"
                 return Fate(False, [End(why)])
-            return self._answered(request, Verdict(unsupported=True))
+            return self._answered(request, FaultVerdict(unsupported=True))
         if self._needs_body(api):
             try:
                 request = request._replace(body=request_body(frame, asked))
@@ -97,7 +97,7 @@ class Judge:
             if rule.apis is None or api in rule.apis
         )
 
-    def _fate(self, request: Request, verdict: Verdict) -> Fate:
+    def _fate(self, request: Request, verdict: FaultVerdict) -> Fate:
         if verdict.dead:
             return Fate(False, [Dead()])
         if verdict.drop == "before":
@@ -108,7 +108,7 @@ class Judge:
             return self._answered(request, verdict)
         return Fate(True, after=lambda frame: self._spoiled(frame, request, verdict))
 
-    def _answered(self, request: Request, verdict: Verdict) -> Fate:
+    def _answered(self, request: Request, verdict: FaultVerdict) -> Fate:
         """The answer is made here, and the broker never hears of the request."""
         version = request.version
         try:
@@ -124,10 +124,12 @@ class Judge:
             return Fate(False, [End(f"{request.api} v{version}: the answer cannot be written: {error}")])
         return Fate(False, self._spoiled(frame, request._replace(version=version), verdict))
 
-    def _spoiled(self, frame: bytes, request: Request, verdict: Verdict) -> list[Piece]:
+    def _spoiled(self, frame: bytes, request: Request, verdict: FaultVerdict) -> list[Piece]:
         """What goes out of an answer, and when."""
         if verdict.throttle:
-            frame = _throttled(frame, Asked(request.key, request.version, request.correlation_id), verdict.throttle)
+            frame = _throttled(
+                frame, PendingRequest(request.key, request.version, request.correlation_id), verdict.throttle
+            )
         left, why = self.faults.spoiled(frame, verdict)
         out: list[Piece] = [Wait(verdict.delay)] if verdict.delay else []
         if left:
@@ -140,13 +142,13 @@ def name_of(key: int) -> str:
     return (builtin_library().registry.name_of(key) if 0 <= key < 1000 else None) or f"key {key}"
 
 
-def _throttled(frame: bytes, asked: Asked, ns: int) -> bytes:
+def _throttled(frame: bytes, asked: PendingRequest, ns: int) -> bytes:
     """An answer that says how long its client is throttled, where it can say so."""
 
     try:
         place = place_of(frame, asked, "ThrottleTimeMs")
         return frame if place is None else spliced(frame, asked, place, max(read(frame, asked, place), ns // MS))
-    except Refused:
+    except PeerRefused:
         return frame
 
 

@@ -18,9 +18,9 @@ from kwire.broker.thread import LoopThread
 from kwire.client.address import Address
 from kwire.errors import KwireError
 from kwire.outputs import Output
-from kwire.proxy.server import Server
+from kwire.proxy.server import ProxyServer
 from kwire.proxy.tap import Feed, Tap
-from kwire.proxy.types import Notice, Settings
+from kwire.proxy.types import Notice, ProxySettings
 
 MOST_NOTICES = 10_000
 MOST_SEEN = 5_000  # requests
@@ -31,7 +31,7 @@ class Proxy:
 
     upstream: brokers as bootstrap.servers has them. faults: rules as kwire broker --fault takes them, except forget,
     move and expire. capture: a file, pcapng; one that exists is overwritten; secrets are blanked in it unless
-    show_secrets. port: of the first listener, 0 for any. settings: what else there is, see kwire.proxy.types.Settings.
+    show_secrets. port: of the first listener, 0 for any. settings: what else, see kwire.proxy.types.ProxySettings.
     feed: where packets go that somebody shows. control: where kwire fault finds it. Raises KwireError for what is no
     address and for a rule that does not parse, OSError for a port that is taken.
     """
@@ -44,14 +44,14 @@ class Proxy:
         faults: Iterable[str] = (),
         capture: str | Path | Output | None = None,
         show_secrets: bool = False,
-        settings: Settings | None = None,
+        settings: ProxySettings | None = None,
         feed: Feed | None = None,
         tls: ssl.SSLContext | None = None,
         upstream_tls: ssl.SSLContext | None = None,
         control: str | Path | None = None,
     ) -> None:
         if settings is None:
-            settings = Settings(tuple(Address.parse_all(upstream)), Address("127.0.0.1", port))
+            settings = ProxySettings(tuple(Address.parse_all(upstream)), Address("127.0.0.1", port))
         elif upstream:
             settings = replace(settings, upstream=tuple(Address.parse_all(upstream)))
         self.settings = settings
@@ -65,18 +65,18 @@ class Proxy:
         self._show_secrets, self._feed, self._control = show_secrets, feed, control
         self._tls, self._upstream_tls = tls, upstream_tls
         self.thread = LoopThread("kwire proxy")
-        self._server: Server | None = None
+        self._server: ProxyServer | None = None
 
     def start(self) -> Proxy:
         """Listens; returns when clients can connect."""
 
-        async def begin() -> Server:
+        async def begin() -> ProxyServer:
             limits = self.settings.limits
             recorder = Recorder(self._output, limit=limits.capture) if self._output else None
             tap = Tap(recorder, self._feed, self._show_secrets, limits.frame) if recorder or self._feed else None
             control = ControlSocket(self._control, fault_verbs(self.faults)) if self._control else None
             saw = None if self.seen is None else self.seen.append
-            server = Server(self.settings, tap, self._tls, self._upstream_tls, self.faults, control, saw)
+            server = ProxyServer(self.settings, tap, self._tls, self._upstream_tls, self.faults, control, saw)
             server.watching.append(self._noticed)
             await server.start()
             self._server = server
@@ -132,7 +132,7 @@ class Proxy:
         return [seen for seen in found if api is None or seen.api == api]
 
     @property
-    def server(self) -> Server:
+    def server(self) -> ProxyServer:
         """Raises KwireError before start()."""
         if self._server is None:
             raise KwireError("this proxy has not been started")

@@ -18,7 +18,7 @@ from kwire.broker.service import foreign
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.cutter import Cutter, Dead, Edit, End, Piece, Short
-from kwire.proxy.types import Refused
+from kwire.proxy.types import PeerRefused
 from kwire.schema.keys import PRODUCE, SASL_HANDSHAKE
 from kwire.wire.varint import VarintError, read_uvarint
 
@@ -27,7 +27,7 @@ HEAD = Struct(">ihhi")
 MOST_HEAD = 100_000  # bytes up to a Produce's acks: two texts of 32 KiB each, and tags
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request, as its header says. correlation None: a token of SASL, which has no header."""
 
     key: int
@@ -51,15 +51,15 @@ class Judging(Protocol):
     @property
     def active(self) -> bool: ...
 
-    def concerns(self, asked: Asked, client: str | None) -> bool: ...
+    def concerns(self, asked: PendingRequest, client: str | None) -> bool: ...
 
-    def judge(self, frame: bytes, asked: Asked, client: str | None) -> Fate | None: ...
+    def judge(self, frame: bytes, asked: PendingRequest, client: str | None) -> Fate | None: ...
 
 
 class Awaited(NamedTuple):
     """An answer that is due: the broker's, with what a judge makes of it, or one that was made here."""
 
-    asked: Asked
+    asked: PendingRequest
     after: Edit | None = None
     made: list[Piece] | None = None
 
@@ -68,14 +68,14 @@ class Edits(NamedTuple):
     """What changes whole frames, size prefix included, of a kind; None: they pass as they are. request is asked when a
     request begins, response when its answer does. token: SASL tokens without headers."""
 
-    request: Callable[[Asked], Edit | None] = lambda _: None
-    response: Callable[[Asked], Edit | None] = lambda _: None
+    request: Callable[[PendingRequest], Edit | None] = lambda _: None
+    response: Callable[[PendingRequest], Edit | None] = lambda _: None
     token: Edit | None = None
 
 
 class Link:
     """requests() and responses() take what came and give what goes on; responses(b"") gives what is due meanwhile. Both
-    raise Refused. lenient: requests may stay without an answer, as where one was dropped."""
+    raise PeerRefused. lenient: requests may stay without an answer, as where one was dropped."""
 
     def __init__(self, edits: Edits, largest: int, judge: Judging | None = None, lenient: bool = False) -> None:
         self.edits, self.largest, self.judge, self.lenient = edits, largest, judge, lenient
@@ -95,7 +95,7 @@ class Link:
             raise Short(4)
         size: int = SIZE.unpack_from(data, at)[0]
         if not 0 <= size <= self.largest:
-            raise Refused(f"{who} sends a frame of {size:,} bytes, the limit is {self.largest:,}{foreign(size)}")
+            raise PeerRefused(f"{who} sends a frame of {size:,} bytes, the limit is {self.largest:,}{foreign(size)}")
         return 4 + size
 
     def _request(self, data: bytes | bytearray, at: int) -> tuple[int, Edit | None]:
@@ -106,12 +106,12 @@ class Link:
         if self.ending:
             return total, lambda _: b""
         if self._tokens and not _plausible(data, at, total):
-            self.waiting.append(Awaited(Asked(-1, -1, None)))
+            self.waiting.append(Awaited(PendingRequest(-1, -1, None)))
             return total, self.edits.token
         if total < 12:
-            raise Refused(f"the client sends a request of {total - 4} bytes, too few for a header")
+            raise PeerRefused(f"the client sends a request of {total - 4} bytes, too few for a header")
         _, key, version, correlation = HEAD.unpack_from(data, at)
-        asked = Asked(key, version, correlation)
+        asked = PendingRequest(key, version, correlation)
         answered = key != PRODUCE or _acks(data, at, total, version) != 0
         edit = self.edits.request(asked)
         if self.judge is not None and self.judge.active:
@@ -123,7 +123,7 @@ class Link:
             self.waiting.append(Awaited(asked))
         return total, edit
 
-    def _judged(self, frame: bytes, asked: Asked, client: str | None, answered: bool) -> bytes | list[Piece]:
+    def _judged(self, frame: bytes, asked: PendingRequest, client: str | None, answered: bool) -> bytes | list[Piece]:
         """A whole request, and what the judge lets of it pass."""
         assert self.judge is not None
         fate = self.judge.judge(frame, asked, client) or Fate(True)
@@ -152,16 +152,16 @@ class Link:
     def _response(self, data: bytes | bytearray, at: int) -> tuple[int, Edit | None]:
         total = self._size(data, at, "the broker")
         if not self.waiting:
-            raise Refused("the broker answers what nobody asked")
+            raise PeerRefused("the broker answers what nobody asked")
         asked = self.waiting[0].asked
         if asked.correlation is not None:
             if total < 8:
-                raise Refused(f"the broker sends an answer of {total - 4} bytes, too few for a header")
+                raise PeerRefused(f"the broker sends an answer of {total - 4} bytes, too few for a header")
             if len(data) - at < 8:
                 raise Short(8)
             (found,) = SIZE.unpack_from(data, at + 4)
             if found != asked.correlation and not self._skip_to(found):
-                raise Refused(f"the broker answers {found}, due is the answer to {asked.correlation}")
+                raise PeerRefused(f"the broker answers {found}, due is the answer to {asked.correlation}")
         due = self.waiting.popleft()
         edit = self.edits.token if due.asked.correlation is None else self.edits.response(due.asked)
         return total, _both(edit, due.after) if due.after else edit

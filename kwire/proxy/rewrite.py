@@ -14,9 +14,9 @@ from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Edit
-from kwire.proxy.link import Asked, Edits
+from kwire.proxy.link import Edits, PendingRequest
 from kwire.proxy.splice import MOST_READ, body_start, bounded, place_of, read, response_codec, spliced
-from kwire.proxy.types import Refused
+from kwire.proxy.types import PeerRefused
 from kwire.schema.keys import API_VERSIONS, DESCRIBE_CLUSTER, FIND_COORDINATOR
 from kwire.schema.model import NONE, Versions
 
@@ -37,12 +37,12 @@ Body = dict[str, Any]
 
 def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edits:
     """The proxy's edits. local: by API key, a broker's host, port and node id, the host and port that clients are
-    told; may raise Refused. ranges: by key, where less is offered than there is."""
+    told; may raise PeerRefused. ranges: by key, where less is offered than there is."""
 
-    def request(asked: Asked) -> None:
+    def request(asked: PendingRequest) -> None:
         carries_addresses(asked)  # what could not be rewritten is not asked
 
-    def response(asked: Asked) -> Edit | None:
+    def response(asked: PendingRequest) -> Edit | None:
         if asked.key == API_VERSIONS:
             return lambda frame: capped(frame, asked, ranges())
         if not carries_addresses(asked):
@@ -54,13 +54,13 @@ def edits(local: Local, ranges: Callable[[], dict[int, Versions]] = dict) -> Edi
     return Edits(request, response)
 
 
-def carries_addresses(asked: Asked) -> bool:
-    """Whether the answer to a request may name brokers. Raises Refused when it does and its layout is not known."""
+def carries_addresses(asked: PendingRequest) -> bool:
+    """Whether the answer to a request may name brokers. Raises PeerRefused when it does and its layout is not known."""
     if asked.key not in ADDRESSES:
         return False
     message = builtin_library().api_message(asked.key, request=False)
     if message is None or asked.version not in message.versions:
-        raise Refused(f"API {asked.key} v{asked.version} names brokers, and its layout is not known")
+        raise PeerRefused(f"API {asked.key} v{asked.version} names brokers, and its layout is not known")
     return asked.version >= _first(asked.key)
 
 
@@ -74,8 +74,8 @@ def _first(key: int) -> int:
     return next(field.versions.low for field in message.fields if field.name == ADDRESSES[key])
 
 
-def relocated(frame: bytes, asked: Asked, local: Local) -> bytes:
-    """The frame with local addresses in the place of brokers' own. Raises Refused."""
+def relocated(frame: bytes, asked: PendingRequest, local: Local) -> bytes:
+    """The frame with local addresses in the place of brokers' own. Raises PeerRefused."""
     place = place_of(frame, asked, ADDRESSES[asked.key])
     if place is None:
         return frame
@@ -94,9 +94,9 @@ def relocate(found: Iterable[Body], key: int, local: Local) -> bool:
     return changed
 
 
-def capped(frame: bytes, asked: Asked, ranges: dict[int, Versions]) -> bytes:
+def capped(frame: bytes, asked: PendingRequest, ranges: dict[int, Versions]) -> bytes:
     """An ApiVersions answer that offers what is known and within ranges. Brokers give the same one to every client, so
-    that the last few are remembered. Raises Refused."""
+    that the last few are remembered. Raises PeerRefused."""
     if len(frame) > LARGE:
         return edited(frame, asked, lambda body: cap(body, ranges))
     rest = frame[8:]
@@ -108,7 +108,7 @@ def capped(frame: bytes, asked: Asked, ranges: dict[int, Versions]) -> bytes:
 def _capped(rest: bytes, version: int, ranges: tuple[tuple[int, Versions], ...]) -> bytes:
     """What follows the correlation id."""
     frame = pack(">ii", len(rest) + 4, 0) + rest
-    return edited(frame, Asked(API_VERSIONS, version, 0), lambda body: cap(body, dict(ranges)))[8:]
+    return edited(frame, PendingRequest(API_VERSIONS, version, 0), lambda body: cap(body, dict(ranges)))[8:]
 
 
 def cap(body: Body, ranges: dict[int, Versions]) -> bool:
@@ -141,10 +141,10 @@ def known(key: int) -> Versions:
     return request.versions.within(response.versions)
 
 
-def edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
-    """The frame after a change of its body. Raises Refused for what cannot be read."""
+def edited(frame: bytes, asked: PendingRequest, change: Callable[[Body], bool]) -> bytes:
+    """The frame after a change of its body. Raises PeerRefused for what cannot be read."""
     if len(frame) > MOST_WHOLE:
-        raise Refused(f"the broker answers API {asked.key} with {len(frame):,} bytes, more than anybody needs")
+        raise PeerRefused(f"the broker answers API {asked.key} with {len(frame):,} bytes, more than anybody needs")
     version = asked.version
     try:
         if asked.key == API_VERSIONS and (_error(frame) == UNSUPPORTED_VERSION or version not in known(asked.key)):
@@ -155,14 +155,14 @@ def edited(frame: bytes, asked: Asked, change: Callable[[Body], bool]) -> bytes:
         if not change(body):
             return frame
         data = codec.encode(body)
-    except Refused:
+    except PeerRefused:
         raise
     except KwireError as error:
-        raise Refused(f"the broker's answer cannot be read: {error}") from None
+        raise PeerRefused(f"the broker's answer cannot be read: {error}") from None
     return b"".join((pack(">i", body_at - 4 + len(data)), frame[4:body_at], data))
 
 
-def request_body(frame: bytes, asked: Asked) -> Body:
+def request_body(frame: bytes, asked: PendingRequest) -> Body:
     """A request's body. Raises KwireError, also for one with too many elements."""
     library = builtin_library()
     message = library.api_message(asked.key, request=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kwire.broker.nodes import reachable
 from kwire.client.address import Address
 from kwire.errors import KwireError
-from kwire.proxy.types import Refused, Settings
+from kwire.proxy.types import PeerRefused, ProxySettings
 
 TRIES = 200  # ports one after another that may be taken by others
 LAST_PORT = 65_535
@@ -35,7 +35,7 @@ class Route:
 class Routes:
     """opened(route, socket) is called for each new one; its socket is bound already, so that its port is known."""
 
-    def __init__(self, settings: Settings, opened: Callable[[Route, socket.socket], None]) -> None:
+    def __init__(self, settings: ProxySettings, opened: Callable[[Route, socket.socket], None]) -> None:
         self.settings = settings
         self.by_broker: dict[tuple[str, int], Route] = {}
         self.all: list[Route] = []
@@ -58,12 +58,12 @@ class Routes:
         return route
 
     def local(self, host: str, port: int, node: int) -> tuple[str, int]:
-        """What clients are told instead of a broker's address. Raises Refused when there are too many."""
+        """What clients are told instead of a broker's address. Raises PeerRefused when there are too many."""
         known = self.by_broker.get((host, port))
         if known is None:
             limit = self.settings.limits.brokers
             if len(self.by_broker) >= limit:
-                raise Refused(f"the cluster names more than {limit} brokers; no port for {host}:{port}")
+                raise PeerRefused(f"the cluster names more than {limit} brokers; no port for {host}:{port}")
             known = self.by_broker[host, port] = self._add((Address(host, port),), self._free())
         known.node = node
         return self._advertised(known)
@@ -83,7 +83,7 @@ class Routes:
         return route
 
     def _free(self) -> socket.socket:
-        """The next port that nobody has; any when the system chooses. Raises Refused."""
+        """The next port that nobody has; any when the system chooses. Raises PeerRefused."""
         host = self.settings.listen.host
         try:
             if not self._next:
@@ -98,8 +98,8 @@ class Routes:
                     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                         raise
         except OSError as error:
-            raise Refused(f"no port for another broker: {error.strerror}") from error
-        raise Refused("no port for another broker: all behind the first one are taken")
+            raise PeerRefused(f"no port for another broker: {error.strerror}") from error
+        raise PeerRefused("no port for another broker: all behind the first one are taken")
 
 
 def _bound(host: str, port: int) -> socket.socket:

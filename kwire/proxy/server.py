@@ -20,15 +20,15 @@ from kwire.proxy.faults import Judge, name_of
 from kwire.proxy.rewrite import edits
 from kwire.proxy.routes import Route, Routes
 from kwire.proxy.tap import Tap
-from kwire.proxy.types import Notice, Settings
+from kwire.proxy.types import Notice, ProxySettings
 
 
-class Server:
+class ProxyServer:
     """A proxy with its listeners; start() and stop() are its life. tls: towards clients; upstream_tls: towards
     brokers. tap: what sees all bytes. faults: made with cannot=ONCE. saw: where the header of each request goes."""
 
     def __init__(
-        self, settings: Settings, tap: Tap | None = None, tls: ssl.SSLContext | None = None,
+        self, settings: ProxySettings, tap: Tap | None = None, tls: ssl.SSLContext | None = None,
         upstream_tls: ssl.SSLContext | None = None, faults: Faults | None = None,
         control: ControlSocket | None = None, saw: Callable[[Seen], None] | None = None,
     ) -> None:  # fmt: skip

@@ -10,21 +10,21 @@ from struct import error as StructError
 from struct import pack
 from typing import Any, NamedTuple
 
-from kwire.broker.elements import TooMany, Unreadable, Walk
+from kwire.broker.elements import ElementWalk, TooMany, Unreadable
 from kwire.codec.headers import header_plan, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.values import Codec
 from kwire.errors import KwireError, UnknownName
-from kwire.proxy.link import Asked
-from kwire.proxy.types import Refused
+from kwire.proxy.link import PendingRequest
+from kwire.proxy.types import PeerRefused
 from kwire.wire.varint import VarintError, read_uvarint, write_uvarint
 
 MOST_PASSED = 500_000  # elements that stand before the field
 MOST_READ = 100_000  # elements of the field itself
 
 
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     """Where a field stands in a frame. sized: where the size of its tag begins, if it is a tagged one."""
 
     slot: Slot
@@ -33,28 +33,28 @@ class Place(NamedTuple):
     sized: int | None = None
 
 
-def place_of(frame: bytes, asked: Asked, name: str) -> Place | None:
-    """A field of the answer's outermost struct; None where the answer has none. Raises Refused for what cannot be
+def place_of(frame: bytes, asked: PendingRequest, name: str) -> FieldPlace | None:
+    """A field of the answer's outermost struct; None where the answer has none. Raises PeerRefused for what cannot be
     read, or not at a bearable cost."""
     try:
         return _place(frame, asked, name)
     except (TooMany, Unreadable, VarintError, StructError, IndexError, KwireError) as error:
         why = f"too many elements up to {name}" if isinstance(error, TooMany) else error
-        raise Refused(f"the broker's answer cannot be read: {why}") from None
+        raise PeerRefused(f"the broker's answer cannot be read: {why}") from None
 
 
-def read(frame: bytes, asked: Asked, place: Place) -> Any:
-    """The field's value. Raises Refused."""
+def read(frame: bytes, asked: PendingRequest, place: FieldPlace) -> Any:
+    """The field's value. Raises PeerRefused."""
     try:
         if place.sized is not None:
-            Walk(frame, MOST_READ).value(place.slot, place.start)
+            ElementWalk(frame, MOST_READ).value(place.slot, place.start)
         return _codec(asked.key, asked.version, place.slot.name).decode_at(frame, place.start)[0][place.slot.name]
     except (TooMany, Unreadable, VarintError, StructError, IndexError, KwireError) as error:
         why = f"more than {MOST_READ:,} of {place.slot.name}" if isinstance(error, TooMany) else error
-        raise Refused(f"the broker's answer cannot be read: {why}") from None
+        raise PeerRefused(f"the broker's answer cannot be read: {why}") from None
 
 
-def spliced(frame: bytes, asked: Asked, place: Place, value: Any) -> bytes:
+def spliced(frame: bytes, asked: PendingRequest, place: FieldPlace, value: Any) -> bytes:
     """The frame with another value there."""
     data = _codec(asked.key, asked.version, place.slot.name).encode({place.slot.name: value})
     start = place.start
@@ -68,7 +68,7 @@ def spliced(frame: bytes, asked: Asked, place: Place, value: Any) -> bytes:
 def bounded(plan: StructPlan, data: bytes, pos: int, most: int) -> None:
     """Raises KwireError for a struct that is none, or has more elements in all its arrays."""
     try:
-        Walk(data, most).struct(plan, pos)
+        ElementWalk(data, most).struct(plan, pos)
     except TooMany:
         raise KwireError(f"more than {most:,} elements") from None
     except (Unreadable, VarintError, StructError, IndexError) as error:
@@ -93,12 +93,12 @@ def response_codec(key: int, version: int) -> Codec:
     return builtin_library().codec(message.name, version)
 
 
-def _place(frame: bytes, asked: Asked, name: str) -> Place | None:
+def _place(frame: bytes, asked: PendingRequest, name: str) -> FieldPlace | None:
     root = response_codec(asked.key, asked.version).plan.root
-    walk, pos = Walk(frame, MOST_PASSED), body_start(frame, asked.key, asked.version)
+    walk, pos = ElementWalk(frame, MOST_PASSED), body_start(frame, asked.key, asked.version)
     for slot in root.slots:
         if slot.name == name:
-            return Place(slot, pos, Walk(frame, MOST_READ).value(slot, pos))
+            return FieldPlace(slot, pos, ElementWalk(frame, MOST_READ).value(slot, pos))
         pos = walk.value(slot, pos)
     wanted = next((tag for tag, slot in root.tagged.items() if slot.name == name), None)
     if wanted is None or not root.flexible:
@@ -111,7 +111,7 @@ def _place(frame: bytes, asked: Asked, name: str) -> Place | None:
         if pos > len(frame):
             raise Unreadable("it ends too early")
         if tag == wanted:
-            return Place(root.tagged[tag], start, pos, sized)
+            return FieldPlace(root.tagged[tag], start, pos, sized)
     return None
 
 

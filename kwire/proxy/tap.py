@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kwire.broker.recorder import RAW, Recorder, Stream
+from kwire.broker.recorder import RAW, RecordedStream, Recorder
 from kwire.proxy.blank import blanking
 from kwire.proxy.cutter import Cutter
 from kwire.proxy.link import Link
-from kwire.proxy.types import MiB, Refused
+from kwire.proxy.types import MiB, PeerRefused
 
 if TYPE_CHECKING:
     from kwire.capture.packets import Packets
@@ -56,7 +56,7 @@ class Tap:
         if self.feed is not None:
             self.feed.close()
 
-    def begin(self, client: Any, local: Any, outer: Any, broker: Any) -> tuple[Side, Side]:
+    def begin(self, client: Any, local: Any, outer: Any, broker: Any) -> tuple[RecordedSide, RecordedSide]:
         """A connection: the addresses of the client, of the port it called, of the proxy's other end, of the broker.
         Gives what the client's side and the broker's side are told to."""
         near: list[Writer] = []
@@ -66,11 +66,11 @@ class Tap:
             far.append(self._writer(self.recorder.begin(outer, broker)))
         if self.feed is not None:
             self._streams += 1
-            shown = Stream(self.feed, *_alike(client, broker), 1_000 * self._streams, summed=False)
+            shown = RecordedStream(self.feed, *_alike(client, broker), 1_000 * self._streams, summed=False)
             near.append(Writer(shown.client, shown.broker, shown.end))
-        return Side(near, asks=True), Side(far, asks=False)
+        return RecordedSide(near, asks=True), RecordedSide(far, asks=False)
 
-    def _writer(self, stream: Stream) -> Writer:
+    def _writer(self, stream: RecordedStream) -> Writer:
         plain = Writer(stream.client, stream.broker, stream.end)
         return plain if self.secrets else Blanked(plain, self.largest, self._held)
 
@@ -126,7 +126,7 @@ class Blanked(Writer):
         before = len(cutter.held)
         try:
             pieces = cutter(data)
-        except Refused:
+        except PeerRefused:
             self._lose(before + len(data), write)
             return
         if pieces:
@@ -153,7 +153,7 @@ class Blanked(Writer):
         self._plain.end()
 
 
-class Side:
+class RecordedSide:
     """One of the two connections; asks: its peer is the client."""
 
     def __init__(self, writers: list[Writer], asks: bool) -> None:

@@ -13,12 +13,12 @@ MiB = 1 << 20
 LISTEN = Address("127.0.0.1", 19092)
 
 
-class Refused(KwireError):
+class PeerRefused(KwireError):
     """A peer says what cannot go on; its connection ends, and no other."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProxyLimits:
     """What peers can take at most; bytes, unless named otherwise.
 
     connections: at once. frame: its size prefix. held: of frames that must come whole, all connections together.
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProxySettings:
     """How a proxy is made. upstream: brokers to begin with. listen: of the first port, the brokers that are found get
     those behind it; port 0 lets the system choose all. advertise: the host that clients are told; None: that of
     listen."""
@@ -48,7 +48,7 @@ class Settings:
     upstream: tuple[Address, ...]
     listen: Address = LISTEN
     advertise: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ProxyLimits = field(default_factory=ProxyLimits)
 
 
 class Notice(NamedTuple):

@@ -245,7 +245,7 @@ class _Walker:
         text = f"offset {message.offset}" + (f", {name_of(message.attributes)}" if message.attributes & 7 else "")
         return Span(name, RECORD, start, end, message.offset, tuple(spans), None, None, text)
 
-    def _value(self, message: legacy.Message, start: int, end: int, inside: bool) -> Span:
+    def _value(self, message: legacy.LegacyMessage, start: int, end: int, inside: bool) -> Span:
         """The value; of a compressed message, the message set inside."""
         plain = Span("Value", "bytes", start, end, message.value)
         if not message.attributes & 7 or message.value is None:

@@ -30,7 +30,7 @@ MAX_GUESSES = 1 << 22  # bounds the memory: about 80 bytes a guess
 SMALLEST = 7  # bytes of a record with neither key nor value
 
 
-class Columns(NamedTuple):
+class RecordColumns(NamedTuple):
     """n records in columns of length n. Starts count in buffer; a length of -1 is null.
 
     offsets are absolute, timestamps ms since the epoch; header_counts tell how many headers each record has, which lie,
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
     header_ends: Ints
 
 
-def columns(data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT) -> Columns:
+def columns(data: bytes, start: int = 0, end: int | None = None, limit: int = LIMIT) -> RecordColumns:
     """The records of the batch of magic 2 that lies in data from start to end. Raises DecodeError, CompressionError."""
     stop = len(data) if end is None else end
     if stop - start < v2.SIZE:
@@ -67,7 +67,7 @@ def columns(data: bytes, start: int = 0, end: int | None = None, limit: int = LI
         raise DecodeError("records", "", start, f"{header.record_count:,} records do not lie in the batch") from error
 
 
-def of_payload(buffer: bytes, pos: int, end: int, header: v2.Header) -> Columns:
+def of_payload(buffer: bytes, pos: int, end: int, header: v2.Header) -> RecordColumns:
     """The records that fill buffer from pos to end, decompressed if they were. Raises IndexError or ValueError when
     they do not."""
     return _columns(buffer, _starts(buffer, pos, end, header.record_count), end, header)
@@ -160,7 +160,7 @@ def _run(buffer: bytes, data: NDArray[np.uint8], pos: int, end: int, left: int) 
     return run, stride
 
 
-def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> Columns:
+def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> RecordColumns:
     data = np.frombuffer(buffer, dtype=np.uint8)
     sizes, pos = _varints(data, starts, 32)
     ends = pos + sizes
@@ -182,7 +182,7 @@ def _columns(buffer: bytes, starts: Ints, end: int, header: v2.Header) -> Column
         timestamps = times + header.base_timestamp
     offsets = deltas + header.base_offset
     key_lengths, value_lengths = np.maximum(key_lengths, -1), np.maximum(value_lengths, -1)
-    return Columns(
+    return RecordColumns(
         buffer, offsets, timestamps, key_starts, key_lengths, value_starts, value_lengths, header_counts, pos, ends
     )  # fmt: skip
 

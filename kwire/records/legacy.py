@@ -17,7 +17,7 @@ from kwire.errors import DecodeError
 MIN_SIZE = (26, 34)  # whole messages with null key and value, by magic
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """A message at a place in a buffer: start and end are its bytes, the offset's included."""
 
     start: int
@@ -32,7 +32,7 @@ class Message(NamedTuple):
     value: bytes | None
 
 
-def read_message(data: bytes, pos: int, where: str) -> Message:
+def read_message(data: bytes, pos: int, where: str) -> LegacyMessage:
     """The message at pos; the caller has seen that it is whole. Raises DecodeError."""
     offset, size, crc, magic, attributes = unpack_from(">qiIbb", data, pos)
     end = pos + 12 + size
@@ -45,7 +45,7 @@ def read_message(data: bytes, pos: int, where: str) -> Message:
         at += 8
     key, at = _bytes(data, at, end, f"{where}.Key")
     value, at = _bytes(data, at, end, f"{where}.Value")
-    return Message(pos, end, offset, size, crc, magic, attributes, timestamp, key, value)
+    return LegacyMessage(pos, end, offset, size, crc, magic, attributes, timestamp, key, value)
 
 
 def _bytes(data: bytes, pos: int, end: int, where: str) -> tuple[bytes | None, int]:

@@ -283,13 +283,15 @@ def _read_legacy(data: bytes, start: int, end: int, number: int, limit: int, bud
     )  # fmt: skip
 
 
-def _unwrap(wrapper: legacy.Message, limit: int, budget: Budget, append_time: bool, where: str) -> Iterator[Record]:
+def _unwrap(
+    wrapper: legacy.LegacyMessage, limit: int, budget: Budget, append_time: bool, where: str
+) -> Iterator[Record]:
     """The messages inside a compressed one, with absolute offsets."""
     if wrapper.value is None:
         raise DecodeError("records", where, wrapper.start, "a compressed message without a value")
     inner = budget.decompress(name_of(wrapper.attributes), wrapper.value, limit, wrapper.magic)
     budget.charge(RECORD * sum(1 for _ in walk(inner)))
-    messages: list[legacy.Message] = []
+    messages: list[legacy.LegacyMessage] = []
     for start, _ in walk(inner):
         if inner[start + v2.MAGIC_AT] != wrapper.magic:
             reason = f"magic {inner[start + v2.MAGIC_AT]} inside a compressed message of magic {wrapper.magic}"

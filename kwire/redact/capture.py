@@ -10,7 +10,7 @@ from typing import BinaryIO
 from kwire.capture.files import open_capture
 from kwire.capture.save import writer_of
 from kwire.capture.tcp import Key
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 from kwire.redact.frames import Redactor
 from kwire.redact.names import Names
 from kwire.redact.packets import RAW_LINK, Rewriter, Said, Stretch
@@ -48,7 +48,7 @@ def redact(
             for row in range(len(batch)):
                 exchange = batch[row]
                 for message in (exchange.request, exchange.response):
-                    if message is not None and not isinstance(message.connection.tcp.tls, Session):
+                    if message is not None and not isinstance(message.connection.tcp.tls, TlsSession):
                         frames += _keep(said, spool, message, redactor)
         for directions in said.values():
             for one in directions:

@@ -12,14 +12,14 @@ from kwire.render.lines import Line, clean, flowing, paragraph
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kwire.analyze.audit import Audit, Verdict
+    from kwire.analyze.audit import Audit, ClientVerdict
 
 STYLES = {BLOCKED: "error", UNPROVEN: "note", READY: "good"}
 MARGIN = " " * 11
 SHOWN = 4  # addresses in a line
 
 
-def audit_lines(audit: Audit, verdicts: Sequence[Verdict], question: str, width: int) -> list[Line]:
+def audit_lines(audit: Audit, verdicts: Sequence[ClientVerdict], question: str, width: int) -> list[Line]:
     """The whole answer. question: as "to 4.0"."""
     counts = [(verdict, sum(one.verdict == verdict for one in verdicts)) for verdict in (BLOCKED, UNPROVEN, READY)]
     title: Line = [(question, "title")]
@@ -38,11 +38,11 @@ def audit_lines(audit: Audit, verdicts: Sequence[Verdict], question: str, width:
     return lines
 
 
-def _details(verdict: Verdict) -> bool:
+def _details(verdict: ClientVerdict) -> bool:
     return bool(verdict.by or verdict.why or verdict.negotiated)
 
 
-def _verdict(verdict: Verdict, width: int) -> list[Line]:
+def _verdict(verdict: ClientVerdict, width: int) -> list[Line]:
     one = verdict.speaker
     head: Line = [(f"{verdict.verdict:<9}", STYLES[verdict.verdict]), (clean(one.label), "section")]
     head.append((f"from {clean(_some(sorted(one.addresses)))}", "dim"))

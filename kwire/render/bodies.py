@@ -13,7 +13,7 @@ from kwire.render.jsonform import to_jsonable
 from kwire.render.topic_names import named
 
 if TYPE_CHECKING:
-    from kwire.schema.model import Message as Definition
+    from kwire.schema.model import MessageSchema
     from kwire.session.exchange import Message
 
 BESIDE_TABLES = TOTAL // 2  # of a frame, where rows of many others are kept beside it
@@ -55,7 +55,7 @@ class Bodies:
         found: Any = opened(span) if self._inner else fields(span)
         return found
 
-    def plain(self, definition: Definition) -> bool:
+    def plain(self, definition: MessageSchema) -> bool:
         """Whether nothing in messages of the definition is withheld or opened."""
         if self._inner or self._show:
             return not self._inner
@@ -64,7 +64,7 @@ class Bodies:
             known = self._plain[definition.name] = not may_hold_secrets(definition)
         return known
 
-    def bare(self, definition: Definition, data: bytes, start: int = 0, end: int | None = None) -> bool:
+    def bare(self, definition: MessageSchema, data: bytes, start: int = 0, end: int | None = None) -> bool:
         """Whether the records in these bytes of a message, if it has any, are none of the metadata log."""
         carries = self._carries.get(definition.name)
         if carries is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kwire.analyze.changes import Change, Side
+from kwire.analyze.changes import Change, ComparedSide
 from kwire.counted import counted
 from kwire.render.lines import Line, clean, paragraph
 
@@ -13,7 +13,9 @@ STYLES = {"finding": "note", "error": "error", "setting": "value"}
 NOTHING = "none"
 
 
-def changes_lines(found: Sequence[Change], names: tuple[str, str], sides: tuple[Side, Side], width: int) -> list[Line]:
+def changes_lines(
+    found: Sequence[Change], names: tuple[str, str], sides: tuple[ComparedSide, ComparedSide], width: int
+) -> list[Line]:
     """What both sides are, then a paragraph each change. names: of the two sides."""
     wide = max(map(len, names))
     lines: list[Line] = []
@@ -47,7 +49,7 @@ def _says(one: Change) -> str:
     return f"{whom}{clean(one.what)} {clean(one.before or NOTHING)} → {clean(one.after or NOTHING)}{note}"
 
 
-def _seen(side: Side) -> str:
+def _seen(side: ComparedSide) -> str:
     profiles = side.profiles
     requests = sum(measure.count for profile in profiles.clients.values() for measure in profile.apis.values())
     seconds = max(profiles.end - (profiles.start or 0), 0) / 1e9 if profiles.start else 0.0

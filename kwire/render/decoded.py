@@ -11,7 +11,7 @@ from kwire.codec.identify import Item
 from kwire.codec.secrets import Withheld
 from kwire.codec.span import Span, fields, opened
 from kwire.errors import UnknownName
-from kwire.render.diagram import Options, diagram
+from kwire.render.diagram import DiagramOptions, diagram
 from kwire.render.hexdump import hexdump
 from kwire.render.jsonform import to_jsonable
 from kwire.render.lines import Line, clean, joined, paragraph, quoted
@@ -46,7 +46,7 @@ def item_lines(
         if len(data) > len(shown):
             lines.append([(f"      … {count_bytes(len(data) - len(shown))} more (--full)", "dim")])
     else:
-        lines += diagram(span, data, Options(width, full, notes, elements))
+        lines += diagram(span, data, DiagramOptions(width, full, notes, elements))
     return lines
 
 

@@ -28,7 +28,7 @@ ELIDED = ""  # the type of the row that stands for elements left out
 HEADS = ("off", "field", "type", "value", "bytes")
 
 
-class Options(NamedTuple):
+class DiagramOptions(NamedTuple):
     """width in columns; full: all bytes of every row; notes: the fields' notes too; elements: at most so many of each
     array (0: all); packets: where in the frame which packet begins, as (offset, number): a column of its own."""
 
@@ -39,7 +39,7 @@ class Options(NamedTuple):
     packets: tuple[tuple[int, int], ...] = ()
 
 
-class Row(NamedTuple):
+class DiagramRow(NamedTuple):
     """One span's line: the bytes from its start to end, and notes beneath. behind is added to the type."""
 
     span: Span
@@ -53,7 +53,7 @@ class Section(NamedTuple):
     """Rows under a title; data are the bytes that their offsets count in: the frame's, or what was decompressed."""
 
     title: str
-    rows: list[Row]
+    rows: list[DiagramRow]
     data: bytes
 
 
@@ -65,12 +65,16 @@ class Inner(NamedTuple):
     data: bytes
 
 
-def diagram(span: Span, data: bytes, options: Options = Options()) -> list[Line]:  # noqa: B008 (a frozen value)
+def diagram(span: Span, data: bytes, options: DiagramOptions = DiagramOptions()) -> list[Line]:  # noqa: B008 (a frozen value)
     """The lines for a frame's or a message's tree; data are the bytes that offsets count in."""
     return [line for line, _, _ in diagram_rows(span, data, options)]
 
 
-def diagram_rows(span: Span, data: bytes, options: Options = Options()) -> Iterator[tuple[Line, Row | None, bytes]]:  # noqa: B008
+def diagram_rows(
+    span: Span,
+    data: bytes,
+    options: DiagramOptions = DiagramOptions(),  # noqa: B008
+) -> Iterator[tuple[Line, DiagramRow | None, bytes]]:
     """The same with the row that each line belongs to, None for heads and titles; and what its offsets count in."""
     sections = list(sections_of(span, data, options))
     rows = [row for section in sections for row in section.rows]
@@ -111,12 +115,12 @@ class _Gutter:
 # ---------------------------------------------------------------- sections
 
 
-def sections_of(span: Span, data: bytes, options: Options) -> Iterator[Section]:
+def sections_of(span: Span, data: bytes, options: DiagramOptions) -> Iterator[Section]:
     """The sections of a tree: a frame's size goes with its header."""
     if span.type == "message":
         yield from _struct_sections(span.name, Inner("", span, data), options)
         return
-    head: list[Row] = []
+    head: list[DiagramRow] = []
     for child in span.children:
         if child.type in ("header", "message"):
             sections = list(_struct_sections(child.name, Inner("", child, data), options))
@@ -129,8 +133,8 @@ def sections_of(span: Span, data: bytes, options: Options) -> Iterator[Section]:
         yield Section(span.name, head, data)
 
 
-def _struct_sections(title: str, struct: Inner, options: Options) -> Iterator[Section]:
-    rows: list[Row] = []
+def _struct_sections(title: str, struct: Inner, options: DiagramOptions) -> Iterator[Section]:
+    rows: list[DiagramRow] = []
     inner: list[Inner] = []
     bound = options.elements if struct.span.is_list else 0  # a file of batches or entries is a list itself
     shown = struct.span.children[: bound or None]
@@ -145,7 +149,7 @@ def _struct_sections(title: str, struct: Inner, options: Options) -> Iterator[Se
         yield from _struct_sections(f"{found.path}{f' · {label}' if label else ''}{inside}", found, options)
 
 
-def _collect(span: Span, parent: Inner, rows: list[Row], inner: list[Inner], options: Options) -> None:
+def _collect(span: Span, parent: Inner, rows: list[DiagramRow], inner: list[Inner], options: DiagramOptions) -> None:
     """A field's row, the rows that belong beneath it, and the structs that get sections of their own."""
     if span.type == TAGGED:
         rows.append(_row_of(span, "tagged", options))
@@ -161,13 +165,13 @@ def _collect(span: Span, parent: Inner, rows: list[Row], inner: list[Inner], opt
         _nested(Inner(path, value, parent.data), rows, inner, options)
         return
     if span.type == TAG:  # an unknown one: tag, size and value in one row
-        rows.append(Row(span, "  " + clean(span.name), span.end, tuple(_notes(span, options))))
+        rows.append(DiagramRow(span, "  " + clean(span.name), span.end, tuple(_notes(span, options))))
         return
     rows.append(_row_of(span, span.name, options))
     _nested(Inner(path, span, parent.data), rows, inner, options)
 
 
-def _nested(found: Inner, rows: list[Row], inner: list[Inner], options: Options) -> None:
+def _nested(found: Inner, rows: list[DiagramRow], inner: list[Inner], options: DiagramOptions) -> None:
     """What lies inside a span: elements each, the fields of a struct together."""
     span = found.span
     data = found.data if span.buffer is None else span.buffer
@@ -186,25 +190,25 @@ def _nested(found: Inner, rows: list[Row], inner: list[Inner], options: Options)
         rows.append(_elided(span, shown, left))
 
 
-def _elided(span: Span, shown: tuple[Span, ...], left: int) -> Row:
+def _elided(span: Span, shown: tuple[Span, ...], left: int) -> DiagramRow:
     start = shown[-1].end
     mark = Span("…", ELIDED, start, span.end)
-    return Row(mark, f"  … {left:,} more", start, ())
+    return DiagramRow(mark, f"  … {left:,} more", start, ())
 
 
-def _tag_row(span: Span, options: Options) -> Row:
+def _tag_row(span: Span, options: DiagramOptions) -> DiagramRow:
     """A tagged field in one row: tag and size first, then a scalar's bytes, or an array's or struct's own."""
     value = span.children[0] if span.children else span
     row = _row_of(value, "  " + span.name, options)
     notes = ((clean(span.note), "note"), *row.notes) if span.note else row.notes
-    return Row(value._replace(start=span.start), row.name, value.own_end, notes, f" · tag {span.value}")
+    return DiagramRow(value._replace(start=span.start), row.name, value.own_end, notes, f" · tag {span.value}")
 
 
-def _row_of(span: Span, name: str, options: Options) -> Row:
-    return Row(span, clean(name), span.own_end, tuple(_notes(span, options)))
+def _row_of(span: Span, name: str, options: DiagramOptions) -> DiagramRow:
+    return DiagramRow(span, clean(name), span.own_end, tuple(_notes(span, options)))
 
 
-def _notes(span: Span, options: Options) -> Iterator[tuple[str, str]]:
+def _notes(span: Span, options: DiagramOptions) -> Iterator[tuple[str, str]]:
     if span.note:
         yield clean(span.note), "error" if span.type == UNDECODED else "note"
     field = span.slot.field if span.slot else None
@@ -257,7 +261,7 @@ class _Layout(NamedTuple):
         return self.value + (3 * self.pairs + 1 if self.pairs else 0)
 
 
-def _layout(rows: list[Row], width: int) -> _Layout:
+def _layout(rows: list[DiagramRow], width: int) -> _Layout:
     """The values get 19 columns if they need them, then types and names get what they need, then values and bytes."""
     offset = max([5, *(len(str(row.span.start)) for row in rows)])
     needed = max([24, *(len(value_cell(row.span)[0]) for row in rows)])
@@ -277,7 +281,7 @@ def _head(layout: _Layout) -> Line:
     return [(text + raw if layout.pairs else text, "head")]
 
 
-def _row(row: Row, data: bytes, layout: _Layout, options: Options) -> Iterator[Line]:
+def _row(row: DiagramRow, data: bytes, layout: _Layout, options: DiagramOptions) -> Iterator[Line]:
     span, kind = row.span, type_cell(row.span) + row.behind
     name_style, kind_style = ("error", "error") if span.type == UNDECODED else ("name", "type")
     value, style = ("", "") if span.type == ELIDED else value_cell(span)

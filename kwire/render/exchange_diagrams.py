@@ -11,7 +11,7 @@ from kwire.analyze.tls import records_text
 from kwire.codec.annotate import count_bytes
 from kwire.records.compression import TOTAL, Budget
 from kwire.render.bodies import Bodies, shown_span
-from kwire.render.diagram import Options, diagram
+from kwire.render.diagram import DiagramOptions, diagram
 from kwire.render.exchanges import ExchangeLines, took
 from kwire.render.jsonform import to_jsonable
 from kwire.render.lines import Line, clean, joined, paragraph
@@ -40,7 +40,7 @@ def message_lines(
     if message.token and not show_secrets:
         return [*lines, [], [(f"{count_bytes(len(message.data) - 4)} withheld (--show-secrets)", "note")]]
     span = shown_span(message, show_secrets, Budget(inflate))
-    options = Options(width, full, notes, elements, packets=packet_marks(message))
+    options = DiagramOptions(width, full, notes, elements, packets=packet_marks(message))
     return [*lines, [], *diagram(span, message.data, options)]
 
 

@@ -39,7 +39,7 @@ ABOUT_HEAD = "about · outcome"
 LONGEST = 28  # columns of the longest usual outcome
 
 
-class Columns(NamedTuple):
+class ColumnWidths(NamedTuple):
     """Widths; 0 leaves the column out."""
 
     time: int
@@ -69,13 +69,13 @@ class ExchangeLines:
         self._clients, self._brokers = Shortener(), Shortener()
         time = 15 if start is None else 11 if width >= MIDDLE else 10
         if width >= WIDE:
-            self.columns = Columns(time, 13, 28 + min((width - WIDE) // 3, 16), 18, 24, 7, 7, 8)
+            self.columns = ColumnWidths(time, 13, 28 + min((width - WIDE) // 3, 16), 18, 24, 7, 7, 8)
         elif width >= BROKER:
-            self.columns = Columns(time, 7, 15, 15, 21, 6, 0, 7)
+            self.columns = ColumnWidths(time, 7, 15, 15, 21, 6, 0, 7)
         elif width >= MIDDLE:
-            self.columns = Columns(time, 0, 15, 0, 22, 6, 0, 8)
+            self.columns = ColumnWidths(time, 0, 15, 0, 22, 6, 0, 8)
         else:
-            self.columns = Columns(time, 0, 11, 0, 20, 0, 0, 8)
+            self.columns = ColumnWidths(time, 0, 11, 0, 20, 0, 0, 8)
         if verbose:
             self.columns = self.columns._replace(packets=15)
 

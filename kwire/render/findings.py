@@ -16,7 +16,7 @@ from kwire.render.lines import Line, clean, joined, paragraph
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.analyze.doctor import Diagnosis
-    from kwire.analyze.live import Told
+    from kwire.analyze.live import ToldFinding
 
 STYLES = {"error": "error", "warning": "note", "note": "dim"}
 MARGIN = " " * 9
@@ -60,7 +60,7 @@ def _looked_for(rows: list[tuple[str, str]], width: int) -> list[Line]:
     return lines
 
 
-def told_lines(told: Told, width: int) -> list[Line]:
+def told_lines(told: ToldFinding, width: int) -> list[Line]:
     """What a look at traffic that goes on shows: a finding, or that there is more of it, or that it is none."""
     one, before = told.finding, told.before
     if before is None and not told.gone:

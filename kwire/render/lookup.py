@@ -18,7 +18,7 @@ from kwire.render.search import entries, found_lines, search
 from kwire.render.types import read_types
 from kwire.render.versions import accepted, diff_lines
 from kwire.schema.errorcodes import ErrorCode, errors
-from kwire.schema.model import Definition, Field, Message
+from kwire.schema.model import Definition, Field, MessageSchema
 
 
 class Answer(NamedTuple):
@@ -193,7 +193,7 @@ def _number(number: int, library: Library) -> Answer:
 class _Place(NamedTuple):
     """A field found: its message, dotted path and definition."""
 
-    message: Message
+    message: MessageSchema
     path: str
     field: Field
 

@@ -12,7 +12,7 @@ from kwire.session.record import about_row, error_name, records
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
     from kwire.render.bodies import Bodies
-    from kwire.schema.model import Message as Definition
+    from kwire.schema.model import MessageSchema
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch, Side
 
@@ -27,7 +27,7 @@ class _Api(NamedTuple):
 
     request: str
     response: str
-    codecs: tuple[tuple[Definition, Codec], tuple[Definition, Codec]] | None
+    codecs: tuple[tuple[MessageSchema, Codec], tuple[MessageSchema, Codec]] | None
 
 
 class MessageLines:
@@ -150,7 +150,7 @@ class MessageLines:
         return f'"error_code": {first}, "error": {self._text(error_name(first))}, "errors": {count}, '
 
 
-def _codecs(kind: Kind) -> tuple[tuple[Definition, Codec], tuple[Definition, Codec]]:
+def _codecs(kind: Kind) -> tuple[tuple[MessageSchema, Codec], tuple[MessageSchema, Codec]]:
     assert kind.request is not None
     assert kind.response is not None
     return (kind.request, kind.codecs[0]), (kind.response, kind.codecs[1])

@@ -11,7 +11,7 @@ from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.values import Codec
 from kwire.payloads.open import open_payloads
-from kwire.render.diagram import Options, diagram
+from kwire.render.diagram import DiagramOptions, diagram
 from kwire.render.jsonform import dumps
 from kwire.render.lines import Line, Piece, joined, paragraph, plain, table
 from kwire.render.versions import accepted, versions_table
@@ -196,7 +196,9 @@ def example_lines(plan: Plan, width: int) -> Iterator[Line]:
         yield [("  (no bytes: this version has no fields)", "dim")]
         return
     yield []
-    for line in diagram(open_payloads(annotate(plan, raw), raw, plan.message.name), raw, Options(width=width - 2)):
+    for line in diagram(
+        open_payloads(annotate(plan, raw), raw, plan.message.name), raw, DiagramOptions(width=width - 2)
+    ):
         yield [("  ", ""), *line]
 
 

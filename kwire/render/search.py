@@ -22,7 +22,7 @@ TITLE, NAME, TEXT = 20, 5, 1  # what a word is worth by where it stands
 MOST = 40  # lines of an answer
 
 
-class Entry(NamedTuple):
+class SearchEntry(NamedTuple):
     """A page: kind (API, message, error, type, detector, guide), its name and summary; names: fields, codes and what
     else has a name there; text: its prose."""
 
@@ -53,10 +53,10 @@ def _stem(word: str) -> str:
     return ENDINGS.sub("", small) if len(small) > 4 else small
 
 
-def search(entries: Iterable[Entry], wanted: str) -> list[Entry]:
+def search(entries: Iterable[SearchEntry], wanted: str) -> list[SearchEntry]:
     """The entries that have all the words, the best first."""
     sought = set(words(wanted))
-    ranked: list[tuple[float, int, Entry]] = []
+    ranked: list[tuple[float, int, SearchEntry]] = []
     for entry in entries:
         places = entry.words()
         worth = [_worth(word, places) for word in sought]
@@ -69,7 +69,7 @@ def _worth(word: str, places: tuple[frozenset[str], ...]) -> int:
     return next((worth for worth, place in zip((TITLE, NAME, TEXT), places, strict=True) if word in place), 0)
 
 
-def found_lines(entries: list[Entry], wanted: str, width: int) -> list[Line]:
+def found_lines(entries: list[SearchEntry], wanted: str, width: int) -> list[Line]:
     """What was found, a line each."""
     rows: list[list[Piece]] = []
     for entry in entries[:MOST]:
@@ -86,22 +86,22 @@ def found_lines(entries: list[Entry], wanted: str, width: int) -> list[Line]:
 # ---------------------------------------------------------------- what there is
 
 
-def entries(library: Library) -> Iterator[Entry]:
+def entries(library: Library) -> Iterator[SearchEntry]:
     """Every page: APIs by key, errors by code, the other messages, types, detectors, the guide."""
     yield from (_definition("API", definition) for definition in library.registry.apis())
     for error in errors:
         prose = f"{error.means} {error.cause} {error.cure}"
-        yield Entry("error", error.name, sentence(error.short), (str(error.code), *error.was), prose)
+        yield SearchEntry("error", error.name, sentence(error.short), (str(error.code), *error.was), prose)
     yield from (_definition("message", definition) for definition in library.registry.data())
     for name, (title, text) in read_types().items():
-        yield Entry("type", name, sentence(title), (), text)
+        yield SearchEntry("type", name, sentence(title), (), text)
     yield from _detectors()
     for page in map(guide.page, guide.names()):
         heads = re.findall(r"^##+ (.*)$", page.text, re.MULTILINE)
-        yield Entry("guide", page.name, page.title, (page.title, *heads), page.text)
+        yield SearchEntry("guide", page.name, page.title, (page.title, *heads), page.text)
 
 
-def _definition(kind: str, definition: Definition) -> Entry:
+def _definition(kind: str, definition: Definition) -> SearchEntry:
     names = [message.name for message in definition.messages]
     names += [old.name for old in definition.was] + list(definition.aka)
     names += fields(definition)
@@ -110,7 +110,7 @@ def _definition(kind: str, definition: Definition) -> Entry:
     changes = " ".join(text for _, text in definition.changes)
     notes = " ".join(field.note for message in definition.messages for _, field in message.walk())
     prose = f"{definition.area} {definition.about} {definition.trips} {changes} {notes}"
-    return Entry(kind, definition.name, sentence(definition.about), tuple(dict.fromkeys(names)), prose)
+    return SearchEntry(kind, definition.name, sentence(definition.about), tuple(dict.fromkeys(names)), prose)
 
 
 def fields(definition: Definition) -> list[str]:
@@ -120,7 +120,7 @@ def fields(definition: Definition) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _detectors() -> Iterator[Entry]:
+def _detectors() -> Iterator[SearchEntry]:
     from kwire.analyze import detectors
 
     try:
@@ -128,7 +128,9 @@ def _detectors() -> Iterator[Entry]:
     except ModuleNotFoundError:  # numpy, without which there are none
         return
     for name, one in found:
-        yield Entry("detector", name, sentence(one.looks_for), (one.fields,), f"{one.means} {one.proof} {one.advice}")
+        yield SearchEntry(
+            "detector", name, sentence(one.looks_for), (one.fields,), f"{one.means} {one.proof} {one.advice}"
+        )
 
 
 def sentence(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kwire.codec.plan import Plan, StructPlan
 from kwire.render.lines import Line, Piece, paragraph, table
-from kwire.schema.model import Definition, Message, Versions
+from kwire.schema.model import Definition, MessageSchema, Versions
 
 FOUR = (4, 0)
 
@@ -68,7 +68,7 @@ def changes(definition: Definition, version: int) -> Iterator[str]:
             yield f"{message.kind} is flexible"
 
 
-def diff_lines(definition: Definition, message: Message, old: Plan, new: Plan, width: int) -> Iterator[Line]:
+def diff_lines(definition: Definition, message: MessageSchema, old: Plan, new: Plan, width: int) -> Iterator[Line]:
     """Two versions of a message side by side, structs indented; what differs is marked."""
     yield [(f"{message.name} v{old.version} and v{new.version}", "title")]
     rows = compared(old, new)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from kwire.errors import SchemaError
 from kwire.outputs import Output
 from kwire.schema import merge, text
-from kwire.schema.model import NONE, Definition, Message, Release, Renamed, release_order, snake
-from kwire.schema.official import Official, Source
+from kwire.schema.model import NONE, Definition, MessageSchema, Release, Renamed, release_order, snake
+from kwire.schema.official import Official, ReleaseSource
 from kwire.schema.registry import Registry
 
 FIRST_TRUSTED = "3.0"
@@ -32,7 +32,7 @@ class Imported(NamedTuple):
     changed: tuple[Path, ...]
 
 
-def import_source(source: Source, folder: Path) -> Imported:
+def import_source(source: ReleaseSource, folder: Path) -> Imported:
     """Merges a release into folder/apis and folder/data. Raises SchemaError; nothing is written then."""
     known = load_folder(folder)
     by_key = {definition.key: path for path, definition in known.items() if definition.is_api}
@@ -83,7 +83,7 @@ def import_source(source: Source, folder: Path) -> Imported:
     return Imported(tuple(made), tuple(changed))
 
 
-def overlay(source: Source, registry: Registry) -> list[Definition]:
+def overlay(source: ReleaseSource, registry: Registry) -> list[Definition]:
     """A release's definitions as they stand in front of a registry's, with its words; those that agree are left out.
 
     The source leads: it is what the user asked for. Versions that only the registry knows stay readable, unless they
@@ -108,7 +108,7 @@ def overlay(source: Source, registry: Registry) -> list[Definition]:
     return out
 
 
-def _in_front(new: Message, old: Message) -> Message:
+def _in_front(new: MessageSchema, old: MessageSchema) -> MessageSchema:
     """old if it has every version of new just so; else new's layouts with old's words, and old's other versions."""
     shared = new.versions.within(old.versions)
     if new.name == old.name and all(
@@ -167,7 +167,7 @@ def _merge(known: Definition | None, fresh: Definition, release: str, leads: boo
     if release_order(release) < release_order(FIRST_TRUSTED):
         return replace(known, releases=compress((*known.releases, *fresh.releases)))
     leading, trailing = (fresh, known) if leads else (known, fresh)
-    messages: list[Message] = []
+    messages: list[MessageSchema] = []
     differs = known.differs
     for new, old in zip(leading.messages, trailing.messages, strict=True):
         merged = merge.merge(new, old, release if leads else "")

@@ -13,17 +13,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kwire.errors import SchemaError
-from kwire.schema.model import NONE, Field, Message, Renamed, Struct, Versions
+from kwire.schema.model import NONE, Field, MessageSchema, Renamed, Struct, Versions
 
 Shape = tuple[object, ...]
 
 
 class Merged(NamedTuple):
-    message: Message
+    message: MessageSchema
     differs: tuple[str, ...]
 
 
-def merge(newer: Message, older: Message, newer_release: str) -> Merged:
+def merge(newer: MessageSchema, older: MessageSchema, newer_release: str) -> Merged:
     """The union of two releases' facts.
 
     newer_release names the first release that has the newer layout; empty when that is not known, and then neither
@@ -41,7 +41,7 @@ def merge(newer: Message, older: Message, newer_release: str) -> Merged:
     known = {struct.name for struct in structs}
     structs += [struct for struct in older.structs if struct.name not in known and _uses(fields, struct.name)]
     flexible = newer.flexible.join(older.flexible.within(extra))
-    merged = Message(newer.name, newer.kind, versions, flexible, fields, tuple(structs))
+    merged = MessageSchema(newer.name, newer.kind, versions, flexible, fields, tuple(structs))
     _verify(merged, newer, newer.versions.each())
     _verify(merged, older, extra.each())
     return Merged(merged, differs)
@@ -56,7 +56,7 @@ def _difference(of: Versions, without: Versions, name: str) -> Versions:
     return Versions(left[0], left[-1])
 
 
-def _verify(merged: Message, source: Message, versions: Iterable[int]) -> None:
+def _verify(merged: MessageSchema, source: MessageSchema, versions: Iterable[int]) -> None:
     for version in versions:
         if shape(merged, version) != shape(source, version):
             raise SchemaError(f"{merged.name} v{version}", "the merged layout is not the one that was read")
@@ -65,12 +65,12 @@ def _verify(merged: Message, source: Message, versions: Iterable[int]) -> None:
 # ---------------------------------------------------------------- layouts
 
 
-def shape(message: Message, version: int) -> Shape:
+def shape(message: MessageSchema, version: int) -> Shape:
     """What decides the bytes of a version: types, order, null markers, tags. Names do not."""
     return (version in message.flexible, *_shape(message, message.fields, version))
 
 
-def _shape(message: Message, fields: tuple[Field, ...], version: int) -> Iterator[object]:
+def _shape(message: MessageSchema, fields: tuple[Field, ...], version: int) -> Iterator[object]:
     tagged = []
     for field in present(fields, version):
         kind = ("[]" if field.is_array else "") + ("struct" if field.is_struct else field.element)
@@ -93,7 +93,7 @@ def _untagged(item: Shape) -> Shape:
     return tuple(_untagged(part) if isinstance(part, tuple) else part for part in item[:-1]) if item else item
 
 
-def _differences(newer: Message, older: Message, shared: Versions, release: str) -> Iterator[str]:
+def _differences(newer: MessageSchema, older: MessageSchema, shared: Versions, release: str) -> Iterator[str]:
     """Sentences for the versions that both have and lay out in different ways."""
     by_text: dict[str, list[int]] = {}
     for version in shared.each():
@@ -112,7 +112,7 @@ def _differences(newer: Message, older: Message, shared: Versions, release: str)
         yield f"{newer.name} v{Versions(versions[0], versions[-1])} before {release} {text}"
 
 
-def _flat(message: Message, fields: tuple[Field, ...], version: int, path: str = "") -> Iterator[tuple[str, str]]:
+def _flat(message: MessageSchema, fields: tuple[Field, ...], version: int, path: str = "") -> Iterator[tuple[str, str]]:
     for field in present(fields, version):
         kind = ("[]" if field.is_array else "") + ("struct" if field.is_struct else field.element)
         tag = f" tag {field.tag}" if version in field.tagged else ""
@@ -123,7 +123,7 @@ def _flat(message: Message, fields: tuple[Field, ...], version: int, path: str =
 # ---------------------------------------------------------------- names
 
 
-def _renames(newer: Message, older: Message, shared: Versions) -> dict[tuple[str, str], str]:
+def _renames(newer: MessageSchema, older: MessageSchema, shared: Versions) -> dict[tuple[str, str], str]:
     """{(path in the newer names, older name): newer name}, found where both lay out a version alike."""
     found: dict[tuple[str, str], str] = {}
 
@@ -141,8 +141,8 @@ def _renames(newer: Message, older: Message, shared: Versions) -> dict[tuple[str
 
 
 def _fields(
-    newer: Message,
-    older: Message,
+    newer: MessageSchema,
+    older: MessageSchema,
     new: tuple[Field, ...],
     old: tuple[Field, ...],
     extra: Versions,
@@ -175,8 +175,8 @@ def _fields(
 
 
 def _join(
-    newer: Message,
-    older: Message,
+    newer: MessageSchema,
+    older: MessageSchema,
     field: Field,
     twin: Field,
     extra: Versions,
@@ -212,7 +212,12 @@ def _join(
 
 
 def _struct(
-    newer: Message, older: Message, struct: Struct, extra: Versions, renamed: dict[tuple[str, str], str], release: str
+    newer: MessageSchema,
+    older: MessageSchema,
+    struct: Struct,
+    extra: Versions,
+    renamed: dict[tuple[str, str], str],
+    release: str,
 ) -> Struct:
     """A struct on its own is merged with the older struct of that name, or with the inline fields of its first user."""
     twin = next((other.fields for other in older.structs if other.name == struct.name), None)

@@ -1,7 +1,7 @@
 """What a definition is: plain values, as the text files and the official JSON files both give them.
 
-A Definition is a file: an API with its request and its response, or one message that travels elsewhere. A Message has
-fields for all of its versions at once; codec/plan.py picks those of one version. Nothing here reads or writes bytes.
+A Definition is a file: an API with its request and its response, or one message that travels elsewhere. A MessageSchema
+has fields for all of its versions at once; codec/plan.py picks those of one. Nothing here reads or writes bytes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Field(NamedTuple):
     """A field over all versions of its message. A NamedTuple, as there are thousands, made at start-up.
 
     type is one of SCALARS, the name of a struct, or either behind "[]". fields holds an inline struct's fields; a
-    struct that stands on its own is found in Message.structs under its type's name.
+    struct that stands on its own is found in MessageSchema.structs under its type's name.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class MessageSchema:
     """A request, a response, or a message that travels elsewhere (kind: header, data, metadata, coordinator-key, …)."""
 
     name: str
@@ -193,7 +193,7 @@ class Definition:
 
     name: str
     key: int | None  # the API key; for a record that names its type by number, that number; else None
-    messages: tuple[Message, ...]  # request and response, or the one message
+    messages: tuple[MessageSchema, ...]  # request and response, or the one message
     area: str = ""
     since: str = ""
     kips: str = ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwire.errors import SchemaError
-from kwire.schema.model import NONE, Field, Message, Struct, Versions
+from kwire.schema.model import NONE, Field, MessageSchema, Struct, Versions
 
 # strings and comments that nothing ends go to the end of the text, so that nobody looks for their ends twice
 NOISE = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|//[^\n]*|/\*(?:.*?\*/|.*)|,(?=\s*[\]}])', re.DOTALL)
@@ -30,20 +30,20 @@ RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+)*")
 class Official(NamedTuple):
     """One official file: the message and what else it says. key: an API key, or a record's type number."""
 
-    message: Message
+    message: MessageSchema
     key: int | None
     listeners: tuple[str, ...]
     unstable: bool  # the newest version is still in work
 
 
-class Source(NamedTuple):
+class ReleaseSource(NamedTuple):
     """All definitions of one release; release is "4.4"."""
 
     release: str
     found: tuple[Official, ...]
 
 
-def read(path: Path, release: str | None = None, otherwise: str | None = None) -> Source:
+def read(path: Path, release: str | None = None, otherwise: str | None = None) -> ReleaseSource:
     """Reads a jar, or a folder of .json files. The release is the one given, else that in a jar's name, else otherwise.
 
     Raises SchemaError when there is no definition, one cannot be read, or the release cannot be found out.
@@ -75,7 +75,7 @@ def read(path: Path, release: str | None = None, otherwise: str | None = None) -
     version = RELEASE.fullmatch(release)
     if not version:
         raise SchemaError(release, "is not a release such as 4.4")
-    return Source(version.group(1), tuple(found))
+    return ReleaseSource(version.group(1), tuple(found))
 
 
 def _untyped_key(raw: Mapping[str, Any]) -> bool:
@@ -112,7 +112,7 @@ def convert(raw: Mapping[str, Any]) -> Official:
         for item in raw.get("commonStructs", [])
     )
     flexible = Versions.parse(raw.get("flexibleVersions"))
-    message = Message(_name(raw["name"]), raw["type"], versions, flexible, _fields(raw["fields"]), structs)
+    message = MessageSchema(_name(raw["name"]), raw["type"], versions, flexible, _fields(raw["fields"]), structs)
     for number, (path, field) in enumerate(message.walk()):
         if number >= MAX_FIELDS:
             raise ValueError(f"more than {MAX_FIELDS:,} fields, structs within structs counted each time")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import UnknownName
 from kwire.schema import text
-from kwire.schema.model import Definition, Message
+from kwire.schema.model import Definition, MessageSchema
 from kwire.schema.shipped import folder_of, listed
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Found(NamedTuple):
     """What a name led to: the definition, which of its messages was meant (None: all), and the older name used."""
 
     definition: Definition
-    message: Message | None
+    message: MessageSchema | None
     was: str | None
 
 
@@ -54,7 +54,7 @@ class Registry:
         self._overlay = {fold(definition.name): definition for definition in overlay}
         self._overlay_keys = {definition.key: definition for definition in overlay if definition.is_api}
         self._read: dict[Traversable, Definition] = {}
-        self._responses: dict[int, Message] = {}
+        self._responses: dict[int, MessageSchema] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return (builtin, ()) if self._given == (None, ()) else (Registry, self._given)
@@ -89,7 +89,7 @@ class Registry:
         with path.open("r", encoding="utf-8") as file:
             return text.parse_head(file.readline())[0]
 
-    def response(self, key: int) -> Message:
+    def response(self, key: int) -> MessageSchema:
         """An API's response; of a file that was not read yet, that part alone. Raises UnknownName."""
         path = self._by_key.get(key)
         if key in self._overlay_keys or path is None or path in self._read:
@@ -139,7 +139,7 @@ class Registry:
                 return Found(definition, message or (None if definition.is_api else definition.messages[0]), shown)
         raise UnknownName("message", name, self.nearest(name))
 
-    def message(self, name: str) -> Message:
+    def message(self, name: str) -> MessageSchema:
         """A message by its name, as FetchResponse. Raises UnknownName; also for an API's name alone."""
         found = self.find(name)
         if found.message is None:

@@ -32,7 +32,7 @@ from kwire.schema.model import (
     Definition,
     Field,
     Meaning,
-    Message,
+    MessageSchema,
     RelatedError,
     Release,
     Renamed,
@@ -50,7 +50,7 @@ FLAGS = ("error", "secret", "carrier", "inflexible")
 
 
 @dataclass(slots=True)
-class Block:
+class TextBlock:
     line: int
     words: list[str]
     body: list[tuple[int, int, str]]  # line number, indent, text; blank lines have no text
@@ -79,8 +79,8 @@ def parse_head(line: str) -> tuple[str, int | None]:
     return words[1], int(words[2]) if len(words) > 2 else None
 
 
-def _blocks(text: str, where: str) -> Iterator[Block]:
-    block: Block | None = None
+def _blocks(text: str, where: str) -> Iterator[TextBlock]:
+    block: TextBlock | None = None
     for number, line in enumerate(text.split("\n"), 1):
         body = line.strip()
         if not body:
@@ -89,7 +89,7 @@ def _blocks(text: str, where: str) -> Iterator[Block]:
         elif line[0] != " ":
             if block:
                 yield block
-            block = Block(number, body.split(), [])
+            block = TextBlock(number, body.split(), [])
         elif block is None:
             raise SchemaError(f"{where}:{number}", "indented, but under no block")
         else:
@@ -101,7 +101,7 @@ def _blocks(text: str, where: str) -> Iterator[Block]:
         yield block
 
 
-def _definition(blocks: list[Block], where: str) -> Definition:
+def _definition(blocks: list[TextBlock], where: str) -> Definition:
     if not blocks or blocks[0].words[0] not in ("api", "message"):
         raise SchemaError(where, "does not begin with api or message")
     is_api = blocks[0].words[0] == "api"
@@ -113,7 +113,7 @@ def _definition(blocks: list[Block], where: str) -> Definition:
     prose: dict[str, str] = {}
     errors: list[RelatedError] = []
     changes: list[tuple[int, str]] = []
-    messages: list[Message] = []
+    messages: list[MessageSchema] = []
     for block in blocks[1:]:
         word = block.words[0]
         with _reading(where, block.line):
@@ -156,7 +156,7 @@ def _definition(blocks: list[Block], where: str) -> Definition:
     )
 
 
-def parse_response(text: str, where: str = "definition") -> Message:
+def parse_response(text: str, where: str = "definition") -> MessageSchema:
     """An API's response alone, without the words: a fraction of the work, for whoever tries all APIs."""
     name, _ = parse_head(text.partition("\n")[0])
     at = text.find("\nresponse ")
@@ -170,18 +170,18 @@ def parse_response(text: str, where: str = "definition") -> Message:
     return message
 
 
-def _message(block: Block, name: str, kind: str, where: str) -> Message:
+def _message(block: TextBlock, name: str, kind: str, where: str) -> MessageSchema:
     versions = Versions.parse(block.words[1])
     flexible = Versions.parse(block.words[3]) if len(block.words) > 3 else NONE
-    return Message(name, kind, versions, flexible, _fields(block, where))
+    return MessageSchema(name, kind, versions, flexible, _fields(block, where))
 
 
-def _with_struct(message: Message, block: Block, where: str) -> Message:
+def _with_struct(message: MessageSchema, block: TextBlock, where: str) -> MessageSchema:
     struct = Struct(block.words[1], Versions.parse(block.words[2]), _fields(block, where))
     return replace(message, structs=(*message.structs, struct))
 
 
-def _head(block: Block, where: str) -> dict[str, list[str]]:
+def _head(block: TextBlock, where: str) -> dict[str, list[str]]:
     head: dict[str, list[str]] = {}
     word = ""
     for line, indent, text in block.body:
@@ -206,7 +206,7 @@ def _release(text: str) -> Release:
     return Release(release, known, int(stable) if stable else known.high)
 
 
-def _prose(block: Block) -> str:
+def _prose(block: TextBlock) -> str:
     paragraphs: list[list[str]] = [[]]
     for _, _, text in block.body:
         if text:
@@ -216,7 +216,7 @@ def _prose(block: Block) -> str:
     return "\n\n".join(" ".join(lines) for lines in paragraphs if lines)
 
 
-def _entries(block: Block) -> list[tuple[str, str]]:
+def _entries(block: TextBlock) -> list[tuple[str, str]]:
     """Lines of a word and a text; deeper lines go on with the text."""
     entries: list[tuple[str, str]] = []
     for _, indent, text in block.body:
@@ -229,7 +229,7 @@ def _entries(block: Block) -> list[tuple[str, str]]:
     return entries
 
 
-def _fields(block: Block, where: str) -> tuple[Field, ...]:
+def _fields(block: TextBlock, where: str) -> tuple[Field, ...]:
     lines = [entry for entry in block.body if entry[2]]
     fields, rest = _level(lines, 0, 1, where)
     if rest < len(lines):

@@ -15,7 +15,7 @@ from kwire.codec.plan import Plan, StructPlan
 from kwire.codec.scan_code import Scan, scanner
 from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.codec.values import Codec
-from kwire.schema.model import Message
+from kwire.schema.model import MessageSchema
 from kwire.session.allowance import OF_CAPTURE, Allowance
 
 NEWER = 16  # versions beyond the newest known that a header may still name
@@ -30,8 +30,8 @@ class Kind:
     key: int
     version: int
     api: str
-    request: Message | None
-    response: Message | None
+    request: MessageSchema | None
+    response: MessageSchema | None
     thresholds: Thresholds = DEFAULT
     asked: bool = False  # whether a request of the capture was of this kind
 
@@ -73,7 +73,7 @@ class Kind:
             and _tells_names(self.library.plan_of(self.response, self.version).root)
         )
 
-    def message(self, kind: str) -> Message | None:
+    def message(self, kind: str) -> MessageSchema | None:
         """The definition of the request or the response."""
         return self.request if kind == "request" else self.response
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture.packet_numbers import Places
 from kwire.capture.segmenter import ClockStep
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.sasl import Identity, Login
 
@@ -133,7 +133,7 @@ class ConnectionInfo:
             stream.syn is not None or stream.position > stream.missing or side in closers
             for stream, side in zip((client, broker), self.sides, strict=True)
         ]
-        session = tcp.tls if isinstance(tcp.tls, Session) else None
+        session = tcp.tls if isinstance(tcp.tls, TlsSession) else None
         encrypted = session is not None and session.encrypted and not session.decrypted
         encrypted |= self.verdict is not None and self.verdict.is_tls and not self.verdict.is_refused
         steps = sum(step.after <= tcp.last_time and tcp.first_time <= step.before for step in self.clock)

@@ -18,7 +18,7 @@ from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
-    from kwire.schema.model import Message as Definition
+    from kwire.schema.model import MessageSchema
     from kwire.session.connection_info import ConnectionInfo
 
 TOKEN = "SaslToken"  # what bare SASL tokens go by
@@ -75,7 +75,7 @@ class Message:
         """Whether not even a request's header is believed: it names a client that its connection does not know."""
         return self.kind == "request" and self.client_id is None and self.data[12:14] not in (b"", b"\xff\xff")
 
-    def conceal(self, span: Span, definition: Definition | None) -> Span:
+    def conceal(self, span: Span, definition: MessageSchema | None) -> Span:
         """The frame's tree without its secrets. definition: what it is read as. What was damaged may be of another
         message than it says; what was only cut is not."""
         broken = self.quality in BROKEN or (self.quality in CUT and (self.doubted or not _is_short(span)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kwire.capture.cuts import WRAP, Cut
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 from kwire.session.topics import NONE, pairs
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Slice:
     def secrets(self) -> list[str]:
         """What decrypts the connections that are kept, as lines of a key log."""
         sessions = [talk.connection.tls for talk in self._talks.values() if talk.packets]
-        lines = [line for one in sessions if isinstance(one, Session) for line in one.secrets]
+        lines = [line for one in sessions if isinstance(one, TlsSession) for line in one.secrets]
         return list(dict.fromkeys(lines))
 
     def packets(self, places: Places) -> tuple[set[int], dict[int, Cut]]:
@@ -167,7 +167,7 @@ class Slice:
             if talk.packets and talk.places is places:
                 connection = talk.connection
                 numbers |= talk.packets
-                if isinstance(connection.tls, Session):  # records have no beginning without all that is before them
+                if isinstance(connection.tls, TlsSession):  # records have no beginning without all that is before them
                     numbers |= connection.tls.packets
                 numbers.update(connection.opening, (number for _, number in connection.closing))
                 for side in (0, 1):
@@ -235,7 +235,7 @@ class Slice:
 def _mark(talk: Talk, side: int, cuts: dict[int, Cut]) -> None:
     """What to say of the packets of a stream at which something is left out."""
     stream = talk.connection.streams[side]
-    encrypted = isinstance(talk.connection.tls, Session)
+    encrypted = isinstance(talk.connection.tls, TlsSession)
     if stream.first is None or not talk.frames or encrypted:  # places of what TLS wraps are no places in the stream
         return
     end, last = 0, 0

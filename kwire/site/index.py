@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable
 
 from kwire.codec.library import Library
-from kwire.render.search import Entry, fields
+from kwire.render.search import SearchEntry, fields
 from kwire.schema.errorcodes import errors
 from kwire.site.links import definition_place, error_place
 
 
-def search_index(entries: Iterable[Entry], library: Library) -> str:
+def search_index(entries: Iterable[SearchEntry], library: Library) -> str:
     """The script."""
     definitions = {one.name: one for one in (*library.registry.apis(), *library.registry.data())}
     rows = []
@@ -28,7 +28,7 @@ def search_index(entries: Iterable[Entry], library: Library) -> str:
     return f"kwireFound({json.dumps(rows, ensure_ascii=False, separators=(',', ':'))});\n"
 
 
-def place_of(entry: Entry, library: Library) -> str:
+def place_of(entry: SearchEntry, library: Library) -> str:
     """Where an entry's page stands."""
     if entry.kind == "error":
         return error_place(errors[entry.name])

@@ -12,14 +12,14 @@ from kwire.codec.annotate import annotate
 from kwire.codec.plan import Plan
 from kwire.payloads.open import open_payloads
 from kwire.render.cells import type_cell, value_cell
-from kwire.render.diagram import Options, Row, Section, sections_of
+from kwire.render.diagram import DiagramOptions, DiagramRow, Section, sections_of
 from kwire.render.html.markup import Content, Markup, element, joined
 from kwire.render.wire_diagram import wire_sections
 from kwire.schema.model import Definition
 from kwire.site.links import Links
 
 LIT = 100  # rows of an example that light up
-WHOLE = Options(width=100)
+WHOLE = DiagramOptions(width=100)
 SPACE = Markup(" ")
 
 
@@ -82,7 +82,7 @@ def example_table(plan: Plan, raw: bytes) -> Markup:
     )
 
 
-def _example_row(section: Section, row: Row, lit: str | None) -> Markup:
+def _example_row(section: Section, row: DiagramRow, lit: str | None) -> Markup:
     bare = row.name.strip()
     value, style = value_cell(row.span)
     raw = section.data[row.span.start : row.end]

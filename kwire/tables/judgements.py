@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from kwire.analyze.audit import COMING, Audit, Verdict
+from kwire.analyze.audit import COMING, Audit, ClientVerdict
 from kwire.analyze.doctor import Doctor
 from kwire.analyze.findings import ABOUT, Finding
 from kwire.session.batch import ExchangeBatch
@@ -56,7 +56,7 @@ def finding_row(finding: Finding) -> Row:
     return row | {f"about_{name}": about.get(name) for name in ABOUT}
 
 
-def audit_row(verdict: Verdict) -> Row:
+def audit_row(verdict: ClientVerdict) -> Row:
     """Of the table audit."""
     row = verdict.row()
     blocked = row.pop("blocked_by")

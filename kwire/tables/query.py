@@ -90,7 +90,7 @@ class Result:
             raise QueryError(f"{form} cannot hold this result: {_one_line(str(error))}") from None
 
 
-class Session:
+class QuerySession:
     """Captures that are asked. missing() says which tables a text needs, load() builds them, run() gives the results;
     loaded: the tables that are there; bodies makes the texts of the table of that name; jobs: how many processes
     build."""

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kwire.analyze.changes import Side, changes, paired
+from kwire.analyze.changes import ComparedSide, changes, paired
 from kwire.analyze.measures import Measure
 from kwire.analyze.profile import Profile
 from kwire.analyze.profiles import Profiles
@@ -23,10 +23,10 @@ def _profile(client_id: str, software: str = "", seconds: int = 10, **counts: in
     return profile
 
 
-def _side(*profiles: Profile) -> Side:
+def _side(*profiles: Profile) -> ComparedSide:
     made = Profiles()
     made.clients = {profile.client_id: profile for profile in profiles}
-    return Side(made)
+    return ComparedSide(made)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from scenes import START, Scene, diagnosed
 
-from kwire.analyze.cluster import Cluster
+from kwire.analyze.cluster import ClusterHistory
 
 NODES = [{"NodeId": node, "Host": f"10.0.0.{node}", "Port": 9092} for node in (1, 2)]
 
@@ -18,7 +18,7 @@ def answer(leader: int = 1, epoch: int = 5, ident: int = 7) -> dict[str, Any]:
     return {"Brokers": NODES, "ClusterId": "one", "Topics": [topic]}
 
 
-def cluster(scene: Scene) -> Cluster:
+def cluster(scene: Scene) -> ClusterHistory:
     return diagnosed(scene.packets, ["capture-quality"]).case.cluster
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.analyze.elements import ALL, Outcome
+from kwire.analyze.elements import ALL, ElementOutcomes
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,6 @@ from kwire.analyze.elements import ALL, Outcome
     ],
 )
 def test_elements(failed: dict[str, int], asked: set[str], fine: bool, went_well: dict[str, bool]) -> None:
-    outcome = Outcome(failed, frozenset(asked))
+    outcome = ElementOutcomes(failed, frozenset(asked))
     assert outcome.fine == fine
     assert {name: outcome.went_well(name) for name in went_well} == went_well

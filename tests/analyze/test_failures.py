@@ -11,7 +11,7 @@ import pytest
 
 import kwire
 from kwire.analyze import failures as module
-from kwire.analyze.failures import Failure, Failures, failures_of
+from kwire.analyze.failures import AnsweredError, Failures, failures_of
 from kwire.session.about import About
 from kwire.session.api_versions import Kinds
 from kwire.session.exchange import Message
@@ -49,30 +49,30 @@ PRODUCE = {"Responses": [
 ]}  # fmt: skip
 CASES = [
     ("Produce", 9, 0, PRODUCE, [
-        Failure(87, "orders-3", "One or more records have been rejected", ((2, "no key"), (5, ""))),
-        Failure(6, "payments-1"),
+        AnsweredError(87, "orders-3", "One or more records have been rejected", ((2, "no key"), (5, ""))),
+        AnsweredError(6, "payments-1"),
     ]),
     ("CreateTopics", 7, 19, {"Topics": [{"Name": "orders", "ErrorCode": 36, "ErrorMessage": "Topic 'orders' exists."}]},
-     [Failure(36, "orders", "Topic 'orders' exists.")]),
+     [AnsweredError(36, "orders", "Topic 'orders' exists.")]),
     ("Fetch", 16, 1, {"Responses": [{"TopicId": ORDERS, "Partitions": [{"PartitionIndex": 4, "ErrorCode": 1}]}]},
-     [Failure(1, "orders-4")]),
+     [AnsweredError(1, "orders-4")]),
     ("FindCoordinator", 6, 10, {"Coordinators": [
         {"Key": "billing", "NodeId": -1, "ErrorCode": 15, "ErrorMessage": "not yet"}]},
-     [Failure(15, "billing", "not yet")]),
+     [AnsweredError(15, "billing", "not yet")]),
     ("IncrementalAlterConfigs", 1, 44, {"Responses": [
         {"ErrorCode": 40, "ErrorMessage": "bad", "ResourceType": 4, "ResourceName": "1"},
         {"ErrorCode": 40, "ErrorMessage": "", "ResourceType": 2, "ResourceName": "orders"}]},
-     [Failure(40, "broker 1", "bad"), Failure(40, "orders")]),
+     [AnsweredError(40, "broker 1", "bad"), AnsweredError(40, "orders")]),
     ("ShareAcknowledge", 1, 79, {"ErrorCode": 122, "ErrorMessage": "epoch", "Responses": []},
-     [Failure(122, "", "epoch")]),
-    ("JoinGroup", 9, 11, {"ErrorCode": 79, "MemberId": "m-1", "ProtocolName": None}, [Failure(79, "")]),
-    ("LeaveGroup", 4, 13, {"Members": [{"MemberId": "m-1", "ErrorCode": 25}]}, [Failure(25, "m-1")]),
+     [AnsweredError(122, "", "epoch")]),
+    ("JoinGroup", 9, 11, {"ErrorCode": 79, "MemberId": "m-1", "ProtocolName": None}, [AnsweredError(79, "")]),
+    ("LeaveGroup", 4, 13, {"Members": [{"MemberId": "m-1", "ErrorCode": 25}]}, [AnsweredError(25, "m-1")]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("api", "version", "key", "body", "found"), CASES, ids=[case[0] for case in CASES])
 def test_an_error_belongs_to_the_element_that_carries_it(
-    api: str, version: int, key: int, body: dict[str, Any], found: list[Failure]
+    api: str, version: int, key: int, body: dict[str, Any], found: list[AnsweredError]
 ) -> None:
     assert [one[:4] for one in failures_of(exchange(api, version, body, key))] == [one[:4] for one in found]
 

@@ -11,7 +11,7 @@ from session.conftest import block
 from kwire.analyze import live
 from kwire.analyze.doctor import Diagnosis, Doctor
 from kwire.analyze.findings import Finding
-from kwire.analyze.live import LiveDoctor, Told
+from kwire.analyze.live import LiveDoctor, ToldFinding
 from kwire.session.reader import Reader, Settings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -25,9 +25,9 @@ SETTINGS = Settings(patience=60_000_000_000)
 DENIED = {"ThrottleTimeMs": 0, "ErrorCode": 30, "ErrorMessage": None, "NodeId": -1, "Host": "", "Port": -1}
 
 
-def watched(packets: list[Packet], doctor: LiveDoctor, looks: int = 10) -> tuple[Diagnosis, list[Told]]:
+def watched(packets: list[Packet], doctor: LiveDoctor, looks: int = 10) -> tuple[Diagnosis, list[ToldFinding]]:
     """The diagnosis in the end, and what was told at so many looks before."""
-    reader, told = Reader("lo", SETTINGS, tracking=True, ended=doctor.close), list[Told]()
+    reader, told = Reader("lo", SETTINGS, tracking=True, ended=doctor.close), list[ToldFinding]()
     step = max(1, len(packets) // looks)
     for at in range(0, len(packets), step):
         for batch in reader.feed(block(packets[at : at + step], at + 1)):

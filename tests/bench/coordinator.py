@@ -19,7 +19,7 @@ from typing import Protocol
 
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Settings
+from kwire.coordinator.types import MS, Caller, GroupSettings
 
 INTERVAL_MS, SESSION_MS = 3_000, 45_000
 GROUP_SIZE = 100
@@ -110,7 +110,7 @@ def timers_alone(timers: AnyTimers, schedule: list[tuple[int, int]], keys: list[
 
 def whole(members: int, schedule: list[tuple[int, int]]) -> tuple[float, int]:
     """Heartbeats a second through the coordinator, and how many were answered with anything but NONE."""
-    coordinator = Coordinator(Settings(group_initial_rebalance_delay_ms=0))
+    coordinator = Coordinator(GroupSettings(group_initial_rebalance_delay_ms=0))
     bodies = []
     for first in range(0, members, GROUP_SIZE):
         bodies += populate(coordinator, f"group-{first // GROUP_SIZE}", min(GROUP_SIZE, members - first))

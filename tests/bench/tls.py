@@ -19,7 +19,7 @@ from kwire.capture.tls.handshake import TLS_1_3, ClientHello, ServerHello
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.negotiation import Resumable
 from kwire.capture.tls.schedule import keys_13
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 from kwire.capture.tls.suites import suite_of
 
 SIZES = (64, 256, 1024, 4096, 16384)
@@ -50,7 +50,7 @@ def records(size: int) -> tuple[list[Piece], list[tuple[bytes, bytes, bytes]], i
 
 def ours(pieces: list[Piece]) -> int:
     """Bytes that kwire opens, from pieces of a stream to pieces of what is inside."""
-    session = Session(KeyLog(), Resumable(), 0)
+    session = TlsSession(KeyLog(), Resumable(), 0)
     agreed = session._negotiations[0]
     agreed.client = ClientHello(bytes(32), b"", (SUITE,), None, (), (), b"", False, False)
     agreed.server = ServerHello(bytes(32), b"", SUITE, TLS_1_3, None, False, False, False)

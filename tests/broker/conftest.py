@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Peer, Settings
+from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
 from kwire.broker.service import Reply, Service
 from kwire.broker.shape import fitted
 from kwire.broker.sharing import Sharing
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.broker.transactions import Transactions
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
@@ -60,13 +60,13 @@ class Alarm:
 class Desk:
     """send() gives the list that the reply will be in; ask() the body, which must be there at once."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: BrokerSettings = field(default_factory=BrokerSettings)
     faults: Faults = field(default_factory=Faults)
     steps: int = 0  # of large requests
 
     def __post_init__(self) -> None:
         self.clock = Clock()
-        self.state = State(self.settings, self.clock, self.faults)
+        self.state = BrokerState(self.settings, self.clock, self.faults)
         self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.state.sharing = Sharing(self.state)
         self.service = Service(self.state)
@@ -131,7 +131,7 @@ class Desk:
 @pytest.fixture
 def desk() -> Desk:
     """One node, a topic t with two partitions."""
-    return Desk(Settings(topics=(("t", 2),)))
+    return Desk(BrokerSettings(topics=(("t", 2),)))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from kwire.broker.acls import (
 )  # fmt: skip
 from kwire.broker.apis import served
 from kwire.broker.authorizer import RIGHTS
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 
 OPEN = {
     "ApiVersions",
@@ -40,7 +40,7 @@ OPEN = {
 @pytest.fixture
 def guarded(make_desk: Any) -> Any:
     """A broker with an authorizer: topics t1 and t2; who asks is ANONYMOUS, and no super user."""
-    return make_desk(Settings(topics=(("t1", 1), ("t2", 1)), super_users=("root",)))
+    return make_desk(BrokerSettings(topics=(("t1", 1), ("t2", 1)), super_users=("root",)))
 
 
 def allow(desk: Any, kind: int, name: str, operation: int, pattern: int = LITERAL) -> None:
@@ -109,7 +109,7 @@ def test_one_topic_without_rights_stops_a_transactions_others(guarded: Any) -> N
 
 
 def test_rules_by_the_protocol(make_desk: Any) -> None:
-    desk = make_desk(Settings(topics=(("t", 1),), super_users=("ANONYMOUS",)))
+    desk = make_desk(BrokerSettings(topics=(("t", 1),), super_users=("ANONYMOUS",)))
     rule = {"ResourceType": 2, "ResourceName": "t", "ResourcePatternType": 3, "Principal": "User:ann", "Host": "*"}
     rule |= {"Operation": 3, "PermissionType": 3}
     made = desk.ask("CreateAcls", 3, {"Creations": [rule, rule, {**rule, "ResourceName": ""}]})["Results"]

@@ -8,11 +8,11 @@ import pytest
 
 from kwire.broker.cluster import Cluster
 from kwire.broker.codes import Code, Refused
-from kwire.broker.context import Limits, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings
 
 
 def cluster(nodes: int = 3, **limits: Any) -> Cluster:
-    return Cluster(Settings(nodes=nodes).all_setups, Limits(**limits))
+    return Cluster(BrokerSettings(nodes=nodes).all_setups, BrokerLimits(**limits))
 
 
 def test_leaders_are_spread_over_the_nodes() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Body, Request, Settings
+from kwire.broker.context import Body, BrokerSettings, Request
 from kwire.broker.service import Reply
 from kwire.errors import KwireError
 
@@ -45,14 +45,14 @@ def test_only_who_is_meant_is_hit(desk: Any, rule: str, client: str, hit: bool |
 
 
 def test_only_the_node_that_is_meant_is_hit(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     desk.faults.add("any,node=2:error=27")
     assert [desk.ask("Heartbeat", 4, HEARTBEAT, node=node)["ErrorCode"] == 27 for node in (1, 2)] == [False, True]
 
 
 @pytest.mark.parametrize(("nodes", "known"), [(1, "is node 1 alone"), (3, "are nodes 1 to 3")])
 def test_a_node_that_is_not_there(make_desk: Any, nodes: int, known: str) -> None:
-    desk = make_desk(Settings(nodes=nodes))
+    desk = make_desk(BrokerSettings(nodes=nodes))
     with pytest.raises(KwireError, match=f"^fault node=4:cut: there {known}$"):
         desk.faults.add("node=4:cut")
 
@@ -136,7 +136,7 @@ def test_other_apis_unsupported_say_so(desk: Any) -> None:
 
 
 def test_another_address_is_advertised(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     desk.faults.add("node=2:advertise=10.1.2.3:9999")
     brokers = desk.ask("Metadata", 12, METADATA)["Brokers"]
     assert [(row["Host"], row["Port"]) for row in brokers] == [("127.0.0.1", 0), ("10.1.2.3", 9999)]
@@ -166,7 +166,7 @@ def test_where_an_advertised_address_is_said(desk: Any, rule: str, metadata: str
 
 
 def test_the_leaders_of_a_topic_move_on(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2, topics=(("t", 1),)))
+    desk = make_desk(BrokerSettings(nodes=2, topics=(("t", 1),)))
     partition = desk.state.cluster.topics["t"].partitions[0]
     leader = partition.leader
     desk.faults.add("leader:move")
@@ -220,7 +220,7 @@ def test_rules_and_hooks_can_be_taken_away(desk: Any) -> None:
 
 
 def test_a_paused_node_is_silent_and_the_others_speak(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     desk.faults.add("node=2:pause=2s")
     replies = [desk.send("Metadata", 12, METADATA, node=2) for _ in range(2)]
     desk.ask("Metadata", 12, METADATA, node=1)

@@ -16,8 +16,8 @@ import pytest
 from transcripts import Row, body_of, comparable, load, unlike
 
 from kwire.broker.configs import GROUP
-from kwire.broker.context import MS, Peer, Settings
-from kwire.coordinator.types import Settings as GroupSettings
+from kwire.broker.context import MS, BrokerSettings, Peer
+from kwire.coordinator.types import GroupSettings
 from kwire.records.batch import read_header
 from kwire.wire.uuids import from_text
 
@@ -137,7 +137,7 @@ def transcript(path: Path, make_desk: Callable[..., Any]) -> Replay:
     head, steps = load(path)
     major, minor = head["broker"].split(".")[:2]
     groups = replace(GroupSettings(), **LAB | head["settings"])
-    return Replay(head, steps, make_desk(Settings(era=(int(major), int(minor)), groups=groups)))
+    return Replay(head, steps, make_desk(BrokerSettings(era=(int(major), int(minor)), groups=groups)))
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))

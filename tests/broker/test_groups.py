@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Limits, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings
 
 PROTOCOLS = [{"Name": "range", "Metadata": b"m"}]
 
@@ -80,7 +80,7 @@ def test_groups_and_sessions_end_on_purpose(desk: Any, rule: str) -> None:
 
 
 def test_the_coordinator_is_one_node(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     owner = desk.state.cluster.coordinator("g")
     assert desk.ask("JoinGroup", 9, join_body(), 3 - owner)["ErrorCode"] == 16
     member = settle(desk, owner)
@@ -88,7 +88,7 @@ def test_the_coordinator_is_one_node(make_desk: Any) -> None:
 
 
 def test_a_coordinator_that_moves_takes_its_groups_along(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     owner = desk.state.cluster.coordinator("g")
     member = settle(desk, owner)
     second = desk.ask("JoinGroup", 9, join_body(), owner)["MemberId"]
@@ -100,7 +100,7 @@ def test_a_coordinator_that_moves_takes_its_groups_along(make_desk: Any) -> None
 
 
 def test_groups_are_listed_by_their_coordinator(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     owner = desk.state.cluster.coordinator("g")
     settle(desk, owner)
     listed = {node: [row["GroupId"] for row in desk.ask("ListGroups", 4, {}, node)["Groups"]] for node in (1, 2)}
@@ -108,7 +108,7 @@ def test_groups_are_listed_by_their_coordinator(make_desk: Any) -> None:
 
 
 def test_there_are_only_so_many_groups(make_desk: Any) -> None:
-    desk = make_desk(Settings(limits=Limits(groups=1)))
+    desk = make_desk(BrokerSettings(limits=BrokerLimits(groups=1)))
     settle(desk)
     assert desk.ask("JoinGroup", 9, join_body(group="h"))["ErrorCode"] == 81
 

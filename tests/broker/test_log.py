@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.log import NOTHING, Found, Log, Room
+from kwire.broker.log import NOTHING, FoundOffset, Log, Room
 from kwire.records import build, read_records
 
 T = 1_700_000_000_000
@@ -99,19 +99,19 @@ def test_whole_batches_are_read(offset: int, limit: int, whole: bool, until: int
 @pytest.mark.parametrize(
     ("timestamp", "expected"),
     [
-        (0, Found(0, T + 0, 4)),
-        (T + 1, Found(1, T + 10, 4)),
-        (T + 15, Found(2, T + 20, 4)),
-        (T + 20, Found(2, T + 20, 4)),
+        (0, FoundOffset(0, T + 0, 4)),
+        (T + 1, FoundOffset(1, T + 10, 4)),
+        (T + 15, FoundOffset(2, T + 20, 4)),
+        (T + 20, FoundOffset(2, T + 20, 4)),
         (T + 21, NOTHING),
     ],
 )
-def test_the_first_record_at_or_after_a_time(timestamp: int, expected: Found) -> None:
+def test_the_first_record_at_or_after_a_time(timestamp: int, expected: FoundOffset) -> None:
     assert filled(made(0, 10), made(20, 5)).first_after(timestamp) == expected
 
 
 def test_the_record_with_the_greatest_time() -> None:
-    assert filled(made(0, 30), made(20, 5)).latest_time() == Found(1, T + 30, 4)
+    assert filled(made(0, 30), made(20, 5)).latest_time() == FoundOffset(1, T + 30, 4)
     assert filled().latest_time() == NOTHING
 
 
@@ -194,8 +194,8 @@ def test_a_time_is_found_among_many_batches_without_going_over_them_all() -> Non
             return super().__getitem__(at)
 
     log._entries = Watched(log._entries)
-    assert log.first_after(T + 8_000) == Found(3_000, T + 9_000, 0)
-    assert log.latest_time() == Found(3_000, T + 9_000, 0)
+    assert log.first_after(T + 8_000) == FoundOffset(3_000, T + 9_000, 0)
+    assert log.latest_time() == FoundOffset(3_000, T + 9_000, 0)
     assert log.first_after(T + 1_500).offset == 2_000
     assert log.first_after(T + 9_001) == NOTHING
     assert len(looked) < 3_000
@@ -208,5 +208,5 @@ def test_a_time_is_found_among_many_batches_without_going_over_them_all() -> Non
 def test_a_batch_of_too_many_records_answers_with_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     log = filled(made(0, 10, 20), made(30))
     monkeypatch.setattr("kwire.broker.log.OPENED", 2)
-    assert log.first_after(T + 5) == Found(0, T + 20, 4)
-    assert log.first_after(T + 25) == Found(3, T + 30, 4)
+    assert log.first_after(T + 5) == FoundOffset(0, T + 20, 4)
+    assert log.first_after(T + 25) == FoundOffset(3, T + 30, 4)

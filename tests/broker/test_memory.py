@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Limits, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings
 from kwire.broker.memory import ENTRY, Memory, weigh
 from kwire.coordinator.group import Group
 
@@ -20,7 +20,7 @@ def join(group: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def small(make_desk: Any) -> Any:
-    return make_desk(Settings(topics=(("t", 3),), limits=Limits(remembered=400_000)))
+    return make_desk(BrokerSettings(topics=(("t", 3),), limits=BrokerLimits(remembered=400_000)))
 
 
 @pytest.mark.parametrize(

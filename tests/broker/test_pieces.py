@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwire.broker import pieces
-from kwire.broker.context import Peer, Settings
+from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.pieces import AT_ONCE, in_steps, layout_of, weight
 from kwire.broker.shape import fitted
 from kwire.codec.library import builtin_library
@@ -56,7 +56,7 @@ def test_a_null_array_stays_null() -> None:
 def test_a_fetch_that_waited_on_many_partitions_is_written_in_steps(
     make_desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = make_desk(Settings(topics=(("orders", 2_000),)))
+    desk = make_desk(BrokerSettings(topics=(("orders", 2_000),)))
     sizes: list[int] = []
     real = pieces._written
     monkeypatch.setattr(

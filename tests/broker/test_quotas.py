@@ -8,7 +8,7 @@ import pytest
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Peer
-from kwire.broker.quotas import CONSUMED, PRODUCED, SECOND, Quotas, Wanted
+from kwire.broker.quotas import CONSUMED, PRODUCED, SECOND, QuotaFilter, Quotas
 
 USER, CLIENT = "user", "client-id"
 
@@ -80,10 +80,10 @@ def test_what_cannot_be_set(entity: list[Any], ops: list[Any]) -> None:
 def test_setting_removing_and_finding() -> None:
     made = quotas(([(CLIENT, "c")], 5), ([(USER, "u"), (CLIENT, "c")], 6), ([(CLIENT, None)], 7))
     assert len(made.find([], strict=False)) == 3
-    assert len(made.find([Wanted(CLIENT, 0, "c")], strict=False)) == 2
-    assert len(made.find([Wanted(CLIENT, 0, "c")], strict=True)) == 1
-    assert len(made.find([Wanted(CLIENT, 1, None)], strict=True)) == 1
-    assert len(made.find([Wanted(CLIENT, 2, None)], strict=True)) == 2
+    assert len(made.find([QuotaFilter(CLIENT, 0, "c")], strict=False)) == 2
+    assert len(made.find([QuotaFilter(CLIENT, 0, "c")], strict=True)) == 1
+    assert len(made.find([QuotaFilter(CLIENT, 1, None)], strict=True)) == 1
+    assert len(made.find([QuotaFilter(CLIENT, 2, None)], strict=True)) == 2
     made.change([(CLIENT, "c")], [(PRODUCED, 0.0, True)], dry=True)
     made.change([(CLIENT, None)], [(PRODUCED, 0.0, True)], dry=False)
     assert len(made.find([], strict=False)) == 2

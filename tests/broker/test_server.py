@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.broker.context import Limits, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings
 from kwire.broker.handle import Broker
 from kwire.errors import KwireError
 from kwire.records import build
@@ -125,24 +125,24 @@ def test_answers_come_in_the_order_of_their_requests(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("limits", "data", "why"),
     [
-        (Limits(frame=100), pack(">i", 101), "a request of 101 bytes, the limit is 100"),
+        (BrokerLimits(frame=100), pack(">i", 101), "a request of 101 bytes, the limit is 100"),
         (
-            Limits(unfinished=100),
+            BrokerLimits(unfinished=100),
             pack(">i", 5000) + bytes(200),
             "204 bytes of requests are unfinished; all connections together may hold 100",
         ),
-        (Limits(idle_ms=100), b"", "idle for 100 ms"),
+        (BrokerLimits(idle_ms=100), b"", "idle for 100 ms"),
     ],
 )
-def test_limits_of_a_connection(limits: Limits, data: bytes, why: str) -> None:
-    with Broker(settings=Settings(limits=limits)) as broker, connected(broker) as sock:
+def test_limits_of_a_connection(limits: BrokerLimits, data: bytes, why: str) -> None:
+    with Broker(settings=BrokerSettings(limits=limits)) as broker, connected(broker) as sock:
         sock.sendall(data)
         assert ended(sock)
         assert until(broker, "closed", bool) == [why]
 
 
 def test_one_connection_too_many() -> None:
-    with Broker(settings=Settings(limits=Limits(connections=1))) as broker, connected(broker) as first:
+    with Broker(settings=BrokerSettings(limits=BrokerLimits(connections=1))) as broker, connected(broker) as first:
         assert asks(first)
         with connected(broker) as second:
             assert ended(second)
@@ -150,9 +150,9 @@ def test_one_connection_too_many() -> None:
         assert until(broker, "closed", bool) == ["there are 1 connections already"]
 
 
-@pytest.mark.parametrize("limits", [Limits(connections=3), Limits(per_ip=3)])
-def test_connections_that_never_asked_make_room(limits: Limits) -> None:
-    with Broker(settings=Settings(limits=limits)) as broker, connected(broker) as good:
+@pytest.mark.parametrize("limits", [BrokerLimits(connections=3), BrokerLimits(per_ip=3)])
+def test_connections_that_never_asked_make_room(limits: BrokerLimits) -> None:
+    with Broker(settings=BrokerSettings(limits=limits)) as broker, connected(broker) as good:
         assert asks(good)
         idle = [connected(broker) for _ in range(20)]
         assert asks(good)
@@ -166,8 +166,12 @@ def test_connections_that_never_asked_make_room(limits: Limits) -> None:
 
 def test_the_connection_that_was_silent_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.broker.server.SILENT", 0.0)
-    limits = Limits(connections=2)
-    with Broker(settings=Settings(limits=limits)) as broker, connected(broker) as first, connected(broker) as second:
+    limits = BrokerLimits(connections=2)
+    with (
+        Broker(settings=BrokerSettings(limits=limits)) as broker,
+        connected(broker) as first,
+        connected(broker) as second,
+    ):
         assert asks(first)
         assert asks(second)
         with connected(broker) as third:
@@ -177,7 +181,7 @@ def test_the_connection_that_was_silent_for_longest_makes_room(monkeypatch: pyte
 
 
 def test_unfinished_requests_of_three_lock_nobody_out() -> None:
-    with Broker(settings=Settings(limits=Limits(unfinished=3 << 20))) as broker:
+    with Broker(settings=BrokerSettings(limits=BrokerLimits(unfinished=3 << 20))) as broker:
         held = [connected(broker) for _ in range(3)]
         for sock in held:
             sock.sendall(pack(">i", 2 << 20) + bytes((1 << 20) - 200_000))
@@ -192,7 +196,7 @@ def test_unfinished_requests_of_three_lock_nobody_out() -> None:
 
 
 def test_answers_that_nobody_reads_have_a_limit() -> None:
-    with Broker(topics={"t": 1}, settings=Settings(limits=Limits(unsent=4 << 20))) as broker:
+    with Broker(topics={"t": 1}, settings=BrokerSettings(limits=BrokerLimits(unsent=4 << 20))) as broker:
         records = build([(None, bytes(900_000))])
         for _ in range(4):
             broker.thread.call(lambda: broker.server.state.cluster.topics["t"].partitions[0].log.append(records, 0, 0))
@@ -295,7 +299,7 @@ def test_a_port_that_is_taken_is_an_error(broker: Broker) -> None:
 
 def test_a_host_that_is_not_ours_is_an_error() -> None:
     with pytest.raises(OSError, match=r"cannot listen on 192\.0\.2\.1:0: "):
-        Broker(settings=Settings(host="192.0.2.1")).start()
+        Broker(settings=BrokerSettings(host="192.0.2.1")).start()
 
 
 def test_ports_beyond_the_last_are_an_error() -> None:
@@ -314,7 +318,7 @@ def test_nodes_have_ports_of_their_own() -> None:
 def test_ipv6(tmp_path: Path) -> None:
     path = tmp_path / "six.pcapng"
     try:
-        broker = Broker(settings=Settings(host="::1"), capture=path).start()
+        broker = Broker(settings=BrokerSettings(host="::1"), capture=path).start()
     except OSError:
         pytest.skip("this machine has no IPv6 loopback")
     with broker:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.apis import announced
-from kwire.broker.context import Limits, Peer, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings, Peer
 from kwire.broker.security import Login
 from kwire.broker.service import Reply, foreign
 from kwire.codec.example import example
@@ -83,7 +83,7 @@ def test_random_bytes_never_raise(desk: Any) -> None:
 
 
 def test_only_produce_may_be_large(make_desk: Any) -> None:
-    desk = make_desk(Settings(limits=Limits(other=20)))
+    desk = make_desk(BrokerSettings(limits=BrokerLimits(other=20)))
     data = desk.frame("Metadata", 1, {"Topics": [{"Name": "x" * 20}]})
     assert desk.raw(data) == [Reply(None, f"Metadata of {len(data)} bytes, the limit is 20")]
     body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "x" * 20, "PartitionData": []}]}
@@ -96,7 +96,7 @@ def test_long_names_are_not_kept_whole(desk: Any) -> None:
 
 
 def test_era_decides_what_is_served(make_desk: Any) -> None:
-    modern, old, ancient = (make_desk(Settings(era=era)) for era in ((4, 3), (3, 9), (0, 9)))
+    modern, old, ancient = (make_desk(BrokerSettings(era=era)) for era in ((4, 3), (3, 9), (0, 9)))
     assert modern.send("Fetch", 3, modern.fetch_body("t"))[0].close == "Fetch v3 is not served, 4-18 are"
     assert modern.send("Metadata", 0, {"Topics": []})[0].close is None
     assert old.send("Fetch", 3, old.fetch_body("t"))[0].close is None
@@ -113,7 +113,7 @@ def test_api_versions_says_what_is_served_and_hears_who_asks(desk: Any) -> None:
 
 
 def test_produce_is_announced_from_v0_on_even_where_it_is_not_served(make_desk: Any) -> None:
-    desk = make_desk(Settings(era=(4, 3)))
+    desk = make_desk(BrokerSettings(era=(4, 3)))
     rows = {row["ApiKey"]: row["MinVersion"] for row in desk.ask("ApiVersions", 0, {})["ApiKeys"]}
     assert (rows[0], rows[1]) == (0, 4)
     assert desk.send("Produce", 2, {"Acks": 1, "TimeoutMs": 1})[0].close == "Produce v2 is not served, 3-13 are"
@@ -140,7 +140,7 @@ def test_requests_are_remembered(desk: Any) -> None:
 
 @pytest.fixture
 def guarded(make_desk: Any) -> Any:
-    desk = make_desk(Settings(users=(("ann", "secret"),)))
+    desk = make_desk(BrokerSettings(users=(("ann", "secret"),)))
     desk.peer.login = Login(desk.state.users)
     return desk
 

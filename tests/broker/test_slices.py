@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwire.broker import pieces, slices
-from kwire.broker.context import Limits, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings
 from kwire.records import build
 from kwire.schema.registry import builtin
 
@@ -53,7 +53,7 @@ LARGE: list[tuple[str, int, dict[str, Any]]] = [
 def test_the_answer_is_the_same_in_slices(
     make_desk: Any, monkeypatch: pytest.MonkeyPatch, api: str, version: int, body: dict[str, Any]
 ) -> None:
-    desk, other = (make_desk(Settings(topics=(("t", 3),))) for _ in range(2))
+    desk, other = (make_desk(BrokerSettings(topics=(("t", 3),))) for _ in range(2))
     for each in (desk, other):
         each.state.cluster.id = "c"
         each.state.cluster.topics["t"] = each.state.cluster.topics["t"]._replace(id=desk.state.cluster.topics["t"].id)
@@ -78,7 +78,7 @@ def test_few_things_are_answered_in_one_go(desk: Any) -> None:
 
 
 def test_all_topics_are_told_in_slices_when_they_are_many(make_desk: Any) -> None:
-    desk = make_desk(Settings(topics=tuple((f"t{n:03}", 3) for n in range(200))))
+    desk = make_desk(BrokerSettings(topics=tuple((f"t{n:03}", 3) for n in range(200))))
     body = desk.ask("Metadata", 4, {"Topics": None})
     assert [row["Name"] for row in body["Topics"]] == [f"t{n:03}" for n in range(200)]
     assert [len(row["Partitions"]) for row in body["Topics"]] == [3] * 200
@@ -87,7 +87,7 @@ def test_all_topics_are_told_in_slices_when_they_are_many(make_desk: Any) -> Non
 
 
 def test_an_answer_has_a_limit_and_so_has_the_memory_for_it(make_desk: Any) -> None:
-    desk = make_desk(Settings(topics=(("t", 1),), limits=Limits(answer=1 << 20)))
+    desk = make_desk(BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(answer=1 << 20)))
     frame = desk.frame("DescribeConfigs", 1, {"Resources": [CONFIGS] * 20_000})
     desk.ask("DescribeConfigs", 1, {"Resources": [CONFIGS] * 600})
     tracemalloc.start()
@@ -99,7 +99,7 @@ def test_an_answer_has_a_limit_and_so_has_the_memory_for_it(make_desk: Any) -> N
 
 
 def test_a_request_may_hold_so_many_elements(make_desk: Any) -> None:
-    desk = make_desk(Settings(topics=(("t", 1),), limits=Limits(elements=60_000, batches=20_000)))
+    desk = make_desk(BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(elements=60_000, batches=20_000)))
     (reply,) = desk.send("DescribeGroups", 5, {"Groups": ["g"] * 60_001})
     assert reply.close == "DescribeGroups with more than 60,000 elements"
     parts = [{"Index": 0, "Records": b""}] * 20_001

@@ -9,13 +9,13 @@ from contextlib import suppress
 import pytest
 
 from kwire.broker import state
-from kwire.broker.context import Limits, Settings
+from kwire.broker.context import BrokerLimits, BrokerSettings
 from kwire.broker.handle import Broker
 from kwire.client.address import Address
-from kwire.client.connection import Connection
-from kwire.client.consumer import Member, Options
+from kwire.client.connection import BrokerConnection
+from kwire.client.consumer import ClassicMember, ConsumerConfig
 from kwire.client.producer import produce
-from kwire.coordinator.types import Settings as Groups
+from kwire.coordinator.types import GroupSettings
 from kwire.errors import KwireError
 
 FAULTS = (
@@ -24,15 +24,18 @@ FAULTS = (
     "Heartbeat:error=REBALANCE_IN_PROGRESS,chance=0.2",
     "JoinGroup:cut,chance=0.1",
 )
-SHORT = Options(session_timeout_ms=200, rebalance_timeout_ms=200)
+SHORT = ConsumerConfig(session_timeout_ms=200, rebalance_timeout_ms=200)
 RECORDS = [(b"key", bytes(500))] * 4
 
 
 def live(broker: Broker, number: int) -> None:
     """One client's life, which a fault may cut short."""
-    with suppress(KwireError), Connection.open(Address.parse_all(broker.address)[0], client_id=f"p{number}") as opened:
+    with (
+        suppress(KwireError),
+        BrokerConnection.open(Address.parse_all(broker.address)[0], client_id=f"p{number}") as opened,
+    ):
         produce(opened, "soak", 0, RECORDS)
-    with suppress(KwireError), Member(broker.address, f"group-{number % 3}", "soak", SHORT) as member:
+    with suppress(KwireError), ClassicMember(broker.address, f"group-{number % 3}", "soak", SHORT) as member:
         member.find()
         member.join()
         member.sync()
@@ -52,9 +55,9 @@ def blocks(broker: Broker, lives: range) -> int:
 def test_what_is_over_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "KEPT", 50)
     monkeypatch.setattr(state, "TOLD", 50)
-    limits = Limits(log=20_000, producers=5)
-    settings = Settings(
-        limits=limits, groups=Groups(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=100)
+    limits = BrokerLimits(log=20_000, producers=5)
+    settings = BrokerSettings(
+        limits=limits, groups=GroupSettings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=100)
     )
     with Broker(topics={"soak": 1}, faults=FAULTS, settings=settings) as broker:
         warm = blocks(broker, range(60))

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.broker.static_configs import configured
 from kwire.errors import KwireError
 
 
 def test_values_go_where_they_belong() -> None:
-    made = configured(Settings(), {
+    made = configured(BrokerSettings(), {
         "num.partitions": 4, "auto.create.topics.enable": False, "group.min.session.timeout.ms": "1",
         "transaction.max.timeout.ms": 5000, "connections.max.idle.ms": 9, "message.max.bytes": 100,
     })  # fmt: skip
@@ -30,12 +30,12 @@ def test_values_go_where_they_belong() -> None:
 )
 def test_what_has_no_effect_is_refused(name: str, value: Any, why: str) -> None:
     with pytest.raises(KwireError) as error:
-        configured(Settings(), {name: value})
+        configured(BrokerSettings(), {name: value})
     assert str(error.value) == why
 
 
 def test_what_is_in_force_is_told_and_topics_have_it(make_desk: Any) -> None:
-    desk = make_desk(configured(Settings(topics=(("t", 1),)), {"message.max.bytes": 100, "num.partitions": 3}))
+    desk = make_desk(configured(BrokerSettings(topics=(("t", 1),)), {"message.max.bytes": 100, "num.partitions": 3}))
 
     def told(kind: int, name: str, key: str) -> tuple[str, int]:
         asked = {"ResourceType": kind, "ResourceName": name, "ConfigurationKeys": [key]}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
+from kwire.client.connection import BrokerConnection
 from kwire.client.producer import produce
 from kwire.errors import KwireError
 from kwire.payloads.files import open_file
@@ -18,12 +18,12 @@ from kwire.testing import Broker
 
 
 def asked(broker: Broker, api: str, version: int, body: dict[str, Any]) -> dict[str, Any]:
-    with Connection.open(Address.parse(broker.address)) as connection:
+    with BrokerConnection.open(Address.parse(broker.address)) as connection:
         return connection.request(api, version, body).body()
 
 
 def write(broker: Broker, *values: bytes) -> None:
-    with Connection.open(Address.parse(broker.address)) as connection:
+    with BrokerConnection.open(Address.parse(broker.address)) as connection:
         produce(connection, "t", 0, [(b"k", value) for value in values])
 
 

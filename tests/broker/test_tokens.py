@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.context import Peer, Settings
+from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.security import Login, Users, Wrong
 from kwire.broker.tokens import EXPIRY_MS, MAX_LIFETIME_MS, Tokens
 
@@ -67,7 +67,7 @@ def test_logging_in_with_a_token() -> None:
 
 
 def test_tokens_by_the_protocol(make_desk: Any) -> None:
-    desk = make_desk(Settings(users=(("ann", "a"), ("bob", "b"))))
+    desk = make_desk(BrokerSettings(users=(("ann", "a"), ("bob", "b"))))
 
     def ask(user: str | None, api: str, by_token: bool = False, **body: Any) -> Any:
         peer = Peer(5, "127.0.0.1", 40005, 1, Login(desk.state.users))

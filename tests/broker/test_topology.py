@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.broker.nodes import NodeSetup
 from kwire.broker.partition import OFFLINE, Partition
 from kwire.broker.topology import Election, Topology
@@ -16,7 +16,7 @@ from kwire.errors import KwireError
 
 @pytest.fixture
 def desk(make_desk: Any) -> Any:
-    return make_desk(Settings(setups=(NodeSetup(5, rack="a"), NodeSetup(7, rack="b"), NodeSetup(9, rack="b"))))
+    return make_desk(BrokerSettings(setups=(NodeSetup(5, rack="a"), NodeSetup(7, rack="b"), NodeSetup(9, rack="b"))))
 
 
 def replicated(desk: Any, replicas: list[int]) -> tuple[Topology, Partition]:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.records import build, read_records
 
 from .conftest import Desk
@@ -41,7 +41,7 @@ class Incarnation:
 class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
-        self.desk = Desk(Settings(nodes=NODES, topics=(("t", PARTITIONS),)))
+        self.desk = Desk(BrokerSettings(nodes=NODES, topics=(("t", PARTITIONS),)))
         self.topic = self.desk.state.cluster.topics["t"]
         self.all: list[Incarnation] = []
         self.committed: set[bytes] = set()

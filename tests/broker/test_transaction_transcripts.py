@@ -20,7 +20,7 @@ import transcripts
 from transcripts import Row, body_of, load, unlike
 
 from kwire.broker.acls import ALL, DENY, GROUP, PREFIXED, TOPIC, TRANSACTIONAL_ID, Acl, Acls
-from kwire.broker.context import MS, Settings
+from kwire.broker.context import MS, BrokerSettings
 from kwire.coordinator.types import TransactionSettings
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "transactions"
@@ -109,7 +109,7 @@ def decided(value: Any, key: str = "") -> Any:
 def transcript(path: Path, make_desk: Callable[..., Any]) -> Replay:
     head, steps = load(path)
     major, minor = head["broker"].split(".")[:2]
-    return Replay(head, steps, make_desk(Settings(era=(int(major), int(minor)), transactions=LAB)))
+    return Replay(head, steps, make_desk(BrokerSettings(era=(int(major), int(minor)), transactions=LAB)))
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.broker.faults import Faults
 from kwire.records import build, read_records
 
@@ -18,7 +18,7 @@ class Producer:
         faults = Faults()
         for rule in rules:
             faults.add(rule)
-        self.desk = make_desk(Settings(topics=(("t", 1),), nodes=nodes), faults)
+        self.desk = make_desk(BrokerSettings(topics=(("t", 1),), nodes=nodes), faults)
         self.state, self.sequence = self.desk.state, 0
         got = self.ask("InitProducerId", 5, TransactionTimeoutMs=5_000)
         self.producer, self.epoch = got["ProducerId"], got["ProducerEpoch"]

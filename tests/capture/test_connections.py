@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kwire.capture import connections as module
 from kwire.capture import tcp
 from kwire.capture.connections import IDLE, LATE_SYN, LINGER, Connection, Connections, cost_of
-from kwire.capture.streams import PATIENCE, WRAP, Run, Stream
+from kwire.capture.streams import PATIENCE, WRAP, SegmentRun, Stream
 
 TEXT = bytes(range(256)) * 4
 HELLO, WORLD = b"hello kafka", b"a broker's answer"
@@ -389,7 +389,7 @@ def test_blocks_and_single_segments_agree(make: Any, data: st.DataObject) -> Non
     (found,) = connections.finish()
     for number, (_, low, high) in enumerate(kept, 1):
         have = TEXT[low:high][: snaplen - 40]
-        slow.take([Run((first + low) % WRAP, have, high - low, [0], [number], [number])])
+        slow.take([SegmentRun((first + low) % WRAP, have, high - low, [0], [number], [number])])
     while slow.held:
         slow.give_up()
     fast = found.streams[0]

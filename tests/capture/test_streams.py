@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from kwire.capture.streams import AHEAD, BACK, PACKET_COST, RUN_COST, WRAP, Piece, Run, Stream, signed
+from kwire.capture.streams import AHEAD, BACK, PACKET_COST, RUN_COST, WRAP, Piece, SegmentRun, Stream, signed
 
 TEXT = bytes(range(256)) * 2
 FIRST = 1000
 
 
-def run(low: int, high: int, number: int = 1, first: int = FIRST, kept: int | None = None) -> Run:
+def run(low: int, high: int, number: int = 1, first: int = FIRST, kept: int | None = None) -> SegmentRun:
     """Bytes low to high of TEXT, of which kept were captured."""
     data = TEXT[low:high] if kept is None else TEXT[low : low + kept]
-    return Run((first + low) % WRAP, data, high - low, [0], [number * 10], [number])
+    return SegmentRun((first + low) % WRAP, data, high - low, [0], [number * 10], [number])
 
 
 def opened(first: int = FIRST) -> Stream:
@@ -63,8 +63,8 @@ def test_bytes_come_once_and_in_order(make: Any, spans: list[tuple[int, int]], r
 def test_an_overlap_is_told_of_the_packets_that_brought_what_is_new() -> None:
     stream = opened()
     stream.take([run(0, 5)])
-    stream.take([Run(FIRST + 2, TEXT[2:12], 10, [0, 2, 6], [20, 30, 40], [2, 3, 4])])
-    stream.take([Run(FIRST + 4, TEXT[4:20], 16, [0, 8], [50, 60], [5, 6])])
+    stream.take([SegmentRun(FIRST + 2, TEXT[2:12], 10, [0, 2, 6], [20, 30, 40], [2, 3, 4])])
+    stream.take([SegmentRun(FIRST + 4, TEXT[4:20], 16, [0, 8], [50, 60], [5, 6])])
     assert stream.pieces == [
         Piece(0, TEXT[:5], [0], [10], [1]),
         Piece(5, TEXT[5:12], [5, 8], [30, 40], [3, 4]),
@@ -163,7 +163,7 @@ def test_a_repetition_that_is_cut_brings_only_what_it_has(make: Any, kept: int) 
 
 def test_a_run_of_several_packets_is_cut_in_the_last() -> None:
     stream = opened()
-    stream.take([Run(FIRST, TEXT[:13], 20, [0, 10], [10, 20], [1, 2])])
+    stream.take([SegmentRun(FIRST, TEXT[:13], 20, [0, 10], [10, 20], [1, 2])])
     assert stream.pieces == [
         Piece(0, TEXT[:13], [0, 10], [10, 20], [1, 2]),
         Piece(20, b"", [13], [20], [2], 7, True),
@@ -195,7 +195,7 @@ def test_a_second_syn_is_remembered_and_moves_nothing() -> None:
 
 def test_very_many_holes_are_given_up(make: Any) -> None:
     stream = opened()
-    stream.take([Run(FIRST + 1 + 2 * number, b"x", 1, [0], [number], [number]) for number in range(100_000)])
+    stream.take([SegmentRun(FIRST + 1 + 2 * number, b"x", 1, [0], [number], [number]) for number in range(100_000)])
     assert stream.held_bytes == 100_000
     lost = 0
     while stream.held:
@@ -212,7 +212,7 @@ FAR = [AHEAD + 1000, BACK + 1000, (1 << 31) - 5000]
 def test_a_stray_packet_costs_nothing(make: Any, far: int, sign: int) -> None:
     stream = opened()
     stream.take([run(0, 10, 1)])
-    stream.take([Run((FIRST + sign * far) % WRAP, b"stray", 5, [0], [20], [2])])
+    stream.take([SegmentRun((FIRST + sign * far) % WRAP, b"stray", 5, [0], [20], [2])])
     if sign > 0:
         assert stream.lone
     stream.take([run(10, 20, 3)])
@@ -227,7 +227,7 @@ def test_a_stray_packet_costs_nothing(make: Any, far: int, sign: int) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_stray_packet_in_front_costs_nothing(make: Any, far: int, sign: int) -> None:
     stream = Stream()
-    stray = Run((FIRST + sign * far) % WRAP, b"stray", 5, [0], [10], [1])
+    stray = SegmentRun((FIRST + sign * far) % WRAP, b"stray", 5, [0], [10], [1])
     stream.take([stray, run(0, 10, 2), run(10, 20, 3)])
     while stream.held:
         stream.give_up()
@@ -239,19 +239,19 @@ def test_a_stray_packet_in_front_costs_nothing(make: Any, far: int, sign: int) -
 def test_a_jump_that_goes_on_is_believed(make: Any, lost: int) -> None:
     stream = opened()
     stream.take([run(0, 10, 1)])
-    stream.take([Run((FIRST + 10 + lost) % WRAP, b"far", 3, [0], [20], [2])])
-    stream.take([Run((FIRST + 13 + lost) % WRAP, b"away", 4, [0], [30], [3])])
+    stream.take([SegmentRun((FIRST + 10 + lost) % WRAP, b"far", 3, [0], [20], [2])])
+    stream.take([SegmentRun((FIRST + 13 + lost) % WRAP, b"away", 4, [0], [30], [3])])
     if stream.held:
         assert (stream.lone, stream.give_up()) == (False, lost)
     assert (make.data(stream), [gap.missing for gap in make.gaps(stream)]) == (TEXT[:10] + b"faraway", [lost])
-    stream.take([Run((FIRST + 17 + lost) % WRAP, b"!", 1, [0], [40], [4])])
+    stream.take([SegmentRun((FIRST + 17 + lost) % WRAP, b"!", 1, [0], [40], [4])])
     assert make.data(stream).endswith(b"away!")
 
 
 def test_what_was_captured_twice_does_not_come_again(make: Any) -> None:
     stream = opened()
     data = bytes(1 << 20)
-    whole = [Run((FIRST + (at << 20)) % WRAP, data, 1 << 20, [0], [at], [at]) for at in range(80)]
+    whole = [SegmentRun((FIRST + (at << 20)) % WRAP, data, 1 << 20, [0], [at], [at]) for at in range(80)]
     stream.take(whole)
     again = [one._replace(numbers=[one.numbers[0] + 80]) for one in whole]
     for one in again:
@@ -283,5 +283,5 @@ def test_what_is_held_is_counted_with_what_its_packets_cost(kept: int | None) ->
 def test_many_copies_of_a_stray_are_left_out_at_once() -> None:
     stream = opened()
     stream.take([run(0, 10, 1)])
-    stream.take([Run((FIRST + BACK * 2) % WRAP, b"far", 3, [0], [at * 10], [at]) for at in range(2, 500)])
+    stream.take([SegmentRun((FIRST + BACK * 2) % WRAP, b"far", 3, [0], [at * 10], [at]) for at in range(2, 500)])
     assert (stream.lone, stream.give_up(), stream.held, stream.held_cost, stream.stray) == (True, 0, [], 0, 3 * 498)

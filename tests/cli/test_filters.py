@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.cli.filters import Asked, there_are
+from kwire.cli.filters import AskedValues, there_are
 from kwire.errors import Exit
 from kwire.session.select import fits
 
@@ -78,7 +78,7 @@ def test_names_may_hold_brackets() -> None:
 
 
 def test_what_comes_late_counts_too() -> None:
-    asked = Asked("topic", ["b*", "c"], fits)
+    asked = AskedValues("topic", ["b*", "c"], fits)
     asked.see(["a", "bb"])
     assert list(asked.complaints()) == ["no topic c; 2 there are: a, bb"]
     asked.see(["c"])
@@ -94,7 +94,7 @@ def test_an_error_that_is_none(kwire: Any) -> None:
 
 
 def test_what_is_kept_of_values_is_bounded() -> None:
-    asked = Asked("client id", ["nobody"], fits)
+    asked = AskedValues("client id", ["nobody"], fits)
     for number in range(3000):
         asked.see([f"{number}-{'x' * 30_000}"])
     (line,) = asked.complaints()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.cluster import ERAS, Cluster
+from kwire.client.cluster import ERAS, ClusterClient
 from kwire.codec.library import builtin_library
 from kwire.errors import Failure, KwireError
 from kwire.testing import Broker
@@ -16,7 +16,7 @@ from kwire.testing import Broker
 
 def test_a_connection_is_opened_once_and_again_when_it_broke() -> None:
     with Broker() as broker:
-        cluster, address = Cluster(), Address.parse(broker.address)
+        cluster, address = ClusterClient(), Address.parse(broker.address)
         first = cluster.connect(address)
         assert cluster.connect(address) is first
         first.close()
@@ -26,7 +26,7 @@ def test_a_connection_is_opened_once_and_again_when_it_broke() -> None:
 
 def test_what_was_asked_comes_in_order_from_all_connections() -> None:
     with Broker(nodes=2) as broker:
-        cluster = Cluster()
+        cluster = ClusterClient()
         for text in broker.addresses:
             cluster.ask(Address.parse(text), "ListGroups", lambda _: {})
         names = [exchange.api for exchange in cluster.take() if exchange.api != "ApiVersions"]
@@ -42,7 +42,7 @@ def test_an_era_speaks_versions_that_there_are(api: str) -> None:
 
 def test_an_era_asks_for_no_versions() -> None:
     with Broker() as broker:
-        cluster, address = Cluster(era="0.9"), Address.parse(broker.address)
+        cluster, address = ClusterClient(era="0.9"), Address.parse(broker.address)
         cluster.ask(address, "Metadata", lambda _: {})
         assert [exchange.name for exchange in cluster.take()] == ["Metadata v0"]
         with pytest.raises(KwireError, match=r"^that era had no ConsumerGroupHeartbeat$"):
@@ -52,7 +52,7 @@ def test_an_era_asks_for_no_versions() -> None:
 
 def test_a_version_may_be_bounded() -> None:
     with Broker() as broker:
-        cluster, address = Cluster(), Address.parse(broker.address)
+        cluster, address = ClusterClient(), Address.parse(broker.address)
         assert cluster.version(address, "Fetch") > 12
         cluster.highest["Fetch"] = 12
         assert cluster.version(address, "Fetch") == 12
@@ -61,7 +61,7 @@ def test_a_version_may_be_bounded() -> None:
 
 def test_a_broker_that_closes_is_asked_why(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.versions((1, 4, 16)), replies.close], [replies.versions((1, 4, 12))])
-    cluster = Cluster()
+    cluster = ClusterClient()
     with pytest.raises(Failure) as caught:
         cluster.ask(server.address, "Fetch", lambda _: {})
     said = "closed the connection instead of an answer to Fetch v16; it takes Fetch v4-12, not v16"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection, unserved
+from kwire.client.connection import BrokerConnection, unserved
 from kwire.client.diagnose import why_closed
 from kwire.client.security import Security
 from kwire.errors import EncodeError, Exit, Failure, KwireError, UnknownName
@@ -21,7 +21,7 @@ SHORT = 0.3  # seconds that a silent server is given
 
 
 def test_an_exchange_keeps_both_frames() -> None:
-    with Broker(topics={"orders": 2}) as broker, Connection.open(Address.parse(broker.address)) as connection:
+    with Broker(topics={"orders": 2}) as broker, BrokerConnection.open(Address.parse(broker.address)) as connection:
         version = connection.version("Metadata")
         exchange = connection.request("Metadata", version, {"Topics": [{"Name": "orders"}]})
         (asked, sent), (answered, got) = exchange.frames()
@@ -40,7 +40,7 @@ def test_an_exchange_keeps_both_frames() -> None:
 
 def test_versions_are_the_newest_that_both_know(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.versions((18, 0, 3), (3, 0, 5), (12, 7, 9))])
-    with Connection.open(server.address) as connection:
+    with BrokerConnection.open(server.address) as connection:
         assert connection.offered == {18: Versions(0, 3), 3: Versions(0, 5), 12: Versions(7, 9)}
         assert connection.version("Metadata") == 5
         with pytest.raises(Failure, match=r"takes Heartbeat v7-9, kwire knows v0-4$"):
@@ -57,14 +57,14 @@ def test_an_older_broker_is_asked_again(
         {"ErrorCode": 35, "ApiKeys": [{"ApiKey": 18, "MinVersion": 0, "MaxVersion": highest}]}, version=0
     )
     server = fake([refusal, replies.versions((3, 0, 1))])
-    with Connection.open(server.address) as connection:
+    with BrokerConnection.open(server.address) as connection:
         assert connection.offered == {3: Versions(0, 1)}
     assert server.asked() == ["ApiVersions v5", second]
 
 
 def test_a_broker_that_names_no_versions_is_asked_in_v0(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.answer({"ErrorCode": 35, "ApiKeys": []}, version=0), replies.versions((3, 0, 1))])
-    with Connection.open(server.address):
+    with BrokerConnection.open(server.address):
         assert server.asked() == ["ApiVersions v5", "ApiVersions v0"]
 
 
@@ -87,7 +87,7 @@ def test_what_comes_instead_of_an_answer(
 ) -> None:
     server = fake([getattr(replies, reply) if isinstance(reply, str) else replies.raw(reply)])
     with pytest.raises(Failure) as caught:
-        Connection.open(server.address, timeout=SHORT if reply == "silent" else 5.0)
+        BrokerConnection.open(server.address, timeout=SHORT if reply == "silent" else 5.0)
     assert caught.value.kind == kind
     assert str(caught.value) == f"{server.address}: {said}"
     assert caught.value.status == (Exit.NOT_KAFKA if kind == "not kafka" else Exit.MALFORMED)
@@ -97,7 +97,7 @@ def test_what_comes_instead_of_an_answer(
 def test_a_listener_with_tls_that_closes_without_a_word(negotiate: bool) -> None:
     with Broker(tls=True) as broker:
         address = Address.parse(broker.address)
-        with pytest.raises(Failure) as caught, Connection.open(address, negotiate=negotiate) as connection:
+        with pytest.raises(Failure) as caught, BrokerConnection.open(address, negotiate=negotiate) as connection:
             connection.request("Metadata", 9, {})
         said = caught.value.hint or why_closed(address, Security(), "Metadata", 9, 5.0)
     assert (caught.value.kind, said) == ("closed", "this listener wants TLS: --tls")
@@ -105,7 +105,7 @@ def test_a_listener_with_tls_that_closes_without_a_word(negotiate: bool) -> None
 
 def test_an_answer_that_stops_in_the_middle(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.versions((3, 0, 9)), replies.raw(b"\0\0\0\x40abc"), replies.silent])
-    with Connection.open(server.address) as connection:
+    with BrokerConnection.open(server.address) as connection:
         with pytest.raises(Failure, match=r"timed out in the answer to Metadata v9: 7 of 68 bytes came$"):
             connection.request("Metadata", 9, {}, timeout=SHORT)
         assert connection.closed
@@ -115,12 +115,12 @@ def test_an_answer_that_stops_in_the_middle(fake: Callable[..., Any], replies: A
 def test_another_requests_answer_is_none(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.answer({"ErrorCode": 0, "ApiKeys": []}, shift=1)])
     with pytest.raises(Failure, match=r"answers ApiVersions v5 \(correlation id 1\) with id 2$"):
-        Connection.open(server.address)
+        BrokerConnection.open(server.address)
 
 
 def test_an_answer_that_cannot_be_read(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.versions((12, 0, 4)), lambda request: b"\0\0\0\7" + request[8:12] + b"\0\0\0"])
-    with Connection.open(server.address) as connection:
+    with BrokerConnection.open(server.address) as connection:
         exchange = connection.request("Heartbeat", 4, {})
         with pytest.raises(Failure, match=r"the answer to Heartbeat v4 cannot be read: HeartbeatResponse v4"):
             exchange.body()
@@ -129,14 +129,14 @@ def test_an_answer_that_cannot_be_read(fake: Callable[..., Any], replies: Any) -
 
 def test_an_old_request_has_no_hint(fake: Callable[..., Any], replies: Any) -> None:
     server = fake([replies.close])
-    with Connection.open(server.address, negotiate=False) as connection, pytest.raises(Failure) as caught:
+    with BrokerConnection.open(server.address, negotiate=False) as connection, pytest.raises(Failure) as caught:
         connection.request("Metadata", 0, {})
     assert str(caught.value) == f"{server.address}: closed the connection instead of an answer to Metadata v0"
 
 
 def test_nothing_listens(unused: Address) -> None:
     with pytest.raises(Failure) as caught:
-        Connection.open(unused)
+        BrokerConnection.open(unused)
     assert str(caught.value) == f"{unused}: connection refused: nothing listens there"
 
 
@@ -151,13 +151,13 @@ def test_nothing_listens(unused: Address) -> None:
 )
 def test_addresses_that_metadata_may_hold(address: Address, said: str) -> None:
     with pytest.raises(Failure) as caught:
-        Connection.open(address)
+        BrokerConnection.open(address)
     assert caught.value.kind == "name"
     assert str(caught.value) == said
 
 
 def test_a_request_that_cannot_be_written_leaves_the_connection() -> None:
-    with Broker() as broker, Connection.open(Address.parse(broker.address)) as connection:
+    with Broker() as broker, BrokerConnection.open(Address.parse(broker.address)) as connection:
         with pytest.raises(EncodeError):
             connection.request("Metadata", 12, {"Nonsense": 1})
         with pytest.raises(UnknownName):
@@ -166,7 +166,7 @@ def test_a_request_that_cannot_be_written_leaves_the_connection() -> None:
 
 
 def test_no_answer_is_waited_for_where_none_is_due() -> None:
-    with Broker(topics={"t": 1}) as broker, Connection.open(Address.parse(broker.address)) as connection:
+    with Broker(topics={"t": 1}) as broker, BrokerConnection.open(Address.parse(broker.address)) as connection:
         exchange = connection.request("Produce", 9, {"Acks": 0, "TopicData": []}, answer=False)
         assert (exchange.response, exchange.answered, exchange.took) == (None, None, 0)
         assert connection.request("ListGroups", 4, {}).body()["ErrorCode"] == 0
@@ -175,20 +175,20 @@ def test_no_answer_is_waited_for_where_none_is_due() -> None:
 def test_tls() -> None:
     with Broker(tls=True) as broker:
         address = Address.parse(broker.address)
-        with Connection.open(address, Security(tls=True, ca=Path(broker.certificate_file))) as connection:
+        with BrokerConnection.open(address, Security(tls=True, ca=Path(broker.certificate_file))) as connection:
             assert connection.version("Metadata") == 13
-        with Connection.open(address, Security(tls=True, insecure=True)) as connection:
+        with BrokerConnection.open(address, Security(tls=True, insecure=True)) as connection:
             assert connection.offered
         with pytest.raises(Failure, match=r"certificate not trusted: .*; --ca FILE, or --insecure$"):
-            Connection.open(address, Security(tls=True))
+            BrokerConnection.open(address, Security(tls=True))
         with pytest.raises(Failure) as caught:
-            Connection.open(address, timeout=2.0)
+            BrokerConnection.open(address, timeout=2.0)
         assert caught.value.kind in ("not kafka", "closed")
 
 
 def test_tls_to_a_plaintext_listener() -> None:
     with Broker() as broker, pytest.raises(Failure) as caught:
-        Connection.open(Address.parse(broker.address), Security(tls=True, insecure=True))
+        BrokerConnection.open(Address.parse(broker.address), Security(tls=True, insecure=True))
     said = "closed in the TLS handshake; a plaintext listener does that: leave out --tls"
     assert str(caught.value) == f"{broker.address}: {said}"
 
@@ -198,10 +198,10 @@ def test_files_that_are_no_certificates(tmp_path: Path) -> None:
     for content in ("", "nonsense"):
         bad.write_text(content)
         with pytest.raises(KwireError, match=r"bad\.pem: ") as caught, Broker() as broker:
-            Connection.open(Address.parse(broker.address), Security(tls=True, ca=bad))
+            BrokerConnection.open(Address.parse(broker.address), Security(tls=True, ca=bad))
         assert not isinstance(caught.value, Failure)
         with pytest.raises((KwireError, ssl.SSLError)), Broker() as broker:
-            Connection.open(Address.parse(broker.address), Security(tls=True, insecure=True, cert=bad))
+            BrokerConnection.open(Address.parse(broker.address), Security(tls=True, insecure=True, cert=bad))
 
 
 def test_a_controllers_listener_is_called_so() -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.cluster import Cluster
-from kwire.client.connection import Connection
-from kwire.client.consumer import Joined, Member, Options
+from kwire.client.cluster import ClusterClient
+from kwire.client.connection import BrokerConnection
+from kwire.client.consumer import ClassicMember, ConsumerConfig, Joined
 from kwire.client.failure import Refusal
 from kwire.client.producer import produce
 from kwire.errors import Failure
@@ -19,7 +19,7 @@ from kwire.testing import Broker
 
 
 def _fill(broker: Broker, *values: bytes, partition: int = 0) -> None:
-    with Connection.open(Address.parse(broker.address)) as connection:
+    with BrokerConnection.open(Address.parse(broker.address)) as connection:
         produce(connection, "t", partition, [(None, value) for value in values])
 
 
@@ -28,7 +28,7 @@ def test_a_member_alone_reads_everything(era: str | None) -> None:
     with Broker(topics={"t": 2}) as broker:
         _fill(broker, b"one", b"two")
         _fill(broker, b"three", partition=1)
-        with Member(broker.address, "g", "t", cluster=Cluster(era=era)) as member:
+        with ClassicMember(broker.address, "g", "t", cluster=ClusterClient(era=era)) as member:
             member.find()
             joined = member.join()
             assert joined.leads
@@ -46,7 +46,7 @@ def test_a_member_alone_reads_everything(era: str | None) -> None:
 def test_latest_begins_at_the_end() -> None:
     with Broker(topics={"t": 1}) as broker:
         _fill(broker, b"old")
-        with Member(broker.address, "g", "t", Options(earliest=False)) as member:
+        with ClassicMember(broker.address, "g", "t", ConsumerConfig(earliest=False)) as member:
             member.find()
             member.join()
             member.sync()
@@ -58,8 +58,8 @@ def test_latest_begins_at_the_end() -> None:
 def test_two_members_share() -> None:
     with (
         Broker(topics={"t": 3}) as broker,
-        Member(broker.address, "g", "t") as one,
-        Member(broker.address, "g", "t") as two,
+        ClassicMember(broker.address, "g", "t") as one,
+        ClassicMember(broker.address, "g", "t") as two,
     ):
         one.find()
         one.join()
@@ -96,7 +96,7 @@ def _until(holds: Callable[[], bool]) -> None:
 
 def test_errors_are_raised_with_their_code() -> None:
     faults = ["SyncGroup:error=REBALANCE_IN_PROGRESS,times=1"]
-    with Broker(topics={"t": 1}, faults=faults) as broker, Member(broker.address, "g", "t") as member:
+    with Broker(topics={"t": 1}, faults=faults) as broker, ClassicMember(broker.address, "g", "t") as member:
         member.find()
         member.join()
         with pytest.raises(Refusal, match=r"^SyncGroup v5: 27 REBALANCE_IN_PROGRESS: ") as caught:
@@ -110,7 +110,7 @@ def test_errors_are_raised_with_their_code() -> None:
 def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
     faults = ["FindCoordinator:error=COORDINATOR_NOT_AVAILABLE,times=2",
               "JoinGroup:error=COORDINATOR_LOAD_IN_PROGRESS,times=1"]  # fmt: skip
-    with Broker(topics={"t": 1}, faults=faults) as broker, Member(broker.address, "g", "t") as member:
+    with Broker(topics={"t": 1}, faults=faults) as broker, ClassicMember(broker.address, "g", "t") as member:
         member.find()
         assert member.place.passed == [15, 15]
         assert member.join().asked == 3
@@ -118,10 +118,10 @@ def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
 
 def test_a_broker_that_is_not_there(unused: Address) -> None:
     with pytest.raises(Failure) as caught:
-        Member([unused], "g", "t").find()
+        ClassicMember([unused], "g", "t").find()
     assert caught.value.kind == "refused"
 
 
 def test_the_first_address_that_answers_is_taken(unused: Address) -> None:
-    with Broker(topics={"t": 1}) as broker, Member(f"{unused},{broker.address}", "g", "t") as member:
+    with Broker(topics={"t": 1}) as broker, ClassicMember(f"{unused},{broker.address}", "g", "t") as member:
         assert str(member.find()) == broker.address

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.cluster import Cluster
-from kwire.client.connection import Connection
-from kwire.client.consumer import Options
+from kwire.client.cluster import ClusterClient
+from kwire.client.connection import BrokerConnection
+from kwire.client.consumer import ConsumerConfig
 from kwire.client.epochs import EpochMember
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
 from kwire.client.producer import produce
-from kwire.client.topology import Place
+from kwire.client.topology import GroupPlace
 from kwire.testing import Broker
 
 
 def _member(broker: Broker) -> EpochMember:
-    place = Place(broker.address, "g", "t", Cluster())
+    place = GroupPlace(broker.address, "g", "t", ClusterClient())
     place.find()
-    return EpochMember(place, Options())
+    return EpochMember(place, ConsumerConfig())
 
 
 def _asked(member: EpochMember) -> list[Body]:
@@ -30,7 +30,7 @@ def _asked(member: EpochMember) -> list[Body]:
 
 def test_joining_reading_leaving() -> None:
     with Broker(topics={"t": 2}) as broker:
-        with Connection.open(Address.parse(broker.address)) as connection:
+        with BrokerConnection.open(Address.parse(broker.address)) as connection:
             produce(connection, "t", 1, [(None, b"x")])
         member = _member(broker)
         first = member.beat()

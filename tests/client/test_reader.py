@@ -10,10 +10,10 @@ import pytest
 from kwire.client.address import Address
 from kwire.client.bodies import Fetched
 from kwire.client.bootstrap import PartitionView, View
-from kwire.client.cluster import Cluster
+from kwire.client.cluster import ClusterClient
 from kwire.client.failure import Refusal
-from kwire.client.reader import Reader
-from kwire.client.topology import Place
+from kwire.client.reader import PartitionReader
+from kwire.client.topology import GroupPlace
 from kwire.errors import Failure, KwireError
 from kwire.records.build import build
 from kwire.schema.model import Versions
@@ -22,12 +22,12 @@ APIS = ((1, 4, 12), (2, 1, 5))
 ROW = {"PartitionIndex": 0, "ErrorCode": 0, "HighWatermark": 9, "Records": b"", "AbortedTransactions": None}
 
 
-def _reader(address: Address, leader: int = 1) -> Reader:
-    place = Place([address], "g", "t", Cluster())
+def _reader(address: Address, leader: int = 1) -> PartitionReader:
+    place = GroupPlace([address], "g", "t", ClusterClient())
     row = PartitionView(0, 0, leader, (1,), (1,), ())
     place.view = View(None, None, {1: address}, 0, place.ids()["t"], (row,))
     place.coordinator = place.entry = address
-    reader = Reader(place, earliest=True)
+    reader = PartitionReader(place, earliest=True)
     reader.assign([("t", 0)])
     return reader
 
@@ -95,7 +95,7 @@ def test_a_partition_without_a_leader() -> None:
 def test_versions_that_go_by_ids_are_not_spoken_without_them(fake: Callable[..., Any], replies: Any) -> None:
     body = {"Brokers": [], "Topics": [{"Name": "t", "Partitions": []}]}
     server = fake([replies.versions((3, 0, 9), (1, 0, 18)), replies.answer(body)])
-    place = Place([server.address], "g", "t", Cluster())
+    place = GroupPlace([server.address], "g", "t", ClusterClient())
     place.refresh(server.address)
     assert place.cluster.connect(server.address).offered == {3: Versions(0, 9), 1: Versions(0, 18)}
     assert place.cluster.version(server.address, "Fetch") == 12

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
+from kwire.client.connection import BrokerConnection
 from kwire.client.route import BY_GROUP, BY_LEADER, BY_TRANSACTION, Route, is_routed, route
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
@@ -16,7 +16,7 @@ from kwire.testing import Broker
 
 
 def routed(broker: Broker, api: str, version: int, body: dict[str, Any]) -> Route:
-    with Connection.open(Address.parse(broker.address)) as connection:
+    with BrokerConnection.open(Address.parse(broker.address)) as connection:
         return route(connection, api, builtin_library().plan(f"{api}Request", version), body)
 
 

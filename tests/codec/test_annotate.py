@@ -14,7 +14,7 @@ from kwire.codec.annotate import annotate, decode_error
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Plan, compile_plan
 from kwire.codec.span import UNDECODED, Span
-from kwire.schema.model import NONE, Field, Message, Versions
+from kwire.schema.model import NONE, Field, MessageSchema, Versions
 
 ZERO = Versions(0, 0)
 
@@ -31,7 +31,7 @@ def field(text: str, *inner: Field) -> Field:
 
 def probe(*fields: Field | str, flexible: bool = False) -> Plan:
     made = tuple(field(one) if isinstance(one, str) else one for one in fields)
-    return compile_plan(Message("Probe", "data", ZERO, ZERO if flexible else NONE, made), 0)
+    return compile_plan(MessageSchema("Probe", "data", ZERO, ZERO if flexible else NONE, made), 0)
 
 
 def rows(span: Span) -> list[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from kwire.codec.encode_checks import complete, encode_error, no_such_field, sca
 from kwire.codec.plan import compile_plan
 from kwire.codec.values import Codec
 from kwire.errors import EncodeError
-from kwire.schema.model import NONE, Field, Message, Versions
+from kwire.schema.model import NONE, Field, MessageSchema, Versions
 
 ONE = Versions(0, 0)
 ZERO = UUID(int=0)
@@ -26,7 +26,7 @@ def field(name: str, kind: str, *inner: Field, nullable: bool = False, tag: int 
 
 
 def codec(*fields: Field, flexible: bool = True) -> Codec:
-    return Codec(compile_plan(Message("Sample", "data", ONE, ONE if flexible else NONE, fields), 0))
+    return Codec(compile_plan(MessageSchema("Sample", "data", ONE, ONE if flexible else NONE, fields), 0))
 
 
 def refused(made: Codec, message: Any) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from kwire.codec.library import builtin_library
 from kwire.codec.plan import compile_plan
 from kwire.codec.values import Codec
 from kwire.render.jsonform import dumps, from_json
-from kwire.schema.model import NONE, Field, Meaning, Message, Versions
+from kwire.schema.model import NONE, Field, Meaning, MessageSchema, Versions
 from kwire.schema.registry import builtin
 
 ONE = Versions(0, 0)
@@ -20,7 +20,7 @@ MESSAGES = [message for definition in (*builtin().apis(), *builtin().data()) for
 messages = pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.name)
 
 
-def codecs(message: Message) -> list[Codec]:
+def codecs(message: MessageSchema) -> list[Codec]:
     return [builtin_library().codec(message.name, version) for version in message.versions.each()]
 
 
@@ -33,21 +33,21 @@ def test_every_message_has_examples() -> None:
 
 
 @messages
-def test_an_example_is_written_and_read_back(message: Message) -> None:
+def test_an_example_is_written_and_read_back(message: MessageSchema) -> None:
     for codec in codecs(message):
         made = example(codec.plan)
         assert codec.decode(codec.encode(made)) == made, codec.plan.title
 
 
 @messages
-def test_an_examples_json_gives_the_same_bytes(message: Message) -> None:
+def test_an_examples_json_gives_the_same_bytes(message: MessageSchema) -> None:
     for codec in codecs(message):
         made = example(codec.plan)
         assert codec.encode(from_json(codec.plan, dumps(made))) == codec.encode(made), codec.plan.title
 
 
 @messages
-def test_an_examples_bytes_have_nothing_odd_and_no_errors(message: Message) -> None:
+def test_an_examples_bytes_have_nothing_odd_and_no_errors(message: MessageSchema) -> None:
     for codec in codecs(message):
         spans = list(annotate(codec.plan, codec.encode(example(codec.plan))).below())
         assert [span for span in spans if span.note] == []
@@ -56,7 +56,7 @@ def test_an_examples_bytes_have_nothing_odd_and_no_errors(message: Message) -> N
 
 
 @messages
-def test_an_example_leaves_out_tagged_fields_and_is_the_same_each_time(message: Message) -> None:
+def test_an_example_leaves_out_tagged_fields_and_is_the_same_each_time(message: MessageSchema) -> None:
     for codec in codecs(message):
         made = example(codec.plan)
         assert list(made) == [slot.name for slot in codec.plan.root.slots]
@@ -138,14 +138,14 @@ def test_examples_are_plausible(name: str, version: int, expected: dict[str, Any
     ],
 )
 def test_names_and_types_decide(field: Field, expected: object) -> None:
-    plan = compile_plan(Message("Sample", "data", ONE, NONE, (field,)), 0)
+    plan = compile_plan(MessageSchema("Sample", "data", ONE, NONE, (field,)), 0)
     assert example(plan) == {field.name: expected}
     assert Codec(plan).decode(Codec(plan).encode(example(plan))) == {field.name: expected}
 
 
 def test_tagged_fields_are_left_out() -> None:
     fields = (Field("A", "int8", ONE), Field("T", "int8", ONE, tagged=ONE, tag=0))
-    assert example(compile_plan(Message("Sample", "data", ONE, ONE, fields), 0)) == {"A": 0}
+    assert example(compile_plan(MessageSchema("Sample", "data", ONE, ONE, fields), 0)) == {"A": 0}
 
 
 def crc32c(data: bytes) -> int:

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from vectors import jsonl
 
-from kwire.codec.infer import FORMS, Reading, as_message, infer, plausibility, read_as
+from kwire.codec.infer import FORMS, Interpretation, as_message, infer, plausibility, read_as
 from kwire.codec.library import builtin_library
 
 HEARTBEAT = bytes.fromhex("00000007 00 00000000 001b 00")
@@ -16,7 +16,7 @@ LIBRARY = builtin_library()
 
 
 @cache
-def real() -> list[tuple[str, int, bytes, list[Reading]]]:
+def real() -> list[tuple[str, int, bytes, list[Interpretation]]]:
     """Name, version and bytes of each response of a real broker, with what it is read as."""
     rows = [row for row in jsonl("frames/real") if row["name"].endswith("Response")]
     return [(row["name"], row["version"], data, infer(data)) for row in rows for data in [bytes.fromhex(row["hex"])]]
@@ -91,7 +91,7 @@ def test_bytes_that_no_message_uses_whole_are_nothing() -> None:
 # ---------------------------------------------------------------- bytes that are said to be a message
 
 
-def named(data: bytes, name: str, *versions: int) -> list[Reading]:
+def named(data: bytes, name: str, *versions: int) -> list[Interpretation]:
     definition, message = LIBRARY.registry.find(name).definition, LIBRARY.message(name)
     return as_message(data, message, definition, versions or message.versions.each(), LIBRARY)
 

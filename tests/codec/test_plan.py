@@ -9,14 +9,16 @@ import pytest
 
 from kwire.codec.plan import Plan, Slot, compile_plan
 from kwire.errors import UnknownName
-from kwire.schema.model import NONE, OPEN, Field, Message, Struct, Versions
+from kwire.schema.model import NONE, OPEN, Field, MessageSchema, Struct, Versions
 from kwire.schema.registry import builtin
 
 ALL = Versions(0, OPEN)
 
 
-def message(*fields: Field, versions: str = "0-5", flexible: str = "2+", structs: tuple[Struct, ...] = ()) -> Message:
-    return Message("Sample", "data", Versions.parse(versions), Versions.parse(flexible), fields, structs)
+def message(
+    *fields: Field, versions: str = "0-5", flexible: str = "2+", structs: tuple[Struct, ...] = ()
+) -> MessageSchema:
+    return MessageSchema("Sample", "data", Versions.parse(versions), Versions.parse(flexible), fields, structs)
 
 
 def slot_of(field: Field, version: int = 0, structs: tuple[Struct, ...] = ()) -> Slot:

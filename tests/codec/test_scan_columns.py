@@ -145,5 +145,5 @@ def test_no_messages_at_all() -> None:
 
 def test_a_few_are_left_to_the_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
     messages = [kwire.encode("HeartbeatResponse", 4, {"ErrorCode": 25})] * 47
-    monkeypatch.setattr(module, "Walk", None)
+    monkeypatch.setattr(module, "ColumnWalk", None)
     assert at_once("HeartbeatResponse", 4, messages, 47) == [(True, 25, 1)] * 47

@@ -14,7 +14,7 @@ from kwire.codec.code import SHORT
 from kwire.codec.plan import compile_plan
 from kwire.codec.values import Codec
 from kwire.errors import DecodeError
-from kwire.schema.model import NONE, Field, Message, Struct, Versions
+from kwire.schema.model import NONE, Field, MessageSchema, Struct, Versions
 from kwire.wire.varint import write_uvarint
 
 ONE = Versions(0, 0)
@@ -28,7 +28,7 @@ def field(
 
 
 def codec(*fields: Field, flexible: bool = True, structs: tuple[Struct, ...] = ()) -> Codec:
-    return Codec(compile_plan(Message("Sample", "data", ONE, ONE if flexible else NONE, fields, structs), 0))
+    return Codec(compile_plan(MessageSchema("Sample", "data", ONE, ONE if flexible else NONE, fields, structs), 0))
 
 
 def check(made: Codec, message: dict[str, Any], data: str) -> None:

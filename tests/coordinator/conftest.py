@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import MS, Answer, Caller, Event, Settings, Topic
+from kwire.coordinator.types import MS, Answer, Caller, Event, GroupSettings, KnownTopic
 
-TOPICS = {"orders": Topic("orders", UUID(int=1), 4), "payments": Topic("payments", UUID(int=2), 2)}
+TOPICS = {"orders": KnownTopic("orders", UUID(int=1), 4), "payments": KnownTopic("payments", UUID(int=2), 2)}
 
 
 class Lab:
@@ -21,7 +21,7 @@ class Lab:
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
         self.topics = dict(TOPICS)
         self.coordinator = Coordinator(
-            Settings(**settings), lambda name: f"{name}-{next(numbers)}", lambda: self.topics
+            GroupSettings(**settings), lambda name: f"{name}-{next(numbers)}", lambda: self.topics
         )
         self.now = 0
         self.seen: list[Event] = []
@@ -161,5 +161,5 @@ class Lab:
 
 @pytest.fixture
 def lab() -> Callable[..., Lab]:
-    """Makes a Lab; keywords are Settings."""
+    """Makes a Lab; keywords are GroupSettings."""
     return Lab

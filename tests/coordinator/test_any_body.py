@@ -10,7 +10,7 @@ import kwire
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Slot, StructPlan
 from kwire.coordinator.coordinator import APIS, Coordinator
-from kwire.coordinator.types import MS, Caller, Settings, Topic
+from kwire.coordinator.types import MS, Caller, GroupSettings, KnownTopic
 
 POOLS: dict[str, tuple[Any, ...]] = {
     "string": ("", "g", "h", "m-1", "m-2", "range", "consumer", "orders", "i", "\x00\udcff", "(["),
@@ -23,7 +23,7 @@ POOLS: dict[str, tuple[Any, ...]] = {
     "int32": (-(2**31), -2, -1, 0, 1, 2, 6_000, 10_000, 2**31 - 1),
     "int64": (-(2**63), -1, 0, 1, 2**63 - 1),
 }
-TOPICS = {"orders": Topic("orders", UUID(int=1), 4)}
+TOPICS = {"orders": KnownTopic("orders", UUID(int=1), 4)}
 
 
 def anything(random: Random, struct: StructPlan) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def one(random: Random, slot: Slot) -> Any:
 def test_any_body_is_answered(seed: int, era: tuple[int, int]) -> None:
     random = Random(seed)
     numbers = iter(range(1, 1_000_000))
-    settings = Settings(era=era, group_initial_rebalance_delay_ms=0, group_max_size=3)
+    settings = GroupSettings(era=era, group_initial_rebalance_delay_ms=0, group_max_size=3)
     coordinator = Coordinator(settings, lambda _: f"m-{next(numbers) % 4}", lambda: TOPICS)
     plans = [
         (api, version, builtin_library().plan(api + "Request", version).root)

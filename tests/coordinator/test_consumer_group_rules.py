@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.types import MS, Caller, Settings, Topic
+from kwire.coordinator.types import MS, Caller, GroupSettings, KnownTopic
 
 SECOND = 1_000 * MS
 SESSION, REBALANCE = 6, 4  # seconds
@@ -35,8 +35,8 @@ class Groups(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.topics = {name: Topic(name, UUID(int=number), number) for number, name in enumerate(NAMES, 1)}
-        limits = Settings(group_consumer_session_timeout_ms=SESSION * 1_000)
+        self.topics = {name: KnownTopic(name, UUID(int=number), number) for number, name in enumerate(NAMES, 1)}
+        limits = GroupSettings(group_consumer_session_timeout_ms=SESSION * 1_000)
         self.group = ConsumerGroup("g", limits, lambda: self.topics, str)
         self.now = 1
         self.clients: dict[str, Client] = {}
@@ -148,8 +148,8 @@ TestGroups.settings = settings(max_examples=60, stateful_step_count=40, deadline
 
 
 def test_twenty_thousand_members_beat_in_a_stable_group() -> None:
-    topic = Topic("a", UUID(int=1), 100)
-    group = ConsumerGroup("g", Settings(), lambda: {"a": topic}, str)
+    topic = KnownTopic("a", UUID(int=1), 100)
+    group = ConsumerGroup("g", GroupSettings(), lambda: {"a": topic}, str)
     for number in range(20_000):
         join = {"RebalanceTimeoutMs": 1, "TopicPartitions": [], "SubscribedTopicNames": ["a"]}
         group.heartbeat(1, {"GroupId": "g", "MemberId": str(number), "MemberEpoch": 0, **join}, Caller(), 0)

@@ -9,7 +9,7 @@ import kwire
 from kwire.coordinator import codes
 from kwire.coordinator.bodies import shape
 from kwire.coordinator.coordinator import APIS, Coordinator, random_id
-from kwire.coordinator.group import Group, State
+from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.subscriptions import topics_of
 from kwire.coordinator.types import MS, Caller
 
@@ -209,16 +209,16 @@ def test_topics_of_a_subscription(metadata: str, topics: frozenset[str] | None) 
 @pytest.mark.parametrize(
     ("state", "target", "allowed"),
     [
-        (State.EMPTY, State.PREPARING, True),
-        (State.EMPTY, State.STABLE, False),
-        (State.PREPARING, State.COMPLETING, True),
-        (State.COMPLETING, State.STABLE, True),
-        (State.STABLE, State.COMPLETING, False),
-        (State.DEAD, State.PREPARING, False),
-        (State.DEAD, State.DEAD, True),
+        (GroupState.EMPTY, GroupState.PREPARING, True),
+        (GroupState.EMPTY, GroupState.STABLE, False),
+        (GroupState.PREPARING, GroupState.COMPLETING, True),
+        (GroupState.COMPLETING, GroupState.STABLE, True),
+        (GroupState.STABLE, GroupState.COMPLETING, False),
+        (GroupState.DEAD, GroupState.PREPARING, False),
+        (GroupState.DEAD, GroupState.DEAD, True),
     ],
 )
-def test_transitions(state: State, target: State, allowed: bool) -> None:
+def test_transitions(state: GroupState, target: GroupState, allowed: bool) -> None:
     group = Group("g", state)
     if allowed:
         group.go(target, 5)

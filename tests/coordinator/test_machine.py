@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import kwire
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.group import State
-from kwire.coordinator.types import MS, Caller, Settings
+from kwire.coordinator.group import GroupState
+from kwire.coordinator.types import MS, Caller, GroupSettings
 
 SESSIONS, REBALANCES = (6_000, 10_000), (0, 1_000, 8_000, 60_000)
 BEAT_MS = 2_000  # how often a diligent member beats
@@ -25,7 +25,7 @@ class Members(RuleBasedStateMachine):
     @initialize(era=st.sampled_from(ERAS), delay=st.sampled_from((0, 500, 3_000)), size=st.sampled_from((2, 100)))
     def begin(self, era: tuple[int, int], delay: int, size: int) -> None:
         numbers = count(1)
-        chosen = Settings(era=era, group_initial_rebalance_delay_ms=delay, group_max_size=size)
+        chosen = GroupSettings(era=era, group_initial_rebalance_delay_ms=delay, group_max_size=size)
         self.coordinator = Coordinator(chosen, lambda name: f"{name}-{next(numbers)}")
         self.now = 0
         self.asked: dict[int, tuple[str, int, dict[str, Any]]] = {}  # API, when (ms), body
@@ -130,7 +130,7 @@ class Members(RuleBasedStateMachine):
             names = [name for name, _ in member.protocols]
             self.send_join(member.id, 9, member.instance_id, SESSIONS[0], REBALANCES[-1], names)
         self.wait(500)
-        if self.group is None or self.group.state is not State.COMPLETING:
+        if self.group is None or self.group.state is not GroupState.COMPLETING:
             return
         for member in (*self.group.members, self.group.leader):
             self.ask("SyncGroup", 3, {"GenerationId": self.told.get(member, 0), "MemberId": member, "Assignments": []})
@@ -233,12 +233,12 @@ class Members(RuleBasedStateMachine):
             return
         assert group.joining == sum(member.joining is not None for member in group.members.values())
         assert (group.leader in group.members) if group.members else group.leader is None
-        assert group.state is not State.EMPTY or not group.members
+        assert group.state is not GroupState.EMPTY or not group.members
         assert group.unsynced <= set(group.members)
         assert not set(group.pending) & set(group.members)
         assert group.instances == {m.instance_id: m.id for m in group.members.values() if m.instance_id is not None}
         assert +group.supported == Counter(name for m in group.members.values() for name in {n for n, _ in m.protocols})
-        if group.state in (State.COMPLETING, State.STABLE):
+        if group.state in (GroupState.COMPLETING, GroupState.STABLE):
             assert group.joining == 0
             assert group.protocol is not None
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import Caller, Topic
+from kwire.coordinator.types import Caller, KnownTopic
 
 Make = Callable[..., Any]
 UNKNOWN = UUID(int=99)
@@ -309,7 +309,7 @@ def test_a_topic_that_comes_back_under_another_id(lab: Make, version: int, offse
     made = lab()
     topic = {"TopicId": UUID(int=1)} if version >= 10 else {"Name": "orders"}
     made.commit(version=version, Topics=[{**topic, "Partitions": [part()]}])
-    made.topics["orders"] = Topic("orders", UNKNOWN, 4)
+    made.topics["orders"] = KnownTopic("orders", UNKNOWN, 4)
     body = fetched(made, 10, topics=[{"TopicId": UNKNOWN, "PartitionIndexes": [0]}])
     assert body["Topics"][0]["Partitions"][0]["CommittedOffset"] == offset
     del made.topics["orders"]

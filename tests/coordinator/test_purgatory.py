@@ -2,7 +2,7 @@
 
 import pytest
 
-from kwire.coordinator.purgatory import Kind, Purgatory
+from kwire.coordinator.purgatory import OperationKind, Purgatory
 from kwire.coordinator.timers import Key
 
 JOIN, OTHER = Key("join", "g"), Key("join", "h")
@@ -15,7 +15,7 @@ class Record:
         self.ready = False
         self.log: list[tuple[str, str, int]] = []
         self.purgatory = Purgatory()
-        self.purgatory.kinds["join"] = Kind(
+        self.purgatory.kinds["join"] = OperationKind(
             lambda key, now: self.log.append(("expired", key.group, now)),
             lambda _: self.ready,
             lambda key, now: self.log.append(("completed", key.group, now)),

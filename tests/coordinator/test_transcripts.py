@@ -16,7 +16,7 @@ from transcripts import Row, body_of, comparable, load, unlike
 
 import kwire
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import MS, Answer, Caller, Settings, Topic
+from kwire.coordinator.types import MS, Answer, Caller, GroupSettings, KnownTopic
 from kwire.wire.uuids import from_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "coordinator"
@@ -31,7 +31,7 @@ class Replay:
 
     head: Row
     steps: list[Row]
-    topics: dict[str, Topic] = field(default_factory=dict)
+    topics: dict[str, KnownTopic] = field(default_factory=dict)
     tickets: dict[int, int] = field(default_factory=dict)
     answers: dict[int, Answer] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Replay:
     def run(self) -> Coordinator:
         """Asks everything at its time; afterwards answers are there by the step's number."""
         version = tuple(int(part) for part in self.head["broker"].split(".")[:2])
-        settings = Settings(era=(version[0], version[1]), **self.head["settings"])
+        settings = GroupSettings(era=(version[0], version[1]), **self.head["settings"])
         coordinator = Coordinator(settings, self.new_id, lambda: self.topics)
         coordinator.may = lambda _, group: group not in self.head["denied"]
         coordinator.owns = lambda _: self.head["script"] != "no-offsets-topic"
@@ -63,7 +63,7 @@ class Replay:
 
     def know(self, topics: Row) -> None:
         for name, row in topics.items():
-            self.topics[name] = Topic(name, from_text(row["id"]), row["partitions"])
+            self.topics[name] = KnownTopic(name, from_text(row["id"]), row["partitions"])
 
     def advance(self, coordinator: Coordinator, now: int) -> None:
         while coordinator.due is not None and coordinator.due <= now:

@@ -59,11 +59,11 @@ def test_what_is_sent_stands_in_the_log(codec: str) -> None:
 
 @pytest.mark.parametrize(("protocol", "nodes"), [("classic", 1), ("classic", 3), ("consumer", 1)])
 def test_a_group_of_two_shares_commits_and_shrinks(protocol: str, nodes: int) -> None:
-    from kwire.broker.context import Settings
-    from kwire.coordinator.types import Settings as GroupSettings
+    from kwire.broker.context import BrokerSettings
+    from kwire.coordinator.types import GroupSettings
 
     groups = GroupSettings(group_initial_rebalance_delay_ms=0, group_consumer_heartbeat_interval_ms=500)
-    with Broker(topics={"t": 4}, nodes=nodes, settings=Settings(groups=groups)) as broker:
+    with Broker(topics={"t": 4}, nodes=nodes, settings=BrokerSettings(groups=groups)) as broker:
         produce(broker, "t", 100)
         first = consumer(broker, "c1", protocol)
         assert poll_until(lambda got: got >= 100, first) == 100

@@ -23,7 +23,7 @@ from kwire.capture.segmenter import Segmenter
 from kwire.capture.tcp import Chosen
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 
 Ends = frozenset[tuple[str, int]]
 
@@ -32,7 +32,7 @@ class Inside(NamedTuple):
     """What travelled inside a connection, by who sent it, and what the session says of itself."""
 
     sent: dict[tuple[str, int], bytes]
-    session: Session | None
+    session: TlsSession | None
 
 
 def ours(capture: Path, keylog: Path) -> dict[Ends, Inside]:
@@ -44,7 +44,7 @@ def ours(capture: Path, keylog: Path) -> dict[Ends, Inside]:
     def take(touched: Iterator[object]) -> None:
         for connection in touched:
             ends = frozenset(connection.ends)
-            session = connection.tls if isinstance(connection.tls, Session) else None
+            session = connection.tls if isinstance(connection.tls, TlsSession) else None
             inside = found.setdefault(ends, Inside(dict.fromkeys(connection.ends, b""), session))
             for end, stream in zip(connection.ends, connection.streams, strict=True):
                 if session is not None and session.decrypted:

@@ -15,7 +15,7 @@ from tablerows import untimed
 
 from kwire.pipeline import increments
 from kwire.pipeline import plan as planning
-from kwire.pipeline.increments import Advance, State, load
+from kwire.pipeline.increments import Advance, StreamState, load
 from kwire.pipeline.reading import survey
 from kwire.pipeline.splits import plan
 from kwire.session.reader import Settings
@@ -29,9 +29,9 @@ SETTINGS = Settings()
 
 def one_by_one(
     paths: list[Path], lateness: int, *, end: bool = True, in_order: bool = False
-) -> tuple[dict[str, list[str]], State]:
+) -> tuple[dict[str, list[str]], StreamState]:
     """The tables when each file comes in a batch of its own, and the state is written and read between them."""
-    want, state = planning.wanted(DEFAULT), State()
+    want, state = planning.wanted(DEFAULT), StreamState()
     parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in DEFAULT}
     advance = Advance(DEFAULT, SETTINGS, lateness=lateness, in_order=in_order)
     for path in [*paths, *([None] if end else [])]:
@@ -135,7 +135,7 @@ def test_what_comes_in_order_follows_what_has_its_name_whatever_the_times(
 
 def test_a_message_is_heard_once_among_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(increments, "SEEN", 2)
-    state = State()
+    state = StreamState()
     said = [state.hear(point, digest, 7) for point, digest in
             [("a", b"1"), ("a", b"1"), ("b", b"1"), ("a", b"2"), ("a", b"3"), ("a", b"2"), ("a", b"1")]]  # fmt: skip
     assert said == [True, False, True, True, True, False, True]

@@ -19,7 +19,7 @@ from kwire.errors import NoTopic
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
 from kwire.pipeline.messages import arriving, land, point_of
-from kwire.pipeline.stream import Stream
+from kwire.pipeline.stream import BatchStream
 from kwire.tables.columns import COLUMNS
 from kwire.testing import Broker
 
@@ -83,8 +83,8 @@ def test_batches_of_messages_give_the_tables_of_the_captures(
 ) -> None:
     out, half = tmp_path / "out", len(messages) // 2
 
-    def stream() -> Stream:
-        return Stream(spark, str(out), Job(NAMES), 9000, in_order=True)
+    def stream() -> BatchStream:
+        return BatchStream(spark, str(out), Job(NAMES), 9000, in_order=True)
 
     stream().messages(0, frames(messages[:half]))
     again = [*messages[half:], messages[half - 1], messages[2]]  # with two that are sent a second time
@@ -100,7 +100,7 @@ def test_batches_of_messages_give_the_tables_of_the_captures(
 def test_a_point_that_falls_silent_is_given_up_by_the_times_of_messages(
     spark: Any, tmp_path: Path, messages: list[Message], frames: Call
 ) -> None:
-    stream = Stream(spark, str(tmp_path), Job(("messages", "quality")), lateness=0, in_order=True)
+    stream = BatchStream(spark, str(tmp_path), Job(("messages", "quality")), lateness=0, in_order=True)
     stream.messages(0, frames([messages[0], messages[1], messages[3]], apart=1))
     given_up = {row.capture for row in table_of(spark, str(tmp_path), "quality").collect() if row.what == "given up"}
     assert given_up == {"kafkajs.pcap"}

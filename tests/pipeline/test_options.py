@@ -8,7 +8,7 @@ import pytest
 
 from kwire.errors import KwireError, OptionError
 from kwire.pipeline.columns import asked, ddl
-from kwire.pipeline.options import Options, in_short, size_of
+from kwire.pipeline.options import PipelineOptions, in_short, size_of
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.tables.columns import COLUMNS
 
@@ -28,12 +28,14 @@ def test_no_sizes(text: str) -> None:
 
 
 def test_options_in_any_case() -> None:
-    found = Options.of({"PATH": "file:///caps/a.pcap", "Table": "exchanges", "splitsize": "1k", "PORT": "9092, 9093"})
+    found = PipelineOptions.of(
+        {"PATH": "file:///caps/a.pcap", "Table": "exchanges", "splitsize": "1k", "PORT": "9092, 9093"}
+    )
     assert found.paths == ("/caps/a.pcap",)
     assert (found.table, found.split_size, found.ports) == ("exchanges", 1024, frozenset({9092, 9093}))
-    foreign = Options.of({"path": "a", "header": "true"})
+    foreign = PipelineOptions.of({"path": "a", "header": "true"})
     assert foreign.table == "messages"
-    several = Options.of({"paths": '["a", "b"]', "maxFilesPerTrigger": "3", "lateness": "2", "host": "::1"})
+    several = PipelineOptions.of({"paths": '["a", "b"]', "maxFilesPerTrigger": "3", "lateness": "2", "host": "::1"})
     assert (several.paths, several.max_files, several.lateness) == (("a", "b"), 3, 2_000_000_000)
     assert several.hosts == frozenset({(0, 1)})
 
@@ -55,7 +57,7 @@ def test_options_in_any_case() -> None:
 )
 def test_what_options_cannot_be(given: dict[str, str], said: str) -> None:
     with pytest.raises(KwireError) as caught:
-        Options.of({"path": "x.pcap"} | given)
+        PipelineOptions.of({"path": "x.pcap"} | given)
     assert str(caught.value).startswith(said)
 
 
@@ -65,7 +67,7 @@ def test_files_of_paths(tmp_path: Path) -> None:
         Path(tmp_path, name).touch()
 
     def files(path: str, some: bool = True) -> list[str]:
-        found = Options.of({"path": f"{tmp_path}/{path}"}).files(some)
+        found = PipelineOptions.of({"path": f"{tmp_path}/{path}"}).files(some)
         return [str(Path(file).relative_to(tmp_path)) for file in found]
 
     assert files("") == ["a.pcap", "b.pcap"]

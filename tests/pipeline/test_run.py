@@ -22,7 +22,7 @@ from kwire.pipeline.job import Job
 from kwire.pipeline.report import reports
 from kwire.pipeline.rollups import ROLLUPS
 from kwire.pipeline.run import run
-from kwire.pipeline.stream import Stream, run_stream
+from kwire.pipeline.stream import BatchStream, run_stream
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS, DEFAULT
 
@@ -192,8 +192,8 @@ def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
     out = str(tmp_path / "out")
     batches = [paths[:2], paths[2:4], paths[4:]]
 
-    def stream() -> Stream:
-        return Stream(spark, out, Job(FEW), 9000, 0)
+    def stream() -> BatchStream:
+        return BatchStream(spark, out, Job(FEW), 9000, 0)
 
     def die(*_: Any) -> None:
         raise Killed
@@ -203,7 +203,7 @@ def test_a_driver_that_dies_in_a_batch_loses_and_doubles_nothing(
         if before == "write":
             patch.setattr("kwire.pipeline.stream.write_rows", die)
         elif before == "save":
-            patch.setattr(Stream, "_save", die)
+            patch.setattr(BatchStream, "_save", die)
         with pytest.raises(Killed) if before != "end" else nullcontext():
             stream().batch(1, batches[1])
     stream().batch(1, batches[1])  # Spark asks again for what it does not know to be done

@@ -14,7 +14,7 @@ from calls import Call
 from kwire.capture.files import open_capture
 from kwire.pipeline import plan as planning
 from kwire.pipeline.reading import survey
-from kwire.pipeline.splits import Cut, Split, expand, plan
+from kwire.pipeline.splits import Split, SplitReader, expand, plan
 from kwire.session.reader import Settings
 
 SIZES = (300, 1111, 5000, 40000, 1 << 30)
@@ -42,7 +42,7 @@ def all_packets(splits: list[Split]) -> tuple[list[tuple[int, bytes]], int]:
     """The packets of all splits, and how many began where the one before did not end."""
     out, wrong, reached = [], 0, None
     for split in splits:
-        cut = Cut(split)
+        cut = SplitReader(split)
         for _, packets in cut.blocks():
             places = zip(packets.time.tolist(), packets.start.tolist(), packets.captured.tolist(), strict=True)
             out += [(time, bytes(packets.buffer[start : start + size])) for time, start, size in places]

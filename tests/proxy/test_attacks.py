@@ -14,9 +14,9 @@ from struct import pack
 import pytest
 
 from kwire.client.address import Address
-from kwire.proxy.link import Asked
+from kwire.proxy.link import PendingRequest
 from kwire.proxy.rewrite import edits
-from kwire.proxy.types import Limits, Refused, Settings
+from kwire.proxy.types import PeerRefused, ProxyLimits, ProxySettings
 from kwire.testing import Broker, Proxy
 from kwire.wire.varint import write_uvarint
 
@@ -50,20 +50,26 @@ def peak(act: Callable[[], object]) -> int:
 @pytest.mark.parametrize(
     ("asked", "frame", "why"),
     [
-        (Asked(3, 1, 7), brokers(200_000), "too many elements up to Brokers"),
-        (Asked(3, 1, 7), sized(pack(">i", (1 << 31) - 1) + bytes(1_000)), "goes on beyond the end"),
-        (Asked(1, 16, 7), partitions(600_000), "too many elements up to NodeEndpoints"),
-        (Asked(18, 0, 7), sized(pack(">hi", 0, 300_000) + b"\0\3\0\0\0\1" * 300_000), "more than anybody needs"),
-        (Asked(3, 1, 7), sized(b""), "cannot be read"),
-        (Asked(1, 16, 7), sized(b"\0" + bytes(10) + b"\1\1\0\xff\xff\xff\x0f"), "it ends too early"),
+        (PendingRequest(3, 1, 7), brokers(200_000), "too many elements up to Brokers"),
+        (PendingRequest(3, 1, 7), sized(pack(">i", (1 << 31) - 1) + bytes(1_000)), "goes on beyond the end"),
+        (PendingRequest(1, 16, 7), partitions(600_000), "too many elements up to NodeEndpoints"),
+        (
+            PendingRequest(18, 0, 7),
+            sized(pack(">hi", 0, 300_000) + b"\0\3\0\0\0\1" * 300_000),
+            "more than anybody needs",
+        ),
+        (PendingRequest(3, 1, 7), sized(b""), "cannot be read"),
+        (PendingRequest(1, 16, 7), sized(b"\0" + bytes(10) + b"\1\1\0\xff\xff\xff\x0f"), "it ends too early"),
     ],
 )
-def test_answers_made_to_be_expensive_are_refused_without_being_decoded(asked: Asked, frame: bytes, why: str) -> None:
+def test_answers_made_to_be_expensive_are_refused_without_being_decoded(
+    asked: PendingRequest, frame: bytes, why: str
+) -> None:
     edit = edits(lambda *_: ("here", 1)).response(asked)
     assert edit is not None
 
     def act() -> None:
-        with pytest.raises(Refused, match=why):
+        with pytest.raises(PeerRefused, match=why):
             edit(frame)
 
     act()
@@ -75,7 +81,7 @@ def test_only_the_addresses_of_a_large_answer_are_decoded() -> None:
     partition = pack(">hiiii", 0, 1, 1, 0, 0)
     topic = pack(">hh1sb", 0, 1, b"t", 0) + pack(">i", 100_000) + partition * 100_000
     frame = sized(pack(">i", 1) + pack(">ih1sih", 1, 1, b"h", 9092, -1) + pack(">ii", 1, 1) + topic)
-    edit = edits(lambda *_: ("there", 1)).response(Asked(3, 1, 7))
+    edit = edits(lambda *_: ("there", 1)).response(PendingRequest(3, 1, 7))
     assert edit is not None
     made: list[object] = []
     assert peak(lambda: made.append(edit(frame))) < len(frame) + 100_000
@@ -88,8 +94,10 @@ def test_only_the_addresses_of_a_large_answer_are_decoded() -> None:
 def test_frames_that_never_end_are_bounded_on_all_connections_together() -> None:
     """A broker whose answers must be held whole."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        limits = Limits(held=4 << 20)
-        settings = Settings((Address("127.0.0.1", listening.getsockname()[1]),), Address("127.0.0.1", 0), limits=limits)
+        limits = ProxyLimits(held=4 << 20)
+        settings = ProxySettings(
+            (Address("127.0.0.1", listening.getsockname()[1]),), Address("127.0.0.1", 0), limits=limits
+        )
         with Proxy(settings=settings) as proxy:
             clients, peers = [], []
             for _ in range(8):
@@ -141,11 +149,11 @@ def test_corrupt_tls_ends_alone(said: bytes) -> None:
 
 def test_names_with_control_characters_are_not_obeyed() -> None:
     from kwire.cli.notices import Notices
-    from kwire.cli.proxy import Told
+    from kwire.cli.proxy import NoticePrinter
     from kwire.proxy.types import Notice
 
     stream = io.StringIO()
-    told = Told(Notices(stream))
+    told = NoticePrinter(Notices(stream))
     told(Notice("unreachable", "\x1b[2Jhost", "no address\x07\nforged line"))
     told.close()
     (line,) = stream.getvalue().splitlines()

@@ -14,7 +14,7 @@ from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.codec.secrets import METADATA, METADATA_ID
 from kwire.proxy.blank import blanking
-from kwire.proxy.link import Asked
+from kwire.proxy.link import PendingRequest
 from kwire.records import build
 
 LIBRARY = builtin_library()
@@ -44,7 +44,7 @@ CASES = [
 def test_secrets_are_blanked_and_lengths_stay(api: str, version: int, body: dict[str, Any]) -> None:
     key, sent = frame(api, version, body)
     assert b"hunter2" in sent
-    edit = blanking().request(Asked(key, version, 7))
+    edit = blanking().request(PendingRequest(key, version, 7))
     assert edit is not None
     kept = edit(sent)
     assert (b"hunter2" in kept, len(kept), b"*" * 7 in kept) == (False, len(sent), True)
@@ -53,15 +53,15 @@ def test_secrets_are_blanked_and_lengths_stay(api: str, version: int, body: dict
 
 def test_what_holds_no_secrets_is_not_held() -> None:
     edits = blanking()
-    assert [edits.request(Asked(key, 9, 7)) for key in (0, 3, 12)] == [None] * 3
-    assert [edits.response(Asked(key, 9, 7)) for key in (0, 1, 3, 12)] == [None] * 4
+    assert [edits.request(PendingRequest(key, 9, 7)) for key in (0, 3, 12)] == [None] * 3
+    assert [edits.response(PendingRequest(key, 9, 7)) for key in (0, 1, 3, 12)] == [None] * 4
 
 
 def test_tokens_and_unknown_apis_are_blanked_whole() -> None:
     edits = blanking()
     assert edits.token is not None
     assert edits.token(b"\0\0\0\4\0a\0b") == b"\0\0\0\4****"
-    unknown = edits.request(Asked(30_000, 0, 7))
+    unknown = edits.request(PendingRequest(30_000, 0, 7))
     assert unknown is not None
     assert unknown(pack(">ihhi", 11, 30_000, 0, 7) + b"abc") == pack(">ihhi", 11, 30_000, 0, 7) + b"***"
 
@@ -79,7 +79,7 @@ def credential() -> bytes:
 def test_credentials_of_the_metadata_log_are_blanked(version: int, named: dict[str, Any], session: Any) -> None:
     """Also where it is not named, as in a session that began on another connection."""
     edits = blanking()
-    asked = Asked(1, version, 7)
+    asked = PendingRequest(1, version, 7)
     topics = [] if session["SessionId"] else [{**named, "Partitions": []}]
     _, request = frame("Fetch", version, {**session, "Topics": topics})
     watch = edits.request(asked)
@@ -98,7 +98,7 @@ def test_other_topics_are_not_held() -> None:
     edits = blanking()
     for epoch in (0, 1, 2):
         _, request = frame("Fetch", 12, {"SessionId": epoch and 5, "SessionEpoch": epoch, "Topics": []})
-        watch = edits.request(Asked(1, 12, 7))
+        watch = edits.request(PendingRequest(1, 12, 7))
         assert watch is not None
         watch(request)
-        assert edits.response(Asked(1, 12, 7)) is None
+        assert edits.response(PendingRequest(1, 12, 7)) is None

@@ -14,7 +14,7 @@ import kwire
 from kwire.client.address import Address
 from kwire.codec.library import builtin_library
 from kwire.errors import KwireError
-from kwire.proxy.types import Limits, Settings
+from kwire.proxy.types import ProxyLimits, ProxySettings
 from kwire.testing import Broker, Proxy
 
 MUCH = 4_000_000  # requests, more than sockets hold
@@ -100,7 +100,7 @@ def test_several_upstreams_are_tried_in_their_order() -> None:
 
 def test_a_silent_connection_makes_room() -> None:
     with Broker() as broker:
-        settings = Settings((), Address("127.0.0.1", 0), limits=Limits(connections=2))
+        settings = ProxySettings((), Address("127.0.0.1", 0), limits=ProxyLimits(connections=2))
         with (
             Proxy(broker.address, settings=settings) as proxy,
             connect(proxy.address) as asking,

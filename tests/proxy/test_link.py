@@ -10,8 +10,8 @@ from struct import pack
 import pytest
 
 from kwire.proxy.cutter import Edit
-from kwire.proxy.link import Asked, Edits, Link
-from kwire.proxy.types import Refused
+from kwire.proxy.link import Edits, Link, PendingRequest
+from kwire.proxy.types import PeerRefused
 
 METADATA, PRODUCE, SASL_HANDSHAKE = 3, 0, 17
 LARGEST = 1_000
@@ -33,7 +33,7 @@ def plain() -> Link:
 def shouting() -> Link:
     """Changes Metadata in both directions, into what is longer."""
 
-    def edit(asked: Asked) -> Edit | None:
+    def edit(asked: PendingRequest) -> Edit | None:
         return (lambda frame: b"<" + frame + b">") if asked.key == METADATA else None
 
     return Link(Edits(edit, edit), LARGEST)
@@ -112,7 +112,7 @@ def converse(asked: bytes, said: bytes) -> None:
     ],
 )
 def test_what_cannot_go_on_is_refused(asked: bytes, said: bytes, why: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(PeerRefused) as refused:
         converse(asked, said)
     assert str(refused.value).startswith(why)
 
@@ -124,5 +124,5 @@ def test_requests_without_answers_are_left_out_where_that_may_be() -> None:
     assert link.responses(response(3)) == [response(3)]
     assert not link.waiting
     link.requests(asked)
-    with pytest.raises(Refused, match="answers 9, due is the answer to 1"):
+    with pytest.raises(PeerRefused, match="answers 9, due is the answer to 1"):
         link.responses(response(9))

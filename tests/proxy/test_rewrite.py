@@ -11,10 +11,10 @@ import pytest
 
 from kwire.codec.headers import response_header_version
 from kwire.codec.library import builtin_library
-from kwire.proxy.link import Asked
+from kwire.proxy.link import PendingRequest
 from kwire.proxy.rewrite import ADDRESSES, carries_addresses, edits
 from kwire.proxy.splice import body_start
-from kwire.proxy.types import Refused
+from kwire.proxy.types import PeerRefused
 
 LIBRARY = builtin_library()
 NODE = {"Host": "b1.example", "Port": 9092}
@@ -35,7 +35,7 @@ def frame(key: int, version: int, body: dict[str, Any]) -> bytes:
 
 
 def changed(key: int, version: int, sent: bytes) -> dict[str, Any]:
-    edit = edits(local).response(Asked(key, version, 7))
+    edit = edits(local).response(PendingRequest(key, version, 7))
     assert edit is not None
     got = edit(sent)
     assert int.from_bytes(got[:4]) == len(got) - 4
@@ -48,7 +48,7 @@ CASES = [
     pytest.param(key, version, id=f"{LIBRARY.registry.name_of(key)}-{version}")
     for key in ADDRESSES
     for version in LIBRARY.registry.api(key).messages[1].versions.each()
-    if carries_addresses(Asked(key, version, 7))
+    if carries_addresses(PendingRequest(key, version, 7))
 ]
 
 
@@ -75,20 +75,20 @@ def test_no_other_answer_that_clients_follow_names_brokers() -> None:
 @pytest.mark.parametrize(("key", "version"), [(1, 16), (0, 10), (10, 3), (10, 6)])
 def test_an_answer_without_addresses_passes_as_it_is(key: int, version: int) -> None:
     sent = frame(key, version, {"Host": "", "Port": -1} if (key, version) == (10, 3) else {})
-    edit = edits(local).response(Asked(key, version, 7))
+    edit = edits(local).response(PendingRequest(key, version, 7))
     assert edit is not None
     assert edit(sent) is sent
 
 
 def test_an_unknown_layout_of_an_answer_with_addresses_is_refused() -> None:
-    with pytest.raises(Refused, match="API 3 v99 names brokers, and its layout is not known"):
-        edits(local).response(Asked(3, 99, 7))
+    with pytest.raises(PeerRefused, match="API 3 v99 names brokers, and its layout is not known"):
+        edits(local).response(PendingRequest(3, 99, 7))
 
 
 def test_an_answer_that_cannot_be_read_is_refused() -> None:
-    edit = edits(local).response(Asked(3, 9, 7))
+    edit = edits(local).response(PendingRequest(3, 9, 7))
     assert edit is not None
-    with pytest.raises(Refused, match="the broker's answer cannot be read"):
+    with pytest.raises(PeerRefused, match="the broker's answer cannot be read"):
         edit(pack(">iib", 6, 7, 0) + b"\xff")
 
 
@@ -106,14 +106,14 @@ def test_versions_are_capped_to_known_layouts(version: int) -> None:
 
 def test_versions_that_are_all_known_pass_as_they_are() -> None:
     sent = frame(18, 3, keys((3, 0, 9), (12, 0, 4)))
-    edit = edits(local).response(Asked(18, 3, 7))
+    edit = edits(local).response(PendingRequest(18, 3, 7))
     assert edit is not None
     assert edit(sent) is sent
 
 
 def test_the_answer_to_an_unknown_version_of_apiversions_has_the_form_of_v0() -> None:
     sent = frame(18, 0, {"ErrorCode": 35, **keys((18, 0, 90))})
-    edit = edits(local).response(Asked(18, 99, 7))
+    edit = edits(local).response(PendingRequest(18, 99, 7))
     assert edit is not None
     body = LIBRARY.codec("ApiVersionsResponse", 0).decode(edit(sent)[8:])
     assert body["ApiKeys"][0]["MaxVersion"] == LIBRARY.registry.api(18).messages[1].versions.high

@@ -15,7 +15,7 @@ from vectors import jsonl
 import kwire.records.columns as module
 from kwire.errors import CompressionError, DecodeError, KwireError
 from kwire.records import Record, build, read_records
-from kwire.records.columns import Columns, columns
+from kwire.records.columns import RecordColumns, columns
 
 COUNT_AT = 57  # where a batch says how many records it has
 DRAW = random.Random(4)
@@ -45,7 +45,7 @@ SHAPES: dict[str, list[Record]] = {
 }
 
 
-def of(found: Columns) -> list[tuple[Any, ...]]:
+def of(found: RecordColumns) -> list[tuple[Any, ...]]:
     """What the columns say of each record, headers only counted."""
 
     def part(start: int, length: int) -> bytes | None:

@@ -7,7 +7,7 @@ from struct import pack
 import pytest
 
 from kwire.errors import DecodeError
-from kwire.records.legacy import MIN_SIZE, Message, read_message
+from kwire.records.legacy import MIN_SIZE, LegacyMessage, read_message
 
 
 def message(magic: int, body: bytes, size: int | None = None) -> bytes:
@@ -34,7 +34,7 @@ def test_a_message(magic: int, body: bytes, key: bytes | None, value: bytes | No
     raw = b"before" + message(magic, body) + b"behind"
     end = len(raw) - 6
     found = read_message(raw, 6, "[0]")
-    assert found == Message(6, end, 70, end - 18, 9, magic, 3, 1234 if magic else None, key, value)
+    assert found == LegacyMessage(6, end, 70, end - 18, 9, magic, 3, 1234 if magic else None, key, value)
 
 
 @pytest.mark.parametrize("magic", [0, 1])

@@ -12,7 +12,7 @@ from vectors import FIXTURES, jsonl
 import kwire
 from kwire.codec.frames import decode_frame
 from kwire.codec.secrets import conceal
-from kwire.render.diagram import Options, diagram
+from kwire.render.diagram import DiagramOptions, diagram
 from kwire.render.lines import plain
 from kwire.schema.registry import builtin
 
@@ -20,13 +20,13 @@ from kwire.schema.registry import builtin
 def _text(name: str, version: int, message: dict[str, Any] | bytes, **options: Any) -> list[str]:
     data = message if isinstance(message, bytes) else kwire.encode(name, version, message)
     tree = conceal(kwire.annotate(name, version, data), builtin().message(name))
-    return [plain(line) for line in diagram(tree, data, Options(**{"width": 80, **options}))]
+    return [plain(line) for line in diagram(tree, data, DiagramOptions(**{"width": 80, **options}))]
 
 
 def test_the_diagram_of_the_design() -> None:
     data = bytes.fromhex("0000000c 00000007 00 00000000 001b 00")
     frame = decode_frame(data, api="Heartbeat", version=4)
-    assert [plain(line) for line in diagram(frame.span, data, Options(width=100))] == [
+    assert [plain(line) for line in diagram(frame.span, data, DiagramOptions(width=100))] == [
         "  off  field           type          value                     bytes",
         "Response Header v1 · flexible",
         "    0  message_size    int32 · 4B    12                        00 00 00 0c",
@@ -169,7 +169,7 @@ def test_no_row_is_wider_than_the_terminal(width: int) -> None:
         )
         frame = decode_frame(data, **kind)
         for full in (False, True):
-            lines = [plain(line) for line in diagram(frame.span, data, Options(width, full=full, elements=3))]
+            lines = [plain(line) for line in diagram(frame.span, data, DiagramOptions(width, full=full, elements=3))]
             assert [line for line in lines if len(line) > width and line.startswith(" ")] == []
 
 
@@ -182,7 +182,7 @@ def test_full_shows_every_byte_of_every_frame_once() -> None:
         )
         shown, at = bytearray(len(data)), 0
         count = 0
-        for line in diagram(decode_frame(data, **answers).span, data, Options(100, full=True)):
+        for line in diagram(decode_frame(data, **answers).span, data, DiagramOptions(100, full=True)):
             for text, style in line:
                 if style == "offset":
                     at = int(text)

@@ -6,7 +6,7 @@ import pytest
 
 from kwire.codec.library import builtin_library
 from kwire.render.lines import plain
-from kwire.render.search import Entry, entries, found_lines, search, sentence, words
+from kwire.render.search import SearchEntry, entries, found_lines, search, sentence, words
 
 EVERY = list(entries(builtin_library()))
 
@@ -70,6 +70,8 @@ def test_the_first_sentence(text: str, expected: str) -> None:
 
 
 def test_many_are_counted() -> None:
-    shown = [plain(line) for line in found_lines([Entry("API", f"A{n}", "What.", (), "") for n in range(50)], "a", 80)]
+    shown = [
+        plain(line) for line in found_lines([SearchEntry("API", f"A{n}", "What.", (), "") for n in range(50)], "a", 80)
+    ]
     assert shown[0] == "pages with a"
     assert "  … 10 more" in shown

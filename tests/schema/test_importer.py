@@ -15,7 +15,7 @@ from kwire.outputs import Output
 from kwire.schema import text
 from kwire.schema.importer import Imported, compress, import_source, load_folder, overlay
 from kwire.schema.model import Definition, Field, Release, Renamed, Struct, Versions, release_order
-from kwire.schema.official import Official, Source, convert
+from kwire.schema.official import Official, ReleaseSource, convert
 from kwire.schema.registry import HERE, Registry, builtin
 
 Raw = dict[str, object]
@@ -30,12 +30,12 @@ def field(name: str, kind: str, versions: str, **more: object) -> Raw:
     return {"name": name, "type": kind, "versions": versions, **more}
 
 
-def sample(release: str, versions: str = "0-1", name: str = "Sample", *extra: Raw, **more: object) -> Source:
+def sample(release: str, versions: str = "0-1", name: str = "Sample", *extra: Raw, **more: object) -> ReleaseSource:
     """An API of key 7 and a record, as a release has them."""
     request = raw(f"{name}Request", "request", 7, versions, field("Word", "bytes", "0+"), *extra, **more)
     response = raw(f"{name}Response", "response", 7, versions, field("ErrorCode", "int16", "0+"))
     record = raw("SampleRecord", "metadata", 3, "0", field("Id", "int32", "0+"))
-    return Source(release, (request, response, record))
+    return ReleaseSource(release, (request, response, record))
 
 
 def names(imported: Imported) -> tuple[list[str], list[str]]:
@@ -73,7 +73,7 @@ def test_a_second_time_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_request_without_its_response_is_no_api(tmp_path: Path) -> None:
     request, _, record = sample("3.9").found
-    assert names(import_source(Source("3.9", (request, record)), tmp_path)) == (["data/sample_record.txt"], [])
+    assert names(import_source(ReleaseSource("3.9", (request, record)), tmp_path)) == (["data/sample_record.txt"], [])
 
 
 def test_a_message_without_versions_is_not_imported(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_an_error_leaves_all_files_as_they_were(tmp_path: Path) -> None:
     before = load_folder(tmp_path)
     new = raw("AnotherRecord", "metadata", 9, "0", field("Id", "int8", "0+"))
     with pytest.raises(SchemaError) as caught:
-        import_source(Source("4.0", (new, *sample("4.0", "3-4").found)), tmp_path)
+        import_source(ReleaseSource("4.0", (new, *sample("4.0", "3-4").found)), tmp_path)
     assert str(caught.value) == "SampleRequest: versions 0-1 and 3-4 leave a hole"
     assert load_folder(tmp_path) == before
 
@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_all_files_as_they_were(tmp_path: Path, monkeypatch: 
         return open_one(self)
 
     monkeypatch.setattr(Output, "open", full)
-    more = Source(
+    more = ReleaseSource(
         "4.0", (*sample("4.0", "0-2").found, raw("OtherRecord", "metadata", 4, "0", field("Id", "int8", "0+")))
     )
     with pytest.raises(OSError, match="No space left"):
@@ -168,15 +168,15 @@ def test_an_api_renamed_moves_its_file_and_remembers_the_name(tmp_path: Path) ->
 def test_an_api_that_a_release_lacks_is_gone_from_it_on(tmp_path: Path) -> None:
     import_source(sample("3.9"), tmp_path)
     ping = [raw(f"Ping{kind.title()}", kind, 8, "0", field("A", "int8", "0+")) for kind in ("request", "response")]
-    made, changed = names(import_source(Source("4.0", tuple(ping)), tmp_path))
+    made, changed = names(import_source(ReleaseSource("4.0", tuple(ping)), tmp_path))
     assert (made, changed) == (["apis/08_ping.txt"], ["apis/07_sample.txt"])
     assert "  releases  3.9 0-1, 4.0 none\n" in (tmp_path / "apis/07_sample.txt").read_text("utf-8")
-    assert names(import_source(Source("4.1", tuple(ping)), tmp_path)) == ([], [])
+    assert names(import_source(ReleaseSource("4.1", tuple(ping)), tmp_path)) == ([], [])
 
 
 def test_a_source_of_records_alone_takes_no_api_away(tmp_path: Path) -> None:
     import_source(sample("3.9"), tmp_path)
-    assert import_source(Source("4.0", sample("4.0").found[2:]), tmp_path) == Imported((), ())
+    assert import_source(ReleaseSource("4.0", sample("4.0").found[2:]), tmp_path) == Imported((), ())
 
 
 def test_a_version_in_work_is_noted(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def bare(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     )
 
 
-def own(release: str) -> Source:
+def own(release: str) -> ReleaseSource:
     """What kwire knows of a release, as a source."""
     found = []
     for definition in (*builtin().apis(), *builtin().data()):
@@ -236,7 +236,7 @@ def own(release: str) -> Source:
             structs = tuple(Struct(one.name, one.versions, bare(one.fields)) for one in message.structs)
             plain = replace(message, versions=versions, fields=bare(message.fields), structs=structs)
             found.append(Official(plain, definition.key, tuple(definition.listeners.split()), stable < versions.high))
-    return Source(release, tuple(found))
+    return ReleaseSource(release, tuple(found))
 
 
 @pytest.mark.parametrize("release", ["4.4", "4.1", "3.9", "3.0", "2.4"])
@@ -255,7 +255,7 @@ def test_a_known_release_needs_no_overlay() -> None:
 # ---------------------------------------------------------------- overlay
 
 
-def heartbeat(versions: str, *extra: Raw) -> Source:
+def heartbeat(versions: str, *extra: Raw) -> ReleaseSource:
     """Heartbeat as a hand-made folder could have it."""
     request = raw(
         "HeartbeatRequest", "request", 12, versions,
@@ -267,10 +267,10 @@ def heartbeat(versions: str, *extra: Raw) -> Source:
         "HeartbeatResponse", "response", 12, versions,
         field("ThrottleTimeMs", "int32", "1+"), field("ErrorCode", "int16", "0+"), flexibleVersions="4+",
     )  # fmt: skip
-    return Source("4.5", (request, response))
+    return ReleaseSource("4.5", (request, response))
 
 
-def in_front(source: Source) -> Registry:
+def in_front(source: ReleaseSource) -> Registry:
     return Registry(HERE, overlay(source, builtin()))
 
 
@@ -306,13 +306,13 @@ def test_secrets_stay_secret() -> None:
         raw(f"SaslAuthenticate{kind.title()}", kind, 36, "0-3", field("AuthBytes", "bytes", "0+"))
         for kind in ("request", "response")
     ]
-    registry = in_front(Source("4.5", tuple(auth)))
+    registry = in_front(ReleaseSource("4.5", tuple(auth)))
     assert [dict(one.walk())["AuthBytes"].secret for one in registry.api(36).messages] == [True, True]
 
 
 def test_an_api_that_kwire_does_not_know() -> None:
     ping = [raw(f"Ping{kind.title()}", kind, 200, "0", field("A", "int8", "0+")) for kind in ("request", "response")]
-    registry = in_front(Source("9.9", tuple(ping)))
+    registry = in_front(ReleaseSource("9.9", tuple(ping)))
     assert (registry.name_of(200), registry.api(200).releases, registry.keys()[-1]) == ("Ping", (), 200)
     assert registry.message("PingResponse").versions == Versions(0, 0)
     assert registry.api(12) == builtin().api(12)
@@ -321,14 +321,14 @@ def test_an_api_that_kwire_does_not_know() -> None:
 def test_an_older_name_leads_when_the_source_has_it() -> None:
     known = builtin().api(56)
     messages = [replace(one, name=one.name.replace("AlterPartition", "AlterIsr")) for one in known.messages]
-    registry = in_front(Source("3.1", tuple(Official(one, 56, ("controller",), False) for one in messages)))
+    registry = in_front(ReleaseSource("3.1", tuple(Official(one, 56, ("controller",), False) for one in messages)))
     assert (registry.name_of(56), registry.api(56).was) == ("AlterIsr", ())
     assert registry.message("AlterIsrRequest").versions == known.messages[0].versions
 
 
 def test_drafts_do_not_lead() -> None:
     with pytest.raises(SchemaError) as caught:
-        overlay(Source("2.8", heartbeat("0-5").found), builtin())
+        overlay(ReleaseSource("2.8", heartbeat("0-5").found), builtin())
     assert str(caught.value) == "Kafka 2.8: its definitions are drafts; only those of 3.0+ hold"
 
 

@@ -6,17 +6,17 @@ import pytest
 
 from kwire.errors import SchemaError
 from kwire.schema import merge, text
-from kwire.schema.model import Message, Renamed, Versions
+from kwire.schema.model import MessageSchema, Renamed, Versions
 
 
-def message(versions: str, *fields: str, flexible: str = "") -> Message:
+def message(versions: str, *fields: str, flexible: str = "") -> MessageSchema:
     """A message written as in the text form: each field a line, nested ones indented by two blanks more."""
     lines = "\n".join(f"  {line}" if not line.startswith("struct ") else f"\n{line}" for line in fields)
     head = f"fields {versions}" + (f" flexible {flexible}" if flexible else "")
     return text.parse(f"message Sample\n\n{head}\n{lines}\n").messages[0]
 
 
-def fields_of(one: Message) -> list[str]:
+def fields_of(one: MessageSchema) -> list[str]:
     """Each field as its path, type and versions."""
     return [f"{path} {field.type} {field.versions}" for path, field in one.walk()]
 

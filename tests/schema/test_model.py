@@ -9,7 +9,7 @@ from kwire.schema.model import (
     OPEN,
     Definition,
     Field,
-    Message,
+    MessageSchema,
     Release,
     Struct,
     Versions,
@@ -19,7 +19,7 @@ from kwire.schema.model import (
 
 INNER = Field("Index", "int32", Versions(0, OPEN))
 SHARED = Struct("Cursor", Versions(0, OPEN), (Field("Topic", "string", Versions(0, OPEN)),))
-TREE = Message(
+TREE = MessageSchema(
     "TreeRequest",
     "request",
     Versions(0, 2),
@@ -144,5 +144,5 @@ def test_inner_fields_come_from_the_field_itself_or_from_a_shared_struct() -> No
 
 @pytest.mark.parametrize(("kind", "is_api"), [("request", True), ("data", False), ("header", False)])
 def test_a_definition_is_an_api_when_it_begins_with_a_request(kind: str, is_api: bool) -> None:
-    message = Message("X", kind, Versions(0, 0), NONE, ())
+    message = MessageSchema("X", kind, Versions(0, 0), NONE, ())
     assert Definition("X", None, (message,)).is_api is is_api

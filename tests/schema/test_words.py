@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kwire.schema.errorcodes import errors
-from kwire.schema.model import Definition, Field, Message, release_order
+from kwire.schema.model import Definition, Field, MessageSchema, release_order
 from kwire.schema.registry import builtin
 
 APIS = list(builtin().apis())
@@ -22,7 +22,7 @@ def name(definition: Definition) -> str:
     return definition.name
 
 
-def messages(definitions: list[Definition]) -> list[Message]:
+def messages(definitions: list[Definition]) -> list[MessageSchema]:
     return [message for definition in definitions for message in definition.messages]
 
 
@@ -129,7 +129,7 @@ def test_sentences_are_clean(definition: Definition) -> None:
 
 
 @pytest.mark.parametrize("message", messages(ALL), ids=lambda message: message.name)
-def test_every_struct_is_defined_and_used(message: Message) -> None:
+def test_every_struct_is_defined_and_used(message: MessageSchema) -> None:
     used = {field.element for _, field in message.walk() if field.is_struct}
     assert {field.element for _, field in message.walk() if field.is_struct and not message.fields_of(field)} == set()
     assert {struct.name for struct in message.structs} <= used

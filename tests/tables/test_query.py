@@ -22,7 +22,7 @@ from kwire.render.bodies import Bodies
 from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables.columns import COLUMNS
-from kwire.tables.query import Result, Session
+from kwire.tables.query import QuerySession, Result
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sqltext import report, reports, split
 
@@ -30,20 +30,20 @@ CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "classic.pcap.gz
 
 
 @pytest.fixture(scope="module")
-def classic() -> Session:
+def classic() -> QuerySession:
     """A session with all tables loaded; tests only read."""
-    session = Session([CAPTURE], bodies=Bodies())
+    session = QuerySession([CAPTURE], bodies=Bodies())
     session.load(set(COLUMNS))
     return session
 
 
 @pytest.fixture
-def session() -> Session:
+def session() -> QuerySession:
     """One that has read nothing."""
-    return Session([CAPTURE])
+    return QuerySession([CAPTURE])
 
 
-def _asked(session: Session, query: str) -> Result:
+def _asked(session: QuerySession, query: str) -> Result:
     result = session.run(query)
     assert result is not None
     return result
@@ -72,18 +72,18 @@ def _asked(session: Session, query: str) -> Result:
         ("show tables;;", set()),
     ],
 )
-def test_only_what_a_query_names_is_missing(query: str, names: set[str], session: Session) -> None:
+def test_only_what_a_query_names_is_missing(query: str, names: set[str], session: QuerySession) -> None:
     assert session.missing(query) == names
 
 
-def test_what_was_loaded_is_not_missing_any_more(session: Session) -> None:
+def test_what_was_loaded_is_not_missing_any_more(session: QuerySession) -> None:
     reading, exchanges = session.load({"messages"})
     assert exchanges == 166
     assert reading.notes == []
     assert session.missing("from messages, exchanges") == {"exchanges"}
 
 
-def test_rows_are_those_of_the_records(classic: Session) -> None:
+def test_rows_are_those_of_the_records(classic: QuerySession) -> None:
     wanted = [row for exchange in Reading([CAPTURE]).exchanges() for _, row in records(exchange)]
     result = _asked(classic, "select * from messages")
     key = ("connection", "kind", "index")
@@ -95,12 +95,12 @@ def test_rows_are_those_of_the_records(classic: Session) -> None:
     )
 
 
-def test_the_last_statement_gives_the_result(classic: Session) -> None:
+def test_the_last_statement_gives_the_result(classic: QuerySession) -> None:
     result = _asked(classic, "select 1 as a; select 2 as b, 'x;y' as c; -- that is all")
     assert (result.columns, list(result.rows())) == (["b", "c"], [(2, "x;y")])
 
 
-def test_what_gives_no_rows_gives_no_result_and_lasts(session: Session) -> None:
+def test_what_gives_no_rows_gives_no_result_and_lasts(session: QuerySession) -> None:
     assert session.run("create table t as select 1 as a") is None
     assert session.run("create view v as select a + 1 as b from t") is None
     assert list(_asked(session, "from v").rows()) == [(2,)]
@@ -108,7 +108,7 @@ def test_what_gives_no_rows_gives_no_result_and_lasts(session: Session) -> None:
     assert session.describe("v") == [("b", "INTEGER", "")]
 
 
-def test_a_pivot_gives_rows(classic: Session) -> None:
+def test_a_pivot_gives_rows(classic: QuerySession) -> None:
     result = _asked(classic, "pivot exchanges on outcome using count(*) group by capture")
     assert result.columns == ["capture", "error", "no answer", "ok"]
     assert [row[0] for row in result.rows()] == ["classic.pcap.gz"]
@@ -136,12 +136,12 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("sql", "value", "kind"), VALUES, ids=[case[0] for case in VALUES])
-def test_values_are_plain(sql: str, value: object, kind: str, session: Session) -> None:
+def test_values_are_plain(sql: str, value: object, kind: str, session: QuerySession) -> None:
     result = _asked(session, f"select {sql} as x")
     assert (list(result.rows()), result.kinds) == ([(value,)], [kind])
 
 
-def test_times_are_compared_with_text_and_reckoned_with(classic: Session) -> None:
+def test_times_are_compared_with_text_and_reckoned_with(classic: QuerySession) -> None:
     times = list(_asked(classic, "select time, time_ns from messages").rows())
     assert times
     assert all(time == ns for time, ns in times)
@@ -153,17 +153,17 @@ def test_times_are_compared_with_text_and_reckoned_with(classic: Session) -> Non
     assert all(minute % 60_000_000_000 == 0 for minute, _ in minutes.rows())
 
 
-def test_names_of_columns_become_unique(session: Session) -> None:
+def test_names_of_columns_become_unique(session: QuerySession) -> None:
     assert _asked(session, "select 1 as a, 2 as a, 3 as a_1").columns == ["a", "a_1", "a_1_1"]
 
 
-def test_rows_may_be_bounded(session: Session) -> None:
+def test_rows_may_be_bounded(session: QuerySession) -> None:
     result = _asked(session, "from range(25000)")
     assert (len(result), len(list(result.rows())), list(result.rows(2))) == (25_000, 25_000, [(0,), (1,)])
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
-def test_results_as_files(form: str, classic: Session) -> None:
+def test_results_as_files(form: str, classic: QuerySession) -> None:
     result = _asked(classic, "select api, sum(size) as bytes from messages group by api order by api")
     file = io.BytesIO()
     result.write(file, form)
@@ -173,7 +173,7 @@ def test_results_as_files(form: str, classic: Session) -> None:
     assert table.to_pylist() == [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
 
 
-def test_what_parquet_lacks_is_said(session: Session) -> None:
+def test_what_parquet_lacks_is_said(session: QuerySession) -> None:
     with pytest.raises(QueryError, match="parquet cannot hold this result: "):
         _asked(session, "select interval 3 day as x").write(io.BytesIO(), "parquet")
 
@@ -194,18 +194,18 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("query", "message"), WRONG, ids=[case[1] for case in WRONG])
-def test_what_is_wrong_is_said_in_a_line(query: str, message: str, session: Session) -> None:
+def test_what_is_wrong_is_said_in_a_line(query: str, message: str, session: QuerySession) -> None:
     with pytest.raises(KwireError) as raised:
         _checked_and_run(session, query)
     assert str(raised.value) == message
 
 
-def _checked_and_run(session: Session, query: str) -> None:
+def _checked_and_run(session: QuerySession, query: str) -> None:
     session.missing(query)
     session.run(query)
 
 
-def test_an_unknown_table_without_a_near_one_names_all(session: Session) -> None:
+def test_an_unknown_table_without_a_near_one_names_all(session: QuerySession) -> None:
     with pytest.raises(QueryError, match=f"^no table zzz; there are {', '.join(COLUMNS)}$"):
         session.missing("from zzz")
 
@@ -233,7 +233,7 @@ def test_an_unknown_table_without_a_near_one_names_all(session: Session) -> None
         "from wanted",
     ],
 )
-def test_a_query_reaches_no_file_and_changes_no_setting(query: str, tmp_path: Path, session: Session) -> None:
+def test_a_query_reaches_no_file_and_changes_no_setting(query: str, tmp_path: Path, session: QuerySession) -> None:
     wanted = pa.table({"a": [1]})  # a variable that DuckDB might take for a table
     (tmp_path / "there.csv").write_text("a\n1\n")
     with pytest.raises((QueryError, UnknownName)):
@@ -242,7 +242,7 @@ def test_a_query_reaches_no_file_and_changes_no_setting(query: str, tmp_path: Pa
     assert wanted.num_rows == 1
 
 
-def test_an_interrupt_ends_a_query(session: Session) -> None:
+def test_an_interrupt_ends_a_query(session: QuerySession) -> None:
     begun = time.monotonic()
     thread = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     thread.start()
@@ -252,7 +252,7 @@ def test_an_interrupt_ends_a_query(session: Session) -> None:
     assert list(_asked(session, "select 1").rows()) == [(1,)]
 
 
-def test_tables_and_columns_are_described(session: Session) -> None:
+def test_tables_and_columns_are_described(session: QuerySession) -> None:
     assert session.tables() == list(COLUMNS)
     for name, columns in COLUMNS.items():
         assert [(column, what) for column, _, what in session.describe(name)] == [
@@ -262,7 +262,7 @@ def test_tables_and_columns_are_described(session: Session) -> None:
         session.describe("clint")
 
 
-def test_bodies_hold_json_without_secrets(classic: Session) -> None:
+def test_bodies_hold_json_without_secrets(classic: QuerySession) -> None:
     result = _asked(classic, "select body from bodies where api = 'Heartbeat' and kind = 'request'")
     bodies = [json.loads(row[0]) for row in result.rows()]
     assert len(bodies) == 32
@@ -270,19 +270,19 @@ def test_bodies_hold_json_without_secrets(classic: Session) -> None:
 
 
 @pytest.mark.parametrize("name", reports())
-def test_a_report_runs_and_says_what_it_shows(name: str, classic: Session) -> None:
+def test_a_report_runs_and_says_what_it_shows(name: str, classic: QuerySession) -> None:
     assert report(name).startswith("-- ")
     assert len(_asked(classic, report(name))) > 0
     assert reports()[name]
 
 
-def _lines(session: Session, name: str) -> Iterator[dict[str, Any]]:
+def _lines(session: QuerySession, name: str) -> Iterator[dict[str, Any]]:
     result = _asked(session, report(name))
     for row in result.rows():
         yield dict(zip(result.columns, row, strict=True))
 
 
-def test_reports_agree_with_what_the_exchanges_say(classic: Session) -> None:
+def test_reports_agree_with_what_the_exchanges_say(classic: QuerySession) -> None:
     exchanges = list(Reading([CAPTURE], tracking=True).exchanges())
     errors = [exchange for exchange in exchanges if exchange.error is not None]
     assert sum(row["count"] for row in _lines(classic, "errors")) == len(errors)
@@ -297,7 +297,7 @@ def test_reports_agree_with_what_the_exchanges_say(classic: Session) -> None:
 
 
 def test_the_audit_says_what_kwire_audit_says() -> None:
-    session = Session([CAPTURE.with_name("old39.pcap.gz")])
+    session = QuerySession([CAPTURE.with_name("old39.pcap.gz")])
     assert session.missing(report("audit")) == {"audit"}
     session.load({"audit"})
     rows = list(_lines(session, "audit"))
@@ -334,9 +334,9 @@ def test_statements_are_told_apart(text: str, whole: list[str], rest: str) -> No
     assert split(text) == (whole, rest)
 
 
-def test_several_processes_build_the_same_tables(session: Session) -> None:
+def test_several_processes_build_the_same_tables(session: QuerySession) -> None:
     query = "select api, count(*), sum(request_size) from exchanges group by api order by api"
-    many = Session([CAPTURE], jobs=2)
+    many = QuerySession([CAPTURE], jobs=2)
     for one in (session, many):
         one.load({"exchanges"})
     alone, together = session.run(query), many.run(query)
@@ -346,7 +346,7 @@ def test_several_processes_build_the_same_tables(session: Session) -> None:
     assert len(alone) > 5
 
 
-def test_a_result_as_a_stream(classic: Session) -> None:
+def test_a_result_as_a_stream(classic: QuerySession) -> None:
     result, file = _asked(classic, "select api, time from exchanges order by time"), io.BytesIO()
     result.write(file, "arrow", stream=True)
     read = pa.ipc.open_stream(file.getvalue()).read_all()

@@ -37,7 +37,7 @@ ADVICE = {
 SOON = (27, 113)  # what clients survive at once
 
 
-class Refused(Watch):
+class RefusedCommits(Watch):
     """groups: by client, host and when the refusal came."""
 
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
@@ -85,7 +85,7 @@ class Refused(Watch):
 
 DETECTOR = Detector(
     "commits of offsets that were refused",
-    watch=Refused,
+    watch=RefusedCommits,
     fields="ErrorCode of OffsetCommit's and TxnOffsetCommit's partitions: 12, 22, 25, 27, 28, 82, 110, 113",
     source="KIP-98, KIP-345, KIP-848; ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit",
     means="The coordinator did not take a commit, since the member is not, or no longer, a member as it says it is.",

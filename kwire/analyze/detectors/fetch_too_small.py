@@ -29,7 +29,7 @@ FULL = 0.9  # of what was allowed
 
 
 @dataclass(slots=True)
-class Reader:
+class FullFetches:
     """Of one client, topic and partition: full answers, the bytes in them, the limit."""
 
     caller: Caller
@@ -45,7 +45,7 @@ class Reader:
 class TooSmall(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.readers: dict[tuple[str, str, str, int], Reader] = {}
+        self.readers: dict[tuple[str, str, str, int], FullFetches] = {}
 
     def columns(self, decoded: Decoded, number: int) -> None:
         batch, flat = decoded.batch, fetched(decoded, number)
@@ -79,7 +79,7 @@ class TooSmall(Watch):
             if reader is None:
                 if len(self.readers) >= MOST:
                     continue
-                reader = self.readers[ident] = Reader(caller, ident[2], partition, int(allowed[mine].min()))
+                reader = self.readers[ident] = FullFetches(caller, ident[2], partition, int(allowed[mine].min()))
             reader.bytes += int(got[mine].sum())
             reader.behind = max(reader.behind, int(behind[mine].max()))
             reader.pace.add(batch.response.time[rows[mine]])

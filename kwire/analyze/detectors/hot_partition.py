@@ -29,7 +29,7 @@ MOST_PARTITIONS = 10_000  # of a topic
 
 
 @dataclass(slots=True)
-class Topic:
+class TopicTraffic:
     """Bytes by partition; clients: bytes by client; proofs: of each partition the first request."""
 
     bytes: Counter[int] = field(default_factory=Counter)
@@ -43,7 +43,7 @@ class Topic:
 class Hot(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.topics: dict[str, Topic] = {}
+        self.topics: dict[str, TopicTraffic] = {}
 
     def columns(self, decoded: Decoded, number: int) -> None:
         batch, made = decoded.batch, produced(decoded, number)
@@ -54,7 +54,7 @@ class Hot(Watch):
             name = made.names[key]
             if name not in self.topics and len(self.topics) >= MOST:
                 continue
-            topic = self.topics.setdefault(name, Topic())
+            topic = self.topics.setdefault(name, TopicTraffic())
             times = batch.request.time[made.row[places]]
             topic.first = min(topic.first or int(times.min()), int(times.min()))
             topic.last = max(topic.last, int(times.max()))

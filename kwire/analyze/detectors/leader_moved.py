@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwire.analyze.cluster import State
+from kwire.analyze.cluster import NodeRole
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, about, lasted
@@ -17,7 +17,7 @@ from kwire.counted import counted
 
 HURT = (5, 6, 56, 74)
 TOGETHER = 10_000_000_000  # ns within which moves from one broker are one event
-Move = tuple[str, int, State, State]  # topic, partition, before, after
+Move = tuple[str, int, NodeRole, NodeRole]  # topic, partition, before, after
 
 
 class Moved(Watch):

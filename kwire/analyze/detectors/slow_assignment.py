@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
-from kwire.analyze.revocations import Revocations, Span
+from kwire.analyze.revocations import Revocations, RevocationSpan
 from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class SlowAssignment(Watch):
             if holders or wait.over is not None:  # without either there may be nothing for it to get
                 yield self._finding(wait, holders)
 
-    def _finding(self, wait: Span, holders: list[Span]) -> Finding:
+    def _finding(self, wait: RevocationSpan, holders: list[RevocationSpan]) -> Finding:
         clock = self.case.clock
         what = f"{wait.label} joined group {wait.group} at {clock(wait.began)} and got its first {wait.noun}s "
         what += "not" if wait.over is None else f"{lasted(wait.length)} later"

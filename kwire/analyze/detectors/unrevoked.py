@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
-from kwire.analyze.revocations import Revocations, Span
+from kwire.analyze.revocations import Revocations, RevocationSpan
 from kwire.counted import counted
 from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
 
@@ -38,7 +38,7 @@ class Unrevoked(Watch):
             if span.length >= self.limit("share") * timeout and span.heartbeats >= 2:
                 yield self._finding(span, timeout)
 
-    def _finding(self, span: Span, timeout: int) -> Finding:
+    def _finding(self, span: RevocationSpan, timeout: int) -> Finding:
         clock = self.case.clock
         what = f"{span.label} in group {span.group} was told at {clock(span.began)} to give up "
         what += f"{counted(len(span.partitions), span.noun)} and "

@@ -17,9 +17,9 @@ from kwire.schema.model import NONE, Versions
 from kwire.schema.registry import builtin
 
 if TYPE_CHECKING:
-    from kwire.broker.state import State
+    from kwire.broker.state import BrokerState
 
-Handler = Callable[[Request, "State"], Outcome]
+Handler = Callable[[Request, "BrokerState"], Outcome]
 NEWEST = (4, 3)
 
 

@@ -8,13 +8,13 @@ from kwire.broker.acls import LITERAL, Acl, AclFilter
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Hangup, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 
-def describe(request: Request, state: State) -> Body:
+def describe(request: Request, state: BrokerState) -> Body:
     if not state.acls.on:
         return {"ErrorCode": Code.SECURITY_DISABLED, "ErrorMessage": NO_AUTHORIZER, "Resources": []}
     found = sorted(state.acls.find(_filter(request.body)))
@@ -42,7 +42,7 @@ def _filter(given: Body) -> AclFilter:
     return made
 
 
-def create(request: Request, state: State) -> Body:
+def create(request: Request, state: BrokerState) -> Body:
     rows = []
     for given in request.body["Creations"]:
         acl = Acl(
@@ -60,7 +60,7 @@ def create(request: Request, state: State) -> Body:
     return {"Results": rows}
 
 
-def delete(request: Request, state: State) -> Body:
+def delete(request: Request, state: BrokerState) -> Body:
     results = []
     for given in request.body["Filters"]:
         if not state.acls.on:

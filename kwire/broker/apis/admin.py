@@ -7,7 +7,7 @@ from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Outcome, Request, Work, finish
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.broker.topology import Election
 from kwire.schema.model import Versions
 
@@ -15,12 +15,12 @@ LOG_DIR = "/memory"
 MANY = 500  # topics and partitions that are told of in one go
 
 
-def describe_log_dirs(request: Request, state: State) -> Outcome:
+def describe_log_dirs(request: Request, state: BrokerState) -> Outcome:
     work = _log_dirs(request, state)
     return work if state.cluster.size > MANY else finish(work)
 
 
-def _log_dirs(request: Request, state: State) -> Work[Body]:
+def _log_dirs(request: Request, state: BrokerState) -> Work[Body]:
     """One directory for each node, with what it leads."""
     asked = request.body["Topics"]
     wanted = None if asked is None else {item["Topic"]: set(item["Partitions"]) for item in asked}
@@ -51,7 +51,7 @@ def _sizes(topic: Topic, node: int, wanted: set[int] | None) -> list[Body]:
     ]
 
 
-def elect_leaders(request: Request, state: State) -> Body:
+def elect_leaders(request: Request, state: BrokerState) -> Body:
     """The first replica leads again, or with an unclean election any live one leads what is offline."""
     asked = request.body["TopicPartitions"]
     every = asked is None
@@ -80,7 +80,7 @@ def elect_leaders(request: Request, state: State) -> Body:
     return {"ErrorCode": Code.NONE, "ReplicaElectionResults": results}
 
 
-def describe_producers(request: Request, state: State) -> Body:
+def describe_producers(request: Request, state: BrokerState) -> Body:
     topics = []
     for item in request.body["Topics"]:
         topic = state.cluster.topics.get(item["Name"])

@@ -8,7 +8,7 @@ import re
 from kwire.broker.apis import NEWEST, Api, announced
 from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.keys import PRODUCE
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
@@ -24,7 +24,7 @@ FEATURES = {  # name: (lowest, highest, the release that has it)
 METADATA = {(4, 0): (7, 30), (0, 9): (1, 21)}  # metadata.version of that release and later ones, newest first
 
 
-def features(state: State) -> dict[str, tuple[int, int, int]]:
+def features(state: BrokerState) -> dict[str, tuple[int, int, int]]:
     """Name to lowest, highest, and what is in force."""
     era = state.settings.era or NEWEST
     low, high = next(levels for since, levels in METADATA.items() if era >= since)
@@ -36,7 +36,7 @@ def features(state: State) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def handle(request: Request, state: State) -> Body:
+def handle(request: Request, state: BrokerState) -> Body:
     body = request.body
     if request.version >= 3:
         names = (body["ClientSoftwareName"], body["ClientSoftwareVersion"])
@@ -46,7 +46,7 @@ def handle(request: Request, state: State) -> Body:
     return answer(state, Code.NONE)
 
 
-def answer(state: State, code: int) -> Body:
+def answer(state: BrokerState, code: int) -> Body:
     """The table, with code in front of it."""
     known, levels = announced(state.settings.era, state.telemetry), features(state)
     # Produce from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
@@ -70,7 +70,7 @@ def answer(state: State, code: int) -> Body:
     }
 
 
-def refusal(state: State) -> Body:
+def refusal(state: BrokerState) -> Body:
     """To a version that is not served: error 35, and in which versions this API is (KIP-511)."""
     key = builtin().find("ApiVersions").definition.key
     assert key is not None

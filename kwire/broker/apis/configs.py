@@ -8,15 +8,15 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, DYNAMIC, GROUP, TOPIC, Value
 from kwire.broker.context import Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 
-def describe_configs(request: Request, state: State) -> Body:
+def describe_configs(request: Request, state: BrokerState) -> Body:
     return {"Results": [_described(item, request, state) for item in request.body["Resources"]]}
 
 
-def _described(item: Body, request: Request, state: State) -> Body:
+def _described(item: Body, request: Request, state: BrokerState) -> Body:
     kind, name = item["ResourceType"], item["ResourceName"]
     row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": "", "ResourceType": kind, "ResourceName": name, "Configs": []}
     try:
@@ -45,7 +45,7 @@ def _value(value: Value, kind: int, synonyms: bool) -> Body:
     }
 
 
-def alter_configs(request: Request, state: State) -> Body:
+def alter_configs(request: Request, state: BrokerState) -> Body:
     def change(item: Body, dry: bool) -> None:
         values = {config["Name"]: config["Value"] for config in item["Configs"]}
         state.cluster.configs.replace(item["ResourceType"], item["ResourceName"], values, dry)
@@ -53,7 +53,7 @@ def alter_configs(request: Request, state: State) -> Body:
     return _each(request, state, change)
 
 
-def incremental_alter_configs(request: Request, state: State) -> Body:
+def incremental_alter_configs(request: Request, state: BrokerState) -> Body:
     def change(item: Body, dry: bool) -> None:
         changes = [(config["Name"], config["ConfigOperation"], config["Value"]) for config in item["Configs"]]
         state.cluster.configs.change(item["ResourceType"], item["ResourceName"], changes, dry)
@@ -61,7 +61,7 @@ def incremental_alter_configs(request: Request, state: State) -> Body:
     return _each(request, state, change)
 
 
-def _each(request: Request, state: State, change: Callable[[Body, bool], None]) -> Body:
+def _each(request: Request, state: BrokerState, change: Callable[[Body, bool], None]) -> Body:
     """Every resource stands alone: one may fail, the others are done."""
     rows = []
     for item in request.body["Resources"]:
@@ -75,7 +75,7 @@ def _each(request: Request, state: State, change: Callable[[Body, bool], None]) 
     return {"Responses": rows}
 
 
-def _check(kind: int, name: str, state: State) -> None:
+def _check(kind: int, name: str, state: BrokerState) -> None:
     """Raises Refused for a resource that is not there."""
     if kind == TOPIC and name not in state.cluster.topics:
         raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} does not exist.")
@@ -85,7 +85,7 @@ def _check(kind: int, name: str, state: State) -> None:
         raise Refused(Code.INVALID_REQUEST, f"Unsupported resource type {kind}")
 
 
-def list_config_resources(request: Request, state: State) -> Body:
+def list_config_resources(request: Request, state: BrokerState) -> Body:
     wanted = request.body.get("ResourceTypes", [CLIENT_METRICS]) or [TOPIC, BROKER, CLIENT_METRICS, GROUP]
     given = state.cluster.configs.given
     names = {kind: [name for each, name in given if each == kind] for kind in (CLIENT_METRICS, GROUP)}

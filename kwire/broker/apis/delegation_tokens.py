@@ -9,7 +9,7 @@ from kwire.broker import acls
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.broker.tokens import Token
 from kwire.schema.model import Versions
 
@@ -27,7 +27,7 @@ def _user(request: Request) -> str:
     return login.user
 
 
-def create(request: Request, state: State) -> Body:
+def create(request: Request, state: BrokerState) -> Body:
     body, user = request.body, _user(request)
     owner = body.get("OwnerPrincipalName") or user
     if owner != user:
@@ -51,19 +51,19 @@ def _names(token: Token) -> Body:
     }  # fmt: skip
 
 
-def renew(request: Request, state: State) -> Body:
+def renew(request: Request, state: BrokerState) -> Body:
     body = request.body
     expires = state.users.tokens.renew(body["Hmac"], _user(request), body["RenewPeriodMs"], request.time // MS)
     return {"ErrorCode": Code.NONE, "ExpiryTimestampMs": expires}
 
 
-def expire(request: Request, state: State) -> Body:
+def expire(request: Request, state: BrokerState) -> Body:
     body = request.body
     expires = state.users.tokens.expire(body["Hmac"], _user(request), body["ExpiryTimePeriodMs"], request.time // MS)
     return {"ErrorCode": Code.NONE, "ExpiryTimestampMs": expires}
 
 
-def describe(request: Request, state: State) -> Body:
+def describe(request: Request, state: BrokerState) -> Body:
     user, asked = _user(request), request.body["Owners"]
     owners = None if asked is None else {each["PrincipalName"] for each in asked}
     state.users.tokens.sweep(request.time // MS)
@@ -79,7 +79,7 @@ def describe(request: Request, state: State) -> Body:
     return {"ErrorCode": Code.NONE, "Tokens": tokens}
 
 
-def _shown(token: Token, user: str, host: str, state: State) -> bool:
+def _shown(token: Token, user: str, host: str, state: BrokerState) -> bool:
     if token.concerns(user) or user == token.requester:
         return True
     of_token = state.acls.may(user, host, acls.DESCRIBE, acls.DELEGATION_TOKEN, token.id)

@@ -16,7 +16,7 @@ from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Later, Outcome, Request, Timer, Work, finish
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 MAX_BYTES = 16 * 1024 * 1024  # fetch.max.bytes of the broker; 55 MiB in Kafka
@@ -26,7 +26,7 @@ FROM_FOLLOWERS = 11  # from this version on consumers may fetch from any replica
 numbers = count()
 
 
-def handle(request: Request, state: State) -> Outcome:
+def handle(request: Request, state: BrokerState) -> Outcome:
     body = request.body
     if body.get("SessionId", 0) and body.get("SessionEpoch", -1) > 0:
         return {"ErrorCode": Code.FETCH_SESSION_ID_NOT_FOUND, "SessionId": 0, "Responses": []}
@@ -48,7 +48,7 @@ def _is_large(request: Request) -> bool:
     return sum(len(item["Partitions"]) for item in request.body["Topics"]) > MANY
 
 
-def _first(request: Request, state: State) -> Work[Outcome]:
+def _first(request: Request, state: BrokerState) -> Work[Outcome]:
     """The first look: the answer, or the wait for one."""
     answer, size, now = yield from _read(request, state)
     wait = request.body["MaxWaitMs"]
@@ -66,7 +66,7 @@ class Waiting:
     answer is read in the connection's own turn.
     """
 
-    def __init__(self, request: Request, state: State, wait: int) -> None:
+    def __init__(self, request: Request, state: BrokerState, wait: int) -> None:
         self.request, self.state = request, state
         self.later = Later()
         self.number = next(numbers)
@@ -117,7 +117,7 @@ class Waiting:
             log.waiting.pop(self.number, None)
 
 
-def _logs(request: Request, state: State) -> set[Log]:
+def _logs(request: Request, state: BrokerState) -> set[Log]:
     found = set()
     for item in request.body["Topics"]:
         topic = state.cluster.find(item.get("Topic"), item.get("TopicId"))
@@ -127,7 +127,7 @@ def _logs(request: Request, state: State) -> set[Log]:
     return found
 
 
-def _read(request: Request, state: State) -> Work[tuple[Body, int, bool]]:
+def _read(request: Request, state: BrokerState) -> Work[tuple[Body, int, bool]]:
     """The answer as it would be now, the bytes of records in it, and whether an error must not wait."""
     body, version = request.body, request.version
     room = min(body.get("MaxBytes", MAX_BYTES), MAX_BYTES)
@@ -171,7 +171,7 @@ def _read(request: Request, state: State) -> Work[tuple[Body, int, bool]]:
     return answer, size, now
 
 
-def _elsewhere(partition: Partition, part: Body, request: Request, state: State) -> Body | None:
+def _elsewhere(partition: Partition, part: Body, request: Request, state: BrokerState) -> Body | None:
     """An answer without records that sends the client away: its log has gone another way than ours, or a replica in its
     own rack is nearer (KIP-595, KIP-392). None: the records are read here."""
     last = part.get("LastFetchedEpoch", -1)

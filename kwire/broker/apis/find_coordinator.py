@@ -5,13 +5,13 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 GROUP, TRANSACTION = 0, 1
 
 
-def handle(request: Request, state: State) -> Body:
+def handle(request: Request, state: BrokerState) -> Body:
     body = request.body
     kind = body.get("KeyType", GROUP)
     if request.version < 4:
@@ -19,7 +19,7 @@ def handle(request: Request, state: State) -> Body:
     return {"Coordinators": [_found(key, kind, state, request.peer.listener) for key in body["CoordinatorKeys"]]}
 
 
-def _found(key: str, kind: int, state: State, listener: str) -> Body:
+def _found(key: str, kind: int, state: BrokerState, listener: str) -> Body:
     if kind not in (GROUP, TRANSACTION):
         why = f"no coordinator for keys of type {kind}"
         row = {"ErrorCode": Code.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Later, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 
-def ask(request: Request, state: State) -> Body | Later:
+def ask(request: Request, state: BrokerState) -> Body | Later:
     return state.groups.ask(request)
 
 
-def join(request: Request, state: State) -> Body | Later:
+def join(request: Request, state: BrokerState) -> Body | Later:
     """The same, unless there are too many groups."""
     group = request.body["GroupId"]
     if group not in state.groups.coordinator.groups and state.groups.full:
@@ -21,7 +21,7 @@ def join(request: Request, state: State) -> Body | Later:
     return state.groups.ask(request)
 
 
-def consumer(request: Request, state: State) -> Body | Later:
+def consumer(request: Request, state: BrokerState) -> Body | Later:
     """The new protocol's, while the cluster's group.version has it (KafkaApis.isConsumerGroupProtocolEnabled)."""
     if state.cluster.levels.get("group.version") == 0:
         raise Refused(Code.UNSUPPORTED_VERSION, "group.version is 0")

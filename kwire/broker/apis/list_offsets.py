@@ -5,9 +5,9 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
-from kwire.broker.log import NOTHING, Found
+from kwire.broker.log import NOTHING, FoundOffset
 from kwire.broker.partition import Partition
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -15,7 +15,7 @@ READ_COMMITTED = 1
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}  # request versions
 
 
-def list_offsets(request: Request, state: State) -> Body:
+def list_offsets(request: Request, state: BrokerState) -> Body:
     topics = []
     committed = request.body.get("IsolationLevel", 0) == READ_COMMITTED
     for item in request.body["Topics"]:
@@ -53,24 +53,24 @@ def _row(partition: Partition, part: Body, version: int, committed: bool) -> Bod
     }
 
 
-def _found(partition: Partition, timestamp: int, version: int) -> Found:
+def _found(partition: Partition, timestamp: int, version: int) -> FoundOffset:
     log = partition.log
     if timestamp < EARLIEST and version < SINCE.get(timestamp, 2**15):
         raise Refused(Code.UNSUPPORTED_VERSION, f"timestamp {timestamp} in v{version}")
     if timestamp == LATEST:
-        return Found(log.end, -1, partition.epoch)
+        return FoundOffset(log.end, -1, partition.epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return Found(log.start, -1, partition.epoch)
+        return FoundOffset(log.start, -1, partition.epoch)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
         return NOTHING
     if timestamp == MAX_TIMESTAMP:
         return log.latest_time()
     if version == 0:  # the start of the last segment written before; there is one segment
-        return Found(log.start, -1, partition.epoch)
+        return FoundOffset(log.start, -1, partition.epoch)
     return log.first_after(timestamp)
 
 
-def epoch_ends(request: Request, state: State) -> Body:
+def epoch_ends(request: Request, state: BrokerState) -> Body:
     topics = []
     for item in request.body["Topics"]:
         topic = state.cluster.topics.get(item["Topic"])

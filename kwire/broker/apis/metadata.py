@@ -11,7 +11,7 @@ from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.nodes import Endpoint
 from kwire.broker.partition import OFFLINE, Partition
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
@@ -21,7 +21,7 @@ TOPIC_OPERATIONS = sum(1 << n for n in (3, 4, 5, 6, 7, 8, 10, 11))  # AclOperati
 CLUSTER_OPERATIONS = sum(1 << n for n in (5, 7, 8, 9, 10, 11, 12))
 
 
-def metadata(request: Request, state: State) -> Body:
+def metadata(request: Request, state: BrokerState) -> Body:
     cluster, body = state.cluster, request.body
     operations = TOPIC_OPERATIONS if body.get("IncludeTopicAuthorizedOperations") else NOT_ASKED
     asked = body["Topics"]
@@ -41,7 +41,7 @@ def metadata(request: Request, state: State) -> Body:
     }
 
 
-def _asked(state: State, item: Body, version: int, create: bool, operations: int) -> Body:
+def _asked(state: BrokerState, item: Body, version: int, create: bool, operations: int) -> Body:
     name, topic_id = item["Name"], item.get("TopicId", ZERO)
     if name is None or (topic_id != ZERO and version >= BY_ID):  # Java clients that ask by id leave the name empty
         topic = state.cluster.by_id.get(topic_id)
@@ -88,7 +88,7 @@ def _broker(node: Endpoint) -> Body:
     return {"NodeId": node.id, "BrokerId": node.id, "Host": node.host, "Port": node.port, "Rack": node.rack}
 
 
-def describe_cluster(request: Request, state: State) -> Body:
+def describe_cluster(request: Request, state: BrokerState) -> Body:
     cluster = state.cluster
     if request.body.get("EndpointType", 1) != 1:
         return {"ErrorCode": 115, "ErrorMessage": "This is a broker's listener.", "ClusterId": "", "Brokers": []}
@@ -101,7 +101,7 @@ def describe_cluster(request: Request, state: State) -> Body:
     }
 
 
-def describe_topic_partitions(request: Request, state: State) -> Body:
+def describe_topic_partitions(request: Request, state: BrokerState) -> Body:
     """Paged: by topic name and partition, from the cursor on (KIP-966)."""
     body, topics = request.body, state.cluster.topics
     names = sorted({item["Name"] for item in body["Topics"]} or topics)

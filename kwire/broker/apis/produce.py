@@ -12,7 +12,7 @@ from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Hangup, Request
 from kwire.broker.partition import OFFLINE, Partition
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.broker.transactions import ADDS
 from kwire.broker.validation import RecordsRefused, validated
 from kwire.coordinator.transactions.transaction import Place
@@ -23,7 +23,7 @@ from kwire.schema.model import Versions
 ZSTD, FIRST_WITH_ZSTD = 4, 7
 
 
-def handle(request: Request, state: State) -> Body | None:
+def handle(request: Request, state: BrokerState) -> Body | None:
     body = request.body
     acks = body["Acks"]
     responses: list[Body] = []
@@ -50,7 +50,7 @@ def handle(request: Request, state: State) -> Body | None:
     return answer
 
 
-def _append(request: Request, state: State, topic: Topic | None, part: Body, acks: int) -> Body:
+def _append(request: Request, state: BrokerState, topic: Topic | None, part: Body, acks: int) -> Body:
     index, start = part["Index"], -1
     try:
         if acks not in (-1, 0, 1):
@@ -90,7 +90,7 @@ def _append(request: Request, state: State, topic: Topic | None, part: Body, ack
     }
 
 
-def _check_replicas(state: State, topic: Topic, partition: Partition, acks: int) -> None:
+def _check_replicas(state: BrokerState, topic: Topic, partition: Partition, acks: int) -> None:
     """Raises Refused where acks=-1 wants more replicas in sync than there are (Partition.appendRecordsToLeader)."""
     if acks == -1:
         least = int(state.cluster.configs.topic(topic.name, "min.insync.replicas"))
@@ -99,7 +99,7 @@ def _check_replicas(state: State, topic: Topic, partition: Partition, acks: int)
             raise Refused(Code.NOT_ENOUGH_REPLICAS, why)
 
 
-def _in_transaction(request: Request, state: State, partition: Partition, place: Place, header: Header) -> bool:
+def _in_transaction(request: Request, state: BrokerState, partition: Partition, place: Place, header: Header) -> bool:
     """Whether these are records of a transaction whose producer's epoch rises with each. Raises Refused when the
     transaction's coordinator does not know of them."""
     producers, before_4 = partition.log.producers, state.transactions.coordinator.settings.era < (4, 0)
@@ -127,7 +127,7 @@ def _records(version: int, records: bytes | None) -> bytes:
     return records
 
 
-def endpoints(request: Request, state: State, nodes: set[int]) -> list[Body]:
+def endpoints(request: Request, state: BrokerState, nodes: set[int]) -> list[Body]:
     """Where the leaders are that an answer names (KIP-951)."""
     told = [state.cluster.address(node, listener=request.peer.listener) for node in sorted(nodes - {OFFLINE})]
     return [{"NodeId": node.id, "Host": node.host, "Port": node.port, "Rack": node.rack} for node in told]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kwire.broker.apis import Api, api_versions
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
@@ -17,7 +17,7 @@ METADATA = "__cluster_metadata"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-def describe_quorum(request: Request, state: State) -> Body:
+def describe_quorum(request: Request, state: BrokerState) -> Body:
     topics = [
         {"TopicName": t["TopicName"], "Partitions": [_quorum(request, state, t, p) for p in t["Partitions"]]}
         for t in request.body["Topics"]
@@ -29,7 +29,7 @@ def describe_quorum(request: Request, state: State) -> Body:
     return {"ErrorCode": Code.NONE, "ErrorMessage": "", "Topics": topics, "Nodes": nodes}
 
 
-def _quorum(request: Request, state: State, topic: Body, part: Body) -> Body:
+def _quorum(request: Request, state: BrokerState, topic: Body, part: Body) -> Body:
     cluster, index = state.cluster, part["PartitionIndex"]
     row: Body = {"PartitionIndex": index, "ErrorCode": Code.NONE, "ErrorMessage": "", "Observers": []}
     if (topic["TopicName"], index) != (METADATA, 0):
@@ -41,7 +41,7 @@ def _quorum(request: Request, state: State, topic: Body, part: Body) -> Body:
     return {**row, "LeaderId": cluster.controller, "LeaderEpoch": 1, "HighWatermark": end, "CurrentVoters": voters}
 
 
-def update_features(request: Request, state: State) -> Body:
+def update_features(request: Request, state: BrokerState) -> Body:
     """All that is asked, or nothing of it."""
     body = request.body
     updates = body["FeatureUpdates"]
@@ -64,7 +64,7 @@ def update_features(request: Request, state: State) -> Body:
     return {**answer, "Results": rows}
 
 
-def _check(update: Body, state: State) -> None:
+def _check(update: Body, state: BrokerState) -> None:
     name, level = update["Feature"], update["MaxVersionLevel"]
     found = api_versions.features(state).get(name)
     if found is None:

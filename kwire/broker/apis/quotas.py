@@ -5,13 +5,13 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
-from kwire.broker.quotas import Wanted
-from kwire.broker.state import State
+from kwire.broker.quotas import QuotaFilter
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 
-def describe(request: Request, state: State) -> Body:
-    wanted = [Wanted(each["EntityType"], each["MatchType"], each["Match"]) for each in request.body["Components"]]
+def describe(request: Request, state: BrokerState) -> Body:
+    wanted = [QuotaFilter(each["EntityType"], each["MatchType"], each["Match"]) for each in request.body["Components"]]
     try:
         found = state.quotas.find(wanted, request.body["Strict"])
     except Refused as refused:
@@ -26,7 +26,7 @@ def describe(request: Request, state: State) -> Body:
     return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Entries": entries}
 
 
-def alter(request: Request, state: State) -> Body:
+def alter(request: Request, state: BrokerState) -> Body:
     entries = []
     for given in request.body["Entries"]:
         row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None, "Entity": given["Entity"]}

@@ -9,11 +9,11 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.partition import Partition
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 
-def alter(request: Request, state: State) -> Body:
+def alter(request: Request, state: BrokerState) -> Body:
     free = request.body.get("AllowReplicationFactorChange", True)
     responses = []
     for item in request.body["Topics"]:
@@ -34,7 +34,7 @@ def alter(request: Request, state: State) -> Body:
     return {"ErrorCode": Code.NONE, "ErrorMessage": None, "AllowReplicationFactorChange": free, "Responses": responses}
 
 
-def _move(state: State, partition: Partition, replicas: list[int] | None, free: bool) -> None:
+def _move(state: BrokerState, partition: Partition, replicas: list[int] | None, free: bool) -> None:
     """The partition's replicas are these; who leads stays if it is one of them. Raises Refused."""
     if replicas is None:
         raise Refused(Code.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
@@ -48,7 +48,7 @@ def _move(state: State, partition: Partition, replicas: list[int] | None, free: 
         state.topology.elect(partition)
 
 
-def listed(request: Request, state: State) -> Body:  # noqa: ARG001
+def listed(request: Request, state: BrokerState) -> Body:  # noqa: ARG001
     return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Topics": []}
 
 

@@ -6,11 +6,11 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
 from kwire.broker.security import MECHANISMS, Wrong
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 
-def handshake(request: Request, state: State) -> Body:
+def handshake(request: Request, state: BrokerState) -> Body:
     login = request.peer.login
     if login is None or login.user is not None:
         return {"ErrorCode": Code.ILLEGAL_SASL_STATE, "Mechanisms": []}
@@ -22,7 +22,7 @@ def handshake(request: Request, state: State) -> Body:
     return {"ErrorCode": code, "Mechanisms": list(MECHANISMS)}
 
 
-def authenticate(request: Request, state: State) -> Body:
+def authenticate(request: Request, state: BrokerState) -> Body:
     """service.py closes the connection after a failure, once the answer is out."""
     login = request.peer.login
     if login is None or login.user is not None:

@@ -8,7 +8,7 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.security import ITERATIONS, SCRAM, Credential
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
 MECHANISMS = dict(enumerate(SCRAM, 1))
@@ -16,7 +16,7 @@ MOST_ITERATIONS = 16_384
 MOST_USERS = 10_000
 
 
-def describe(request: Request, state: State) -> Body:
+def describe(request: Request, state: BrokerState) -> Body:
     asked = [each["Name"] for each in request.body["Users"] or []]
     twice = {name for name, times in Counter(asked).items() if times > 1}
     return {
@@ -25,7 +25,7 @@ def describe(request: Request, state: State) -> Body:
     }
 
 
-def _described(name: str, twice: bool, state: State) -> Body:
+def _described(name: str, twice: bool, state: BrokerState) -> Body:
     found = {number: state.users.iterations(name, mechanism) for number, mechanism in MECHANISMS.items()}
     infos = [{"Mechanism": number, "Iterations": times} for number, times in found.items() if times]
     row: Body = {"User": name, "ErrorCode": Code.NONE, "ErrorMessage": None, "CredentialInfos": infos}
@@ -38,7 +38,7 @@ def _described(name: str, twice: bool, state: State) -> Body:
     return row
 
 
-def alter(request: Request, state: State) -> Body:
+def alter(request: Request, state: BrokerState) -> Body:
     """All that is asked of one user is done, or none of it."""
     body = request.body
     changes = [*body["Deletions"], *body["Upsertions"]]
@@ -68,7 +68,7 @@ def _credential(change: Body) -> Credential | None:
     return Credential(change["Salt"], change["Iterations"], change["SaltedPassword"])
 
 
-def _check(change: Body, state: State) -> None:
+def _check(change: Body, state: BrokerState) -> None:
     name, mechanism = change["Name"], MECHANISMS.get(change["Mechanism"])
     if not name:
         raise Refused(Code.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")

@@ -12,7 +12,7 @@ from kwire.broker.apis.produce import endpoints
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Later, Request
 from kwire.broker.sharing import Waiting, refused_row
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.coordinator.share.checks import ack_fault, id_fault
 from kwire.coordinator.share.partition import Ack
 from kwire.coordinator.share.sessions import FINAL, FIRST, ShareSession, Spot
@@ -31,7 +31,7 @@ def _wrong(body: Body) -> str | None:
     return id_fault(body["MemberId"])
 
 
-def fetch(request: Request, state: State) -> Body | Later:
+def fetch(request: Request, state: BrokerState) -> Body | Later:
     body, node = request.body, request.node
     renews = body.get("IsRenewAck", False)
     why = _wrong(body)
@@ -81,7 +81,7 @@ def fetch(request: Request, state: State) -> Body | Later:
     return outcome
 
 
-def _idle(refusal: Body, request: Request, state: State) -> Later:
+def _idle(refusal: Body, request: Request, state: BrokerState) -> Later:
     """A client that can have no session is not to come back at once."""
     later = Later()
     timer = state.clock.after(max(request.body["MaxWaitMs"], 0) * MS, lambda: later.give(refusal))
@@ -89,7 +89,7 @@ def _idle(refusal: Body, request: Request, state: State) -> Later:
     return later
 
 
-def _unknown(state: State, spot: Spot, code: Code, why: str) -> Body:
+def _unknown(state: BrokerState, spot: Spot, code: Code, why: str) -> Body:
     return refused_row(state, spot, Refused(code, why))
 
 
@@ -108,7 +108,7 @@ def _told(session: ShareSession, rows: dict[Spot, Body], epoch: int) -> dict[Spo
     return told
 
 
-def acknowledge(request: Request, state: State) -> Body:
+def acknowledge(request: Request, state: BrokerState) -> Body:
     body = request.body
     why = _wrong(body)
     if why is not None:
@@ -127,7 +127,7 @@ def acknowledge(request: Request, state: State) -> Body:
     return _whole(request, state, rows)
 
 
-def acknowledged(request: Request, state: State) -> dict[Spot, Body]:
+def acknowledged(request: Request, state: BrokerState) -> dict[Spot, Body]:
     """Each partition's row for its acknowledgements."""
     body, rows = request.body, {}
     asked: dict[Spot, list[Body]] = {}
@@ -169,7 +169,7 @@ def _row(spot: Spot, code: int, why: str | None) -> Body:
     return {"PartitionIndex": spot[1], "ErrorCode": code, "ErrorMessage": why}
 
 
-def _whole(request: Request, state: State, rows: dict[Spot, Body]) -> Body:
+def _whole(request: Request, state: BrokerState, rows: dict[Spot, Body]) -> Body:
     topics: dict[object, list[Body]] = {}
     for spot, row in rows.items():
         row.setdefault("CurrentLeader", {"LeaderId": 0, "LeaderEpoch": 0})

@@ -15,7 +15,7 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import CLIENT_METRICS
 from kwire.broker.context import MS, Body, Request
-from kwire.broker.state import PUSHING, State, Telemetry
+from kwire.broker.state import PUSHING, BrokerState, Telemetry
 from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO, to_text
@@ -34,7 +34,7 @@ MATCHES: dict[str, Callable[[Request], str]] = {
 }
 
 
-class Wanted(NamedTuple):
+class MetricsSubscription(NamedTuple):
     """All that is asked of one client. id: 0 with nothing."""
 
     id: int
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
     interval_ms: int
 
 
-def wanted(request: Request, state: State) -> Wanted:
+def wanted(request: Request, state: BrokerState) -> MetricsSubscription:
     metrics: list[str] = []
     interval = 0
     for (kind, _), given in sorted(state.cluster.configs.given.items()):
@@ -55,7 +55,7 @@ def wanted(request: Request, state: State) -> Wanted:
         metrics = [""]  # the prefix of all names
     interval = interval or INTERVAL
     number = zlib.crc32("\0".join([*sorted(metrics), str(interval)]).encode()) & 0x7FFFFFFF if metrics else 0
-    return Wanted(number, metrics, interval)
+    return MetricsSubscription(number, metrics, interval)
 
 
 def _matches(text: str, request: Request) -> bool:
@@ -72,7 +72,7 @@ def _matches(text: str, request: Request) -> bool:
     return True
 
 
-def subscriptions(request: Request, state: State) -> Body:
+def subscriptions(request: Request, state: BrokerState) -> Body:
     instance = request.body["ClientInstanceId"]
     if instance == ZERO:
         instance = uuid4()
@@ -90,7 +90,7 @@ def subscriptions(request: Request, state: State) -> Body:
     }
 
 
-def _known(instance: UUID, request: Request, state: State) -> Telemetry:
+def _known(instance: UUID, request: Request, state: BrokerState) -> Telemetry:
     found = state.pushed.get(instance)
     if found is None:
         if len(state.pushed) >= PUSHING:
@@ -99,7 +99,7 @@ def _known(instance: UUID, request: Request, state: State) -> Telemetry:
     return found
 
 
-def push(request: Request, state: State) -> Body:
+def push(request: Request, state: BrokerState) -> Body:
     """Raises Refused."""
     body = request.body
     instance, now = body["ClientInstanceId"], request.time // MS

@@ -10,19 +10,19 @@ from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import TOPIC, Value
 from kwire.broker.context import Body, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.counted import counted
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
 
-def create_topics(request: Request, state: State) -> Body:
+def create_topics(request: Request, state: BrokerState) -> Body:
     names = Counter(item["Name"] for item in request.body["Topics"])
     dry = request.body.get("ValidateOnly", False)
     return {"Topics": [_created(item, state, dry, names[item["Name"]] > 1) for item in request.body["Topics"]]}
 
 
-def _created(item: Body, state: State, dry: bool, twice: bool) -> Body:
+def _created(item: Body, state: BrokerState, dry: bool, twice: bool) -> Body:
     name, cluster = item["Name"], state.cluster
     try:
         if twice:
@@ -64,7 +64,7 @@ def _config(value: Value) -> Body:
     }
 
 
-def delete_topics(request: Request, state: State) -> Body:
+def delete_topics(request: Request, state: BrokerState) -> Body:
     if request.version >= 6:
         asked = [(item["Name"], item["TopicId"]) for item in request.body["Topics"]]
     else:
@@ -72,7 +72,7 @@ def delete_topics(request: Request, state: State) -> Body:
     return {"Responses": [_deleted(name, topic_id, state) for name, topic_id in asked]}
 
 
-def _deleted(name: str | None, topic_id: UUID, state: State) -> Body:
+def _deleted(name: str | None, topic_id: UUID, state: BrokerState) -> Body:
     topic = state.cluster.find(name, topic_id)
     if topic is None:
         code = Code.UNKNOWN_TOPIC_ID if name is None else Code.UNKNOWN_TOPIC_OR_PARTITION
@@ -86,7 +86,7 @@ def _deleted(name: str | None, topic_id: UUID, state: State) -> Body:
     return {"Name": topic.name, "TopicId": topic.id, "ErrorCode": Code.NONE, "ErrorMessage": None}
 
 
-def create_partitions(request: Request, state: State) -> Body:
+def create_partitions(request: Request, state: BrokerState) -> Body:
     rows = []
     for item in request.body["Topics"]:
         given = item["Assignments"]
@@ -103,7 +103,7 @@ def create_partitions(request: Request, state: State) -> Body:
     return {"Results": rows}
 
 
-def delete_records(request: Request, state: State) -> Body:
+def delete_records(request: Request, state: BrokerState) -> Body:
     topics = []
     for item in request.body["Topics"]:
         topic = state.cluster.topics.get(item["Name"])

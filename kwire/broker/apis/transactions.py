@@ -7,23 +7,23 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Later, Request
-from kwire.broker.state import State
+from kwire.broker.state import BrokerState
 from kwire.coordinator.transactions.context import Marker
 from kwire.schema.model import Versions
 
 
-def ask(request: Request, state: State) -> Body:
+def ask(request: Request, state: BrokerState) -> Body:
     return state.transactions.ask(request)
 
 
-def commit_offsets(request: Request, state: State) -> Body | Later:
+def commit_offsets(request: Request, state: BrokerState) -> Body | Later:
     """The group decides, once the coordinator of the transaction has let the offsets in."""
     body = request.body
     ours = body["GroupId"] and state.cluster.coordinator(body["GroupId"]) == request.node
     return state.groups.ask(request, state.transactions.claim_offsets(request) if ours else None)
 
 
-def write_markers(request: Request, state: State) -> Body:
+def write_markers(request: Request, state: BrokerState) -> Body:
     """A coordinator's orders, or those of an admin who ends a hanging transaction (KIP-664)."""
     rows = []
     for item in request.body["Markers"]:
@@ -32,7 +32,7 @@ def write_markers(request: Request, state: State) -> Body:
     return {"Markers": rows}
 
 
-def _marked(request: Request, state: State, item: Body, topic: Body) -> Body:
+def _marked(request: Request, state: BrokerState, item: Body, topic: Body) -> Body:
     found = state.cluster.topics.get(topic["Name"])
     partitions = []
     for index in topic["PartitionIndexes"]:

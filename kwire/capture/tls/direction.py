@@ -21,7 +21,7 @@ from kwire.capture.tls.schedule import next_secret
 
 if TYPE_CHECKING:
     from kwire.capture.tls.negotiation import Negotiation
-    from kwire.capture.tls.session import Session
+    from kwire.capture.tls.session import TlsSession
 
 OPEN, EARLY, SHAKING, FLOWING, BLIND = range(5)  # what records are under: no keys, three of them, keys that nobody has
 MOST_WRONG = 64  # records in a row that are not authentic
@@ -34,7 +34,7 @@ class Direction:
     """feed(pieces) adds what the stream brought, advance() reads on as far as keys are known, take() gives what
     travelled inside. lacks: the secret or the hello for which it waits; broken: why nothing more can be read."""
 
-    def __init__(self, session: Session, by_server: bool) -> None:
+    def __init__(self, session: TlsSession, by_server: bool) -> None:
         self.session, self.by_server = session, by_server
         self.queue: list[Piece] = []
         self.have = self.need = 0  # bytes in it, and how many there must be before a look at them is worth it

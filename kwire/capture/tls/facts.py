@@ -21,7 +21,7 @@ class Alert(NamedTuple):
     time: int
 
 
-class Entry(NamedTuple):
+class ApplicationRecord(NamedTuple):
     """A record of application data: where its content begins among all that travelled inside, and how long it is; its
     number in its direction, from 1, and its length on the wire behind the header."""
 

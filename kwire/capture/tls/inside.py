@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire.capture.streams import Piece
-from kwire.capture.tls.facts import Entry
+from kwire.capture.tls.facts import ApplicationRecord
 from kwire.capture.tls.header import HEADER
 from kwire.capture.tls.records import decrypted
 
@@ -16,7 +16,7 @@ class Inside:
     def __init__(self) -> None:
         self.out: list[Piece] = []
         self.position = 0
-        self.ledger: list[Entry] | None = None
+        self.ledger: list[ApplicationRecord] | None = None
 
     def take(self) -> list[Piece]:
         """What came since the last call."""
@@ -34,7 +34,7 @@ class Inside:
             position = self.position
             for at, size in enumerate(sizes):
                 length = (heads[at + 1] if at + 1 < len(heads) else end) - heads[at] - HEADER
-                self.ledger.append(Entry(position, size, first + at, length))
+                self.ledger.append(ApplicationRecord(position, size, first + at, length))
                 position += size
         if made.data:
             self.out.append(made)

@@ -15,7 +15,7 @@ from kwire.capture.tls.header import ALERT, APPLICATION, HANDSHAKE, HEADER
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.negotiation import Resumable
 from kwire.capture.tls.records import begins_record
-from kwire.capture.tls.session import MIDSTREAM, Session
+from kwire.capture.tls.session import MIDSTREAM, TlsSession
 
 if TYPE_CHECKING:
     from kwire.capture.connections import Connection
@@ -52,7 +52,7 @@ class TlsLayer:
         found = connection.tls
         if found is None:
             found = connection.tls = self._judge(connection)
-        if not isinstance(found, Session):
+        if not isinstance(found, TlsSession):
             return
         first, second = connection.streams
         before = found.decrypted
@@ -72,7 +72,7 @@ class TlsLayer:
         found, self._secrets = list(self._secrets), {}
         return found
 
-    def _over(self, session: Session) -> None:
+    def _over(self, session: TlsSession) -> None:
         """A connection has ended."""
         facts = session.facts
         self._totals.update(lost=facts.lost, unread=facts.unread, oversized=facts.oversized)
@@ -108,11 +108,11 @@ class TlsLayer:
         self.log.refresh()
         news, self._looked = self.log.added != self._looked, self.log.added
         held = sum(
-            connection.tls.held for _, connection in self._waiting.values() if isinstance(connection.tls, Session)
+            connection.tls.held for _, connection in self._waiting.values() if isinstance(connection.tls, TlsSession)
         )
         for key, (since, connection) in list(self._waiting.items()):
             session = connection.tls
-            assert isinstance(session, Session)
+            assert isinstance(session, TlsSession)
             late = now - since > PATIENCE or held > HELD_IN_ALL
             if not (news or late):
                 continue
@@ -129,7 +129,7 @@ class TlsLayer:
                     stream.pieces += pieces
                 yield connection
 
-    def _judge(self, connection: Connection) -> Session | Plain | None:
+    def _judge(self, connection: Connection) -> TlsSession | Plain | None:
         """What it is, by its first bytes; None while there are too few of them."""
         heads = [_head(stream.pieces) for stream in connection.streams]
         client = connection.opener
@@ -140,11 +140,11 @@ class TlsLayer:
             if len(head) >= LEAST and head[0] == HANDSHAKE and begins_record(head):
                 said = head[HEADER] if len(head) > HEADER else 1
                 if said in (1, 2):
-                    return Session(self.log, self._resumable, side if said == 1 else 1 - side, self._ledger)
+                    return TlsSession(self.log, self._resumable, side if said == 1 else 1 - side, self._ledger)
         if any(head and not begins_record(head) for head in heads) or not any(heads):
             return PLAIN if any(heads) else None
         if any(len(head) > HEADER and head[0] in (APPLICATION, ALERT) for head in heads):
-            midstream = Session(self.log, self._resumable, client or 0)
+            midstream = TlsSession(self.log, self._resumable, client or 0)
             midstream.seal(MIDSTREAM)
             return midstream
         return PLAIN

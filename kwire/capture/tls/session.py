@@ -23,7 +23,7 @@ MIDSTREAM = "begun before the capture, or its first packets are missing: the han
 Both = tuple[list[Piece], list[Piece]]
 
 
-class Session:
+class TlsSession:
     """take(new) gives what travelled inside, or the encrypted pieces where that cannot be known.
 
     client: the index of the client's side. why: why nothing, or nothing more, was decrypted. waits: keys may come."""

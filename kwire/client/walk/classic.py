@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from kwire.client.assign import Assignment
-from kwire.client.consumer import Joined, Member
+from kwire.client.consumer import ClassicMember, Joined
 from kwire.client.failure import Refusal
-from kwire.client.topology import PASSING, Place
+from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.moves import Moves
-from kwire.client.walk.reading import Reading, named
-from kwire.client.walk.settings import Settings
+from kwire.client.walk.reading import WalkReading, named
+from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import Ended, Teller, words
 from kwire.errors import KwireError
@@ -36,13 +36,18 @@ class Classic:
     inside: the group counts on this member."""
 
     def __init__(
-        self, place: Place, teller: Teller, settings: Settings, sleep: Callable[[float], None], waits: Waits = quietly
+        self,
+        place: GroupPlace,
+        teller: Teller,
+        settings: WalkSettings,
+        sleep: Callable[[float], None],
+        waits: Waits = quietly,
     ) -> None:
-        self.member = Member.at(place, settings.options)
+        self.member = ClassicMember.at(place, settings.options)
         self.teller, self.settings, self._sleep, self._waits = teller, settings, sleep, waits
         self.inside = False
         self._moves = Moves(place, teller, sleep)
-        self._reading = Reading(self.member.reader, teller, settings.records, self._moves)
+        self._reading = WalkReading(self.member.reader, teller, settings.records, self._moves)
 
     def steps(self) -> Iterator[Step]:
         for _ in range(REJOINS):

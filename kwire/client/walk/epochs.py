@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Iterator
 
 from kwire.client.epochs import Beat, EpochMember
 from kwire.client.failure import Refusal
-from kwire.client.topology import PASSING, Place
+from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.moves import Moves
-from kwire.client.walk.reading import Reading, named
-from kwire.client.walk.settings import Settings
+from kwire.client.walk.reading import WalkReading, named
+from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import Ended, Teller, words
 from kwire.counted import counted
@@ -35,13 +35,15 @@ class Fenced(Exception):
 class Epochs:
     """steps() gives what happens. inside: the group counts on this member."""
 
-    def __init__(self, place: Place, teller: Teller, settings: Settings, sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self, place: GroupPlace, teller: Teller, settings: WalkSettings, sleep: Callable[[float], None]
+    ) -> None:
         self.member = EpochMember(place, settings.options)
         self.place, self.teller, self.settings, self._sleep = place, teller, settings, sleep
         self.inside = False
         self._interval = settings.interval_ms
         self._moves = Moves(place, teller, sleep)
-        self._reading = Reading(self.member.reader, teller, settings.records, self._moves)
+        self._reading = WalkReading(self.member.reader, teller, settings.records, self._moves)
 
     def steps(self) -> Iterator[Step]:
         self.inside = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.client.exchange import Body
-from kwire.client.topology import Place
+from kwire.client.topology import GroupPlace
 from kwire.client.walk.step import NOTE, Detail
 from kwire.errors import Failure, KwireError
 from kwire.schema.errorcodes import errors
@@ -23,7 +23,7 @@ class Occupied(NamedTuple):
     detail: Detail
 
 
-def occupied(place: Place) -> Occupied:
+def occupied(place: GroupPlace) -> Occupied:
     """DescribeGroups, and where it does not know the group, ConsumerGroupDescribe. Raises Failure."""
     row = _row(place, "DescribeGroups", {"Groups": [place.group]})
     if row.get("ErrorCode") == NOT_FOUND or row.get("GroupState") == "Dead":
@@ -34,7 +34,7 @@ def occupied(place: Place) -> Occupied:
     return _told("classic", row, place.group)
 
 
-def _row(place: Place, api: str, body: Body) -> Body:
+def _row(place: GroupPlace, api: str, body: Body) -> Body:
     """The group's row; nothing where this broker or this era has no such request."""
     assert place.coordinator is not None
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 
 from kwire.client.failure import Refusal
-from kwire.client.topology import LOADING, PASSING, Place
+from kwire.client.topology import LOADING, PASSING, GroupPlace
 from kwire.client.walk.step import NOTE, OK, Step
 from kwire.client.walk.step_recorder import Ended, Teller
 from kwire.errors import KwireError
@@ -29,7 +29,7 @@ def none(_: object) -> int:
 class Moves:
     """moved: the coordinator was looked for again since the flag was last put out."""
 
-    def __init__(self, place: Place, teller: Teller, sleep: Callable[[float], None]) -> None:
+    def __init__(self, place: GroupPlace, teller: Teller, sleep: Callable[[float], None]) -> None:
         self._place, self._teller, self._sleep = place, teller, sleep
         self.moved = False
 

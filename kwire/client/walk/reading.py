@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kwire.client.bodies import Fetched, Partition
 from kwire.client.reachable import numbers
-from kwire.client.reader import Polled, Reader
+from kwire.client.reader import PartitionReader, Polled
 from kwire.client.walk.moves import Moves
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import Ended, Teller
@@ -18,10 +18,10 @@ SHOWN = 12  # partitions, a line each
 TEXT = 40  # characters of a key or a value
 
 
-class Reading:
+class WalkReading:
     """shown: how many records of each partition."""
 
-    def __init__(self, reader: Reader, teller: Teller, shown: int, moves: Moves) -> None:
+    def __init__(self, reader: PartitionReader, teller: Teller, shown: int, moves: Moves) -> None:
         self._reader, self._teller, self._shown, self._moves = reader, teller, shown, moves
 
     def steps(self) -> Iterator[Step]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kwire.client.address import Address
-from kwire.client.consumer import Options
+from kwire.client.consumer import ConsumerConfig
 from kwire.client.security import Security
 from kwire.codec.library import Library
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class WalkSettings:
     """What to walk. protocol: classic or consumer (KIP-848). beats: heartbeats, interval_ms apart; stop: then fall
     silent past the session timeout and beat again. retry: how often all addresses are tried again. records: shown of
     each partition. busy: join though the group has members. timeout: seconds."""
@@ -20,7 +20,7 @@ class Settings:
     addresses: Sequence[Address]
     group: str
     topic: str
-    options: Options = field(default_factory=Options)
+    options: ConsumerConfig = field(default_factory=ConsumerConfig)
     protocol: str = "classic"
     era: str | None = None
     interval_ms: int = 3_000

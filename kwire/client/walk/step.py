@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kwire.client.exchange import Exchange
+from kwire.client.exchange import ClientExchange
 from kwire.schema.errorcodes import errors
 
 OK, NOTE, ERROR = "ok", "note", "error"
@@ -32,7 +32,7 @@ class Step:
     details: tuple[Detail, ...] = ()
     error: int | None = None
     advice: str | None = None
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: tuple[ClientExchange, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from kwire.client.cluster import Cluster
+from kwire.client.cluster import ClusterClient
 from kwire.client.failure import Refusal
 from kwire.client.walk.step import ERROR, Detail, Step
 from kwire.errors import Failure, KwireError
@@ -39,7 +39,7 @@ class Ended(Exception):
 class Teller:
     """failed: whether a step was an error."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         self._cluster, self.failed = cluster, False
         self.begin()
 

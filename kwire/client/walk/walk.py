@@ -15,13 +15,13 @@ from typing import Any
 
 from kwire.client.address import Address
 from kwire.client.bootstrap import Attempt, View, attempts, reach
-from kwire.client.cluster import Cluster
+from kwire.client.cluster import ClusterClient
 from kwire.client.reachable import of_metadata
-from kwire.client.topology import PASSING, Place
+from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.classic import Classic, Waits, quietly
 from kwire.client.walk.epochs import Epochs
 from kwire.client.walk.group_status import Occupied, occupied
-from kwire.client.walk.settings import Settings
+from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import HANGS, LEFT_OUT, UNRESOLVED, Ended, Teller
 from kwire.errors import Failure, KwireError
@@ -37,12 +37,12 @@ class Walk:
     """steps() lives and tells. failed: whether a step was an error. left: whether breaking off left the group. waits is
     told of an answer that the broker may hold back: what for, and for how many seconds at most."""
 
-    def __init__(self, settings: Settings, sleep: Sleep = time.sleep, waits: Waits = quietly) -> None:
+    def __init__(self, settings: WalkSettings, sleep: Sleep = time.sleep, waits: Waits = quietly) -> None:
         self.settings, self._sleep, self._waits = settings, sleep, waits
-        self.cluster = Cluster(
+        self.cluster = ClusterClient(
             settings.security, settings.client_id, settings.timeout, library=settings.library, era=settings.era
         )
-        self.place = Place(settings.addresses, settings.group, settings.topic, self.cluster)
+        self.place = GroupPlace(settings.addresses, settings.group, settings.topic, self.cluster)
         self.teller = Teller(self.cluster)
         self.left = False
         self._life: Classic | Epochs | None = None

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kwire.coordinator import codes
 from kwire.coordinator.assignors import Assignment
-from kwire.coordinator.consumer.members import Member
+from kwire.coordinator.consumer.members import ConsumerMember
 from kwire.coordinator.consumer.reconciliation import Partition
 from kwire.coordinator.types import Check
 
@@ -46,7 +46,7 @@ def refusal(check: Check) -> dict[str, Any]:
     }
 
 
-def accepted(member: Member, interval_ms: int, told: bool) -> dict[str, Any]:
+def accepted(member: ConsumerMember, interval_ms: int, told: bool) -> dict[str, Any]:
     """An answer to a member that stays. told: it hears what it has."""
     assignment = {"TopicPartitions": by_topic(member.hold.assigned)} if told else None
     return _answer(member.id, member.hold.epoch, interval_ms, assignment)
@@ -87,7 +87,7 @@ def described_group(
 
 
 def described(
-    member: Member, target: Assignment, names: Mapping[UUID, str], version: int, era: tuple[int, int]
+    member: ConsumerMember, target: Assignment, names: Mapping[UUID, str], version: int, era: tuple[int, int]
 ) -> dict[str, Any]:
     """A member of a DescribedGroup. names: of the topics that exist; others are left out. From 4.3 on its assignment
     has what it has yet to give up too."""

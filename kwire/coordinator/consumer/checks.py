@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from kwire.coordinator import codes
-from kwire.coordinator.consumer.members import LEAVE_STATIC, Member, Members
+from kwire.coordinator.consumer.members import LEAVE_STATIC, ConsumerMember, Members
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState, Partition
 from kwire.coordinator.types import Check
 
@@ -117,7 +117,7 @@ def check_member(
     return check_epoch(member.hold, epoch, owned, era)
 
 
-def check_instance(holder: Member | None, member: str, instance: str) -> Check | None:
+def check_instance(holder: ConsumerMember | None, member: str, instance: str) -> Check | None:
     """Whether the static member `instance` exists and is this one: checks 5 and 6 of all but joins."""
     if holder is None:
         return Check(5, "member", codes.UNKNOWN_MEMBER_ID, f"no member has instance id {instance}")
@@ -127,7 +127,7 @@ def check_instance(holder: Member | None, member: str, instance: str) -> Check |
     return None
 
 
-def check_released(holder: Member | None, member: str, instance: str) -> Check | None:
+def check_released(holder: ConsumerMember | None, member: str, instance: str) -> Check | None:
     """Whether a join may take the instance id: the one who had it must have left with epoch -2, or use
     the classic protocol."""
     if holder is None or holder.classic is not None or holder.hold.epoch == LEAVE_STATIC:
@@ -171,7 +171,7 @@ class OffsetRequest(NamedTuple):
     transactional: bool
     partition: Partition | None
 
-    def is_outside(self, members: Mapping[str, Member], unnamed: bool, era: tuple[int, int]) -> bool:
+    def is_outside(self, members: Mapping[str, ConsumerMember], unnamed: bool, era: tuple[int, int]) -> bool:
         """Whether it comes from no member: a tool, or a consumer that manages its partitions itself."""
         if not self.commit:
             return unnamed and self.epoch < 0
@@ -182,7 +182,7 @@ class OffsetRequest(NamedTuple):
 
 
 def check_offsets(
-    group: str, members: Mapping[str, Member], asked: OffsetRequest, unnamed: bool, era: tuple[int, int]
+    group: str, members: Mapping[str, ConsumerMember], asked: OffsetRequest, unnamed: bool, era: tuple[int, int]
 ) -> Check:
     """Whether offsets may be committed or fetched: ConsumerGroup.validateOffsetCommit and validateOffsetFetch."""
     if asked.is_outside(members, unnamed, era):
@@ -204,7 +204,7 @@ def check_offsets(
     return _stale(refused) if refused else Check(7, "epoch", codes.NONE, why)
 
 
-def _commit_fault(member: Member, epoch: int, partition: Partition | None, era: tuple[int, int]) -> str | None:
+def _commit_fault(member: ConsumerMember, epoch: int, partition: Partition | None, era: tuple[int, int]) -> str | None:
     """KIP-1251, from 4.2 on: an older epoch will do for a partition that the member has held since."""
     current = member.hold.epoch
     if epoch >= current or era < (4, 2):
@@ -217,7 +217,7 @@ def _commit_fault(member: Member, epoch: int, partition: Partition | None, era: 
     return f"member epoch {epoch} is behind {since}, at which the member got the partition" if epoch < since else None
 
 
-def _unlike(member: Member, epoch: int) -> str | None:
+def _unlike(member: ConsumerMember, epoch: int) -> str | None:
     current = member.hold.epoch
     return None if epoch == current else f"member epoch {epoch} is not {current}, which the coordinator knows"
 

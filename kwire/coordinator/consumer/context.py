@@ -8,7 +8,7 @@ from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.checks import JOIN
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, Reply, Request
-from kwire.coordinator.group import Group, State
+from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.types import Check
 
 
@@ -38,7 +38,7 @@ def _served(context: Context, request: Request, group: object) -> ConsumerGroup 
     name = request.body["GroupId"]
     if isinstance(group, ConsumerGroup):
         return group
-    if group is None or (isinstance(group, Group) and group.state is State.EMPTY):
+    if group is None or (isinstance(group, Group) and group.state is GroupState.EMPTY):
         return ConsumerGroup(name, context.settings, context.all_topics, context.new_id)
     if isinstance(group, Group) and request.body["MemberEpoch"] == JOIN:
         return migration.upgraded(context, group)

@@ -25,13 +25,13 @@ from typing import Any, Final
 from kwire.coordinator import assignors, codes
 from kwire.coordinator.consumer import bodies, checks, reconciliation, seating
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
-from kwire.coordinator.consumer.members import LEAVE_STATIC, ClassicTerms, Member, Members
+from kwire.coordinator.consumer.members import LEAVE_STATIC, ClassicTerms, ConsumerMember, Members
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState, Partition, Target
 from kwire.coordinator.consumer.seating import JOINING, REBALANCE, SESSION, SYNCING
 from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
 from kwire.coordinator.consumer.topics import ConsumerTopics
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Check, Event, Settings, Topic
+from kwire.coordinator.types import MS, Caller, Check, Event, GroupSettings, KnownTopic
 
 ASSIGNMENT_INTERVAL_MS: Final = 1_000  # group.consumer.assignment.interval.ms since 4.3
 DEFAULT_ASSIGNOR: Final = "uniform"
@@ -48,8 +48,8 @@ class ConsumerGroup:
     def __init__(
         self,
         name: str,
-        settings: Settings,
-        topics: Callable[[], Mapping[str, Topic]],
+        settings: GroupSettings,
+        topics: Callable[[], Mapping[str, KnownTopic]],
         new_id: Callable[[str], str],
     ) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class ConsumerGroup:
         self.timers = Timers()
         self._events: list[Event] = []
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: GroupSettings) -> None:
         """The configuration that counts for this group from now on."""
         self.settings = settings
         interval = settings.group_consumer_assignment_interval_ms
@@ -256,7 +256,7 @@ class ConsumerGroup:
         caller: Caller,
         now: int,
         last: bool,
-    ) -> Member:
+    ) -> ConsumerMember:
         """A JoinGroup, told as a heartbeat would. last: the group will be a classic one right after."""
         is_new = body["MemberId"] not in self.members
         member = seating.seat(self, body, caller, now)
@@ -281,7 +281,7 @@ class ConsumerGroup:
         others = [{name for name, _ in each.classic.protocols} for each in self.members.values() if each.classic]
         return any(all(name in other for other in others) for name in protocols)
 
-    def waits_for_others(self, member: Member) -> bool:
+    def waits_for_others(self, member: ConsumerMember) -> bool:
         """Whether a partition that the member shall have is in other hands."""
         target = bodies.flat(self.targets.get(member.id, {}))
         missing = (each for each in target if each not in member.hold.assigned)
@@ -293,7 +293,7 @@ class ConsumerGroup:
         self.epoch += 1
         self._events.append(Event(now, self.name, "epoch", member, self.epoch, why, {"epoch": self.epoch}))
 
-    def compute_target(self, now: int, member: Member, is_new: bool) -> None:
+    def compute_target(self, now: int, member: ConsumerMember, is_new: bool) -> None:
         if self.epoch <= self.target_epoch:
             return
         if self.target_time is not None and self._interval and now < self.target_time + self._interval:
@@ -311,7 +311,7 @@ class ConsumerGroup:
         why = f"{name} assignor, {len(self.members):,} members"
         self._events.append(Event(now, self.name, "target", None, self.epoch, why, facts))
 
-    def reconcile(self, member: Member, owned: frozenset[Partition] | None, changed: bool, now: int) -> None:
+    def reconcile(self, member: ConsumerMember, owned: frozenset[Partition] | None, changed: bool, now: int) -> None:
         before = member.hold
         if changed or not before.is_reconciled_to(self.target_epoch):
             subscribed = self.topics.ids(member.names, member.regex)
@@ -329,7 +329,7 @@ class ConsumerGroup:
             if self.state == "Stable":
                 self._events.append(Event(now, self.name, "stable", None, self.epoch, "every member has its target"))
 
-    def _take(self, member: Member, hold: Hold, now: int) -> None:
+    def _take(self, member: ConsumerMember, hold: Hold, now: int) -> None:
         """The member's hold changes: owners, its rebalance deadline, the event."""
         before = member.hold
         released = self.roster.hold(member, hold)
@@ -374,7 +374,7 @@ class ConsumerGroup:
         why = f"{member_id} was a member and has left"
         return bodies.left(member_id, epoch), Check(5, "left", codes.NONE, why)
 
-    def remove(self, member: Member, time: int, kind: str, why: str, facts: Mapping[str, Any]) -> None:
+    def remove(self, member: ConsumerMember, time: int, kind: str, why: str, facts: Mapping[str, Any]) -> None:
         """Takes a member out for good; the group epoch grows."""
         seating.unseat(self, member)
         self.targets.pop(member.id, None)
@@ -388,6 +388,6 @@ class ConsumerGroup:
         if not self.members:
             self._events.append(Event(time, self.name, "empty", None, self.epoch, "the last member is gone"))
 
-    def event(self, time: int, kind: str, member: Member, why: str, facts: Mapping[str, Any]) -> None:
+    def event(self, time: int, kind: str, member: ConsumerMember, why: str, facts: Mapping[str, Any]) -> None:
         told = {"client_id": member.client_id, **facts}
         self._events.append(Event(time, self.name, kind, member.id, member.hold.epoch, why, told))

@@ -26,7 +26,7 @@ class ClassicTerms(NamedTuple):
 
 
 @dataclass(slots=True)
-class Member:
+class ConsumerMember:
     """A member of a consumer group. regex: "" for none; rebalance_timeout_ms: -1 until it said one."""
 
     id: str
@@ -51,33 +51,33 @@ class Members:
     """by_id: in the order of joining."""
 
     def __init__(self) -> None:
-        self.by_id: dict[str, Member] = {}
+        self.by_id: dict[str, ConsumerMember] = {}
         self._statics: dict[str, str] = {}
         self._owners: dict[Partition, str] = {}
         self._slots = 2
 
-    def static(self, instance: str | None) -> Member | None:
+    def static(self, instance: str | None) -> ConsumerMember | None:
         """The member with that instance id."""
         return None if instance is None else self.by_id.get(self._statics.get(instance, ""))
 
-    def put(self, member: Member) -> None:
+    def put(self, member: ConsumerMember) -> None:
         self.by_id[member.id] = member
         self._owners.update(dict.fromkeys((*member.hold.assigned, *member.hold.revoking), member.id))
         self.name(member, member.instance)
 
-    def name(self, member: Member, instance: str | None) -> None:
+    def name(self, member: ConsumerMember, instance: str | None) -> None:
         """The member says its instance id."""
         if instance is not None:
             member.instance = instance
             self._statics[instance] = member.id
 
-    def walked(self, joining: str | None) -> list[Member]:
+    def walked(self, joining: str | None) -> list[ConsumerMember]:
         """The members as Kafka's TimelineHashMap walks them (BaseHashTable: Fibonacci hashing, last come first in a
         slot), then the one that is just joining, if any, which is not in that map yet."""
         there, self._slots = walk_order([each for each in self.by_id if each != joining], self._slots)
         return [self.by_id[each] for each in (*there, *([] if joining is None else [joining]))]
 
-    def preferred_assignor(self, asking: Member | None) -> str | None:
+    def preferred_assignor(self, asking: ConsumerMember | None) -> str | None:
         """The assignor with most votes. asking: whose heartbeat it is; its vote is counted anew after the others, which
         decides between equals (ConsumerGroup.computePreferredServerAssignor)."""
         votes = Counter(
@@ -90,13 +90,13 @@ class Members:
             votes[asking.assignor] += 1
         return max(ordered, key=votes.__getitem__, default=None)
 
-    def take_out(self, member: Member) -> None:
+    def take_out(self, member: ConsumerMember) -> None:
         del self.by_id[member.id]
         self._free(member, (*member.hold.assigned, *member.hold.revoking))
         if member.instance is not None and self._statics.get(member.instance) == member.id:
             del self._statics[member.instance]
 
-    def hold(self, member: Member, hold: Hold) -> set[Partition]:
+    def hold(self, member: ConsumerMember, hold: Hold) -> set[Partition]:
         """Gives a member its next hold; the partitions that nobody holds now."""
         before, member.hold = member.hold, hold
         had, has = before.assigned.keys() | before.revoking.keys(), hold.assigned.keys() | hold.revoking.keys()
@@ -104,12 +104,12 @@ class Members:
         self._owners.update(dict.fromkeys(has - had, member.id))
         return had - has
 
-    def is_free(self, partition: Partition, member: Member, era: tuple[int, int]) -> bool:
+    def is_free(self, partition: Partition, member: ConsumerMember, era: tuple[int, int]) -> bool:
         """Whether the member may be given the partition. From 4.2 on also one that it was about to give up."""
         owner = self._owners.get(partition)
         return owner is None or (owner == member.id and era >= (4, 2))
 
-    def _free(self, member: Member, partitions: Iterable[Partition]) -> None:
+    def _free(self, member: ConsumerMember, partitions: Iterable[Partition]) -> None:
         for partition in partitions:
             if self._owners.get(partition) == member.id:
                 del self._owners[partition]

@@ -17,10 +17,10 @@ from kwire.coordinator.bodies import Body
 from kwire.coordinator.consumer import checks, protocol, seating
 from kwire.coordinator.consumer.checks import JOIN
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.consumer.members import ClassicTerms, Member
+from kwire.coordinator.consumer.members import ClassicTerms, ConsumerMember
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState
 from kwire.coordinator.context import Context, Reply, Request
-from kwire.coordinator.group import CONSUMER, Group, State
+from kwire.coordinator.group import CONSUMER, Group, GroupState
 from kwire.coordinator.group import Member as ClassicMember
 from kwire.coordinator.join_request import Join
 from kwire.coordinator.timers import Key
@@ -68,7 +68,9 @@ def upgraded(context: Context, group: Group) -> ConsumerGroup | Check:
 def _take_over(
     made: ConsumerGroup, old: ClassicMember, said: protocol.Subscription, assigned: frozenset[Any], epoch: int, now: int
 ) -> None:
-    member = Member(old.id, old.instance_id, said.rack, old.rebalance_timeout_ms, old.client_id, old.client_host)
+    member = ConsumerMember(
+        old.id, old.instance_id, said.rack, old.rebalance_timeout_ms, old.client_id, old.client_host
+    )
     member.classic = ClassicTerms(old.session_timeout_ms, old.protocols)
     member.names, member.heard = frozenset(said.topics), now
     member.hold = Hold(MemberState.STABLE, epoch, epoch, dict.fromkeys(assigned, epoch), {})
@@ -88,13 +90,13 @@ def replace_classic(context: Context, group: Group, made: ConsumerGroup) -> None
     context.groups[made.name] = made
 
 
-def _expect(group: ConsumerGroup, member: Member, now: int) -> None:
+def _expect(group: ConsumerGroup, member: ConsumerMember, now: int) -> None:
     """The next sign of life is due in the session timeout that the member's JoinGroup named."""
     assert member.classic is not None
     group.timers.set(Key(seating.SESSION, group.name, member.id), now + member.classic.session_timeout_ms * MS)
 
 
-def _await_join(group: ConsumerGroup, member: Member, now: int) -> None:
+def _await_join(group: ConsumerGroup, member: ConsumerMember, now: int) -> None:
     key = Key(seating.JOINING, group.name, member.id)
     if key not in group.timers:
         group.timers.set(key, now + max(member.rebalance_timeout_ms, 0) * MS)
@@ -172,7 +174,7 @@ def _unjoined(error: int, name: str, why: str, member: str) -> Reply:
     return Reply(classic.unjoined_body(error, member), Check(0, name, error, why))
 
 
-def _classic_member(group: ConsumerGroup, body: Mapping[str, Any]) -> Member | Check:
+def _classic_member(group: ConsumerGroup, body: Mapping[str, Any]) -> ConsumerMember | Check:
     """Who asks, if it is a member of the classic protocol at the generation that it names."""
     member_id, instance = body["MemberId"], body.get("GroupInstanceId")
     member = group.members.get(member_id)
@@ -283,7 +285,7 @@ def downgrade(context: Context, group: ConsumerGroup, why: str, rebalance: bool)
     context.events.extend(group.events())
     modern.forget(context, group)
     made = classic.new_group(context, group.name)
-    made.state, made.generation, made.protocol_type = State.STABLE, group.epoch, CONSUMER
+    made.state, made.generation, made.protocol_type = GroupState.STABLE, group.epoch, CONSUMER
     topics = {topic.id: topic.name for topic in context.all_topics().values()}
     for member in group.members.values():
         assert member.classic is not None

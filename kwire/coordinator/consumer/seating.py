@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kwire.coordinator.consumer.checks import JOIN
-from kwire.coordinator.consumer.members import Member
+from kwire.coordinator.consumer.members import ConsumerMember
 from kwire.coordinator.consumer.topic_patterns import TopicPattern
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import Caller
@@ -20,7 +20,7 @@ JOINING: Final = "joining"  # a member of the classic protocol must come back wi
 SYNCING: Final = "syncing"  # and then with a SyncGroup
 
 
-def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: Caller, now: int) -> Member:
+def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: Caller, now: int) -> ConsumerMember:
     """The member, new if it joins. A static member that comes back takes over what it left."""
     member_id = body["MemberId"] or group.new_id(caller.client_id)
     instance = body.get("InstanceId")
@@ -39,7 +39,7 @@ def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: Caller, now: int
         return holder
     member = group.members.get(member_id)
     if member is None:
-        member = Member(member_id, client_id=caller.client_id)
+        member = ConsumerMember(member_id, client_id=caller.client_id)
         group.roster.put(member)
         group.event(now, "joined", member, "a new member", {"instance": instance})
     elif body["MemberEpoch"] == JOIN:
@@ -47,7 +47,7 @@ def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: Caller, now: int
     return member
 
 
-def unseat(group: ConsumerGroup, member: Member) -> None:
+def unseat(group: ConsumerGroup, member: ConsumerMember) -> None:
     """Takes a member and its timers out; what it asks for stays counted."""
     group.roster.take_out(member)
     group.reconciled.discard(member.id)
@@ -56,7 +56,7 @@ def unseat(group: ConsumerGroup, member: Member) -> None:
 
 
 def note(
-    group: ConsumerGroup, member: Member, body: Mapping[str, Any], pattern: TopicPattern | None, caller: Caller
+    group: ConsumerGroup, member: ConsumerMember, body: Mapping[str, Any], pattern: TopicPattern | None, caller: Caller
 ) -> tuple[list[str], bool]:
     """Writes down what the member says of itself: why the group epoch must grow, and whether it asks for others."""
     member.classic = None

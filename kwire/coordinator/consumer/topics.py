@@ -15,7 +15,7 @@ from uuid import UUID
 from kwire.coordinator.assignors import java_order
 from kwire.coordinator.consumer.topic_patterns import BUDGET, TopicPattern
 from kwire.coordinator.hashorder import java_hash
-from kwire.coordinator.types import MS, Topic
+from kwire.coordinator.types import MS, KnownTopic
 
 RESOLVE_INTERVAL_MS: Final = 10_000  # REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
 
@@ -23,7 +23,7 @@ RESOLVE_INTERVAL_MS: Final = 10_000  # REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
 class ConsumerTopics:
     """topics: gives all topics there are, by name."""
 
-    def __init__(self, topics: Callable[[], Mapping[str, Topic]]) -> None:
+    def __init__(self, topics: Callable[[], Mapping[str, KnownTopic]]) -> None:
         self._all = topics
         self._askers: dict[str, int] = {}  # name → members
         self._pattern_askers: dict[str, int] = {}
@@ -31,7 +31,7 @@ class ConsumerTopics:
         self._resolved: dict[str, frozenset[str]] = {}
         self._resolved_at: int | None = None
         self._patterns_stale = False
-        self._known: dict[str, Topic] = {}
+        self._known: dict[str, KnownTopic] = {}
         self._ids: dict[tuple[frozenset[str], str], frozenset[UUID]] = {}
         self.is_stale = False
         """Topics have changed since the last refresh."""

@@ -26,9 +26,9 @@ from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import walk_order
 from kwire.coordinator.share import checks
 from kwire.coordinator.share.assignor import assign_simple
-from kwire.coordinator.share.states import Place, ShareStates
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Check, Event, Settings, Topic
+from kwire.coordinator.types import MS, Caller, Check, Event, GroupSettings, KnownTopic
 
 SESSION, INITIALISE = "session", "initialise"
 ASSIGNOR: Final = "simple"
@@ -59,7 +59,7 @@ class ShareGroup:
     makes_way: Final = False
 
     def __init__(
-        self, name: str, settings: Settings, topics: Callable[[], Mapping[str, Topic]], states: ShareStates
+        self, name: str, settings: GroupSettings, topics: Callable[[], Mapping[str, KnownTopic]], states: ShareStates
     ) -> None:
         self.name = name
         self.epoch = self.target_epoch = 1
@@ -68,7 +68,7 @@ class ShareGroup:
         self.initialised: dict[UUID, set[int]] = {}
         self.fresh = True
         self._settings, self._all_topics, self._states = settings, topics, states
-        self._topics: dict[str, Topic] = {}  # those asked for, as they were when last looked at
+        self._topics: dict[str, KnownTopic] = {}  # those asked for, as they were when last looked at
         self._stale = False  # topics have changed since
         self._waiting: dict[UUID, set[int]] = {}  # partitions that are about to be initialised
         self._target_time: int | None = None
@@ -76,7 +76,7 @@ class ShareGroup:
         self._timers = Timers()
         self._events: list[Event] = []
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: GroupSettings) -> None:
         """The configuration that counts for this group from now on."""
         self._settings = settings
 
@@ -145,13 +145,13 @@ class ShareGroup:
     def set_start(self, topic: UUID, partition: int, start: int) -> None:
         """The group will begin there in this partition; what was known of it is gone."""
         self.fresh = False
-        self._states.initialise(Place(self.name, topic, partition), self.epoch, start)
+        self._states.initialise(SharePartitionKey(self.name, topic, partition), self.epoch, start)
         self.initialised.setdefault(topic, set()).add(partition)
 
     def _initialise(self) -> None:
         for topic, partitions in self._waiting.items():
             for partition in partitions:
-                self._states.initialise(Place(self.name, topic, partition), self.epoch, -1)
+                self._states.initialise(SharePartitionKey(self.name, topic, partition), self.epoch, -1)
             self.initialised.setdefault(topic, set()).update(partitions)
         self._waiting.clear()
 

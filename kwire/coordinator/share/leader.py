@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kwire.coordinator.codes import NONE, NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from kwire.coordinator.share.partition import Ack, SharePartition, ShareRules
 from kwire.coordinator.share.sessions import ShareSession, ShareSessions, Spot
-from kwire.coordinator.share.states import Place, ShareStates
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates
 from kwire.coordinator.types import Check
 
 
@@ -22,12 +22,14 @@ class ShareLeader:
 
     def __init__(self, states: ShareStates, rules: Callable[[str], ShareRules], most_sessions: int = 2_000) -> None:
         self.sessions = ShareSessions(most_sessions)
-        self.partitions: dict[Place, SharePartition] = {}
-        self.changed: set[Place] = set()
-        self._acknowledged: list[Place] = []
+        self.partitions: dict[SharePartitionKey, SharePartition] = {}
+        self.changed: set[SharePartitionKey] = set()
+        self._acknowledged: list[SharePartitionKey] = []
         self._states, self._rules = states, rules
 
-    def partition(self, place: Place, leader_epoch: int, begin: Callable[[], int]) -> SharePartition | Check:
+    def partition(
+        self, place: SharePartitionKey, leader_epoch: int, begin: Callable[[], int]
+    ) -> SharePartition | Check:
         """The share partition, loaded if need be; begin: where a group begins that has read nothing yet."""
         found = self.partitions.get(place)
         if found is None or found.leader_epoch != leader_epoch:
@@ -46,7 +48,7 @@ class ShareLeader:
         self.tick(now)
         checks: dict[Spot, Check] = {}
         for spot, batches in acks.items():
-            place = Place(group, *spot)
+            place = SharePartitionKey(group, *spot)
             found = self.partitions.get(place)
             if found is None:
                 why = f"no member of group {group} reads from partition {spot[1]} here"
@@ -84,12 +86,12 @@ class ShareLeader:
 
     def _release(self, session: ShareSession) -> None:
         for topic, partition in session.spots:
-            place = Place(session.group, topic, partition)
+            place = SharePartitionKey(session.group, topic, partition)
             found = self.partitions.get(place)
             if found is not None and found.release(session.member):
                 self.changed.add(place)
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: SharePartitionKey) -> None:
         """The share partition is not served here any more; what is stored of it stays."""
         if self.partitions.pop(place, None) is not None:
             self.changed.add(place)

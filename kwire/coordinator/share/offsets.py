@@ -15,7 +15,7 @@ from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE, U
 from kwire.coordinator.context import Context, Reply, Request
 from kwire.coordinator.share.context import fresh
 from kwire.coordinator.share.group import ShareGroup
-from kwire.coordinator.share.states import UNINITIALISED, Place
+from kwire.coordinator.share.states import UNINITIALISED, SharePartitionKey
 from kwire.coordinator.types import Check
 
 NO_ID: Final = UUID(int=0)
@@ -60,7 +60,7 @@ def _named(context: Context, name: str, asked: list[Body]) -> list[Body]:
 def _topic(context: Context, group: str, name: str, topic: UUID, partitions: list[int]) -> Body:
     rows = []
     for index in partitions:
-        stored = context.share_states.known.get(Place(group, topic, index))
+        stored = context.share_states.known.get(SharePartitionKey(group, topic, index))
         if stored is None or index < 0:
             rows.append(_partition(index, UNINITIALISED, 0, -1))
             continue

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from kwire.coordinator.codes import INVALID_RECORD_STATE, INVALID_REQUEST, NONE
 from kwire.coordinator.share import acquiring
 from kwire.coordinator.share.inflight import NOBODY, Acquired, Batch, InFlight, RecordState, Saved, Window
-from kwire.coordinator.share.states import Place, ShareStates, StateBatch, Stored
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, Stored
 from kwire.coordinator.types import MS, Check
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
@@ -54,7 +54,7 @@ class SharePartition:
     """stored: what states has of it; start: where a group begins that has read nothing yet."""
 
     def __init__(
-        self, place: Place, stored: Stored, start: int, rules: Callable[[], ShareRules], states: ShareStates
+        self, place: SharePartitionKey, stored: Stored, start: int, rules: Callable[[], ShareRules], states: ShareStates
     ) -> None:
         self.place, self.rules, self._states = place, rules, states
         self.epoch, self.leader_epoch = stored.epoch, stored.leader_epoch

@@ -18,7 +18,7 @@ from kwire.coordinator.types import Check
 UNINITIALISED: Final = -1  # the start offset of a partition that nobody has read yet
 
 
-class Place(NamedTuple):
+class SharePartitionKey(NamedTuple):
     """A share partition."""
 
     group: str
@@ -51,20 +51,22 @@ class ShareStates:
     """By share partition."""
 
     def __init__(self) -> None:
-        self.known: dict[Place, Stored] = {}
+        self.known: dict[SharePartitionKey, Stored] = {}
 
-    def initialise(self, place: Place, epoch: int, start: int) -> None:
+    def initialise(self, place: SharePartitionKey, epoch: int, start: int) -> None:
         """A partition comes to a group; epoch: the group's. What was known of it is gone."""
         self.known[place] = Stored(epoch, start, complete=-1 if start < 0 else 0)
 
-    def read(self, place: Place, leader_epoch: int) -> Stored | None:
+    def read(self, place: SharePartitionKey, leader_epoch: int) -> Stored | None:
         """For the partition's leader; None when the partition was never initialised."""
         stored = self.known.get(place)
         if stored is not None:
             stored.leader_epoch = leader_epoch
         return stored
 
-    def write(self, place: Place, epoch: int, start: int, complete: int, batches: Iterable[StateBatch]) -> Check | None:
+    def write(
+        self, place: SharePartitionKey, epoch: int, start: int, complete: int, batches: Iterable[StateBatch]
+    ) -> Check | None:
         """The leader's changes; epoch: that of the state which it has read. Gives why they are refused."""
         stored = self.known.get(place)
         if stored is None:
@@ -77,7 +79,7 @@ class ShareStates:
         stored.batches = combined(stored.batches, batches, start)
         return None
 
-    def forget(self, group: str, topic: UUID | None = None) -> list[Place]:
+    def forget(self, group: str, topic: UUID | None = None) -> list[SharePartitionKey]:
         """Drops what is known of a group, or of one topic in it; the places."""
         gone = [place for place in self.known if place.group == group and topic in (None, place.topic)]
         for place in gone:

@@ -10,7 +10,7 @@ from kwire.coordinator.streams import tasks
 from kwire.coordinator.streams.checks import ROLES
 from kwire.coordinator.streams.tasks import StreamsMember, Task, Tasks
 from kwire.coordinator.streams.topology import Subtopology
-from kwire.coordinator.types import Topic
+from kwire.coordinator.types import KnownTopic
 
 SHUTDOWN_WHY: Final = (
     "Streams group member {} encountered a fatal error and requested a shutdown for the entire application."
@@ -29,7 +29,7 @@ def answer(member: StreamsMember, told: bool, interval: int) -> dict[str, Any]:
 
 
 def endpoints(
-    members: Iterable[StreamsMember], subtopologies: Iterable[Subtopology], topics: Mapping[str, Topic]
+    members: Iterable[StreamsMember], subtopologies: Iterable[Subtopology], topics: Mapping[str, KnownTopic]
 ) -> list[dict[str, Any]]:
     """PartitionsByUserEndpoint: what the members that can be asked have."""
     subs, rows = list(subtopologies), []
@@ -41,7 +41,9 @@ def endpoints(
     return rows
 
 
-def _partitions(held: frozenset[Task], subs: list[Subtopology], topics: Mapping[str, Topic]) -> list[dict[str, Any]]:
+def _partitions(
+    held: frozenset[Task], subs: list[Subtopology], topics: Mapping[str, KnownTopic]
+) -> list[dict[str, Any]]:
     """The partitions that tasks read."""
     rows = []
     for sub in subs:

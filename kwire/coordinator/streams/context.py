@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire.coordinator import classic, modern
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
 from kwire.coordinator.context import Context, Reply, Request
-from kwire.coordinator.group import Group, State
+from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
 
@@ -14,7 +14,7 @@ def heartbeat(context: Context, request: Request) -> Reply:
     """StreamsGroupHeartbeat. An empty classic group makes way; any other group stays what it is."""
     name = request.body["GroupId"]
     found = context.groups.get(name)
-    makes_way = found is None or (isinstance(found, Group) and found.state is State.EMPTY)
+    makes_way = found is None or (isinstance(found, Group) and found.state is GroupState.EMPTY)
     if not makes_way and not isinstance(found, StreamsGroup):
         check = Check(2, "group kind", GROUP_ID_NOT_FOUND, f"group {name} is no streams group")
         return Reply({"ErrorCode": check.error, "ErrorMessage": check.why}, check)

@@ -25,7 +25,7 @@ from kwire.coordinator.streams import assignor, bodies, checks, tasks
 from kwire.coordinator.streams.tasks import StreamsMember, Tasks, TaskState
 from kwire.coordinator.streams.topology import DELAYED, SHUTDOWN, STALE, ConfiguredTopology, StreamsTopology, configure
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Check, Event, NewTopic, Settings, Topic
+from kwire.coordinator.types import MS, Caller, Check, Event, GroupSettings, KnownTopic, NewTopic
 
 SESSION, REBALANCE, INITIAL = "session", "rebalance", "initial"
 Answer = tuple[dict[str, Any], Check, tuple[NewTopic, ...]]
@@ -40,7 +40,7 @@ class StreamsGroup:
     lapses: Final = True
     makes_way: Final = True
 
-    def __init__(self, name: str, settings: Settings, topics: Callable[[], Mapping[str, Topic]]) -> None:
+    def __init__(self, name: str, settings: GroupSettings, topics: Callable[[], Mapping[str, KnownTopic]]) -> None:
         self.name = name
         self.epoch = self.target_epoch = 1
         self.members: dict[str, StreamsMember] = {}
@@ -51,7 +51,7 @@ class StreamsGroup:
         self.endpoint_epoch = 0
         self.fresh = True
         self._settings, self._all_topics = settings, topics
-        self._known: dict[str, Topic] = {}  # the topics that the topology needs, as they were when last looked at
+        self._known: dict[str, KnownTopic] = {}  # the topics that the topology needs, as they were when last looked at
         self._stale = False
         self._standbys: int | None = None  # as the last target had them
         self._shutdown: str | None = None  # the member that asked for the end of the application
@@ -60,7 +60,7 @@ class StreamsGroup:
         self._slots = 2  # of Kafka's table of members
         self._events: list[Event] = []
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: GroupSettings) -> None:
         """The configuration that counts for this group from now on."""
         self._settings = settings
 

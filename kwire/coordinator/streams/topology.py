@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from kwire.coordinator.codes import UNKNOWN_SERVER_ERROR
 from kwire.coordinator.hashorder import java_hash, table_order
-from kwire.coordinator.types import Check, NewTopic, Topic
+from kwire.coordinator.types import Check, KnownTopic, NewTopic
 
 STREAMS_INVALID_TOPOLOGY: Final = 130
 STALE, MISSING_SOURCES, BADLY_PARTITIONED, MISSING_INTERNALS, SHUTDOWN, DELAYED = range(6)
@@ -125,7 +125,7 @@ class _Wrong(Exception):
         super().__init__(why)
 
 
-def configure(topology: StreamsTopology, there: Mapping[str, Topic]) -> ConfiguredTopology:
+def configure(topology: StreamsTopology, there: Mapping[str, KnownTopic]) -> ConfiguredTopology:
     """What the topology comes to with the topics there are."""
     try:
         missing = sorted({name for each in topology.subtopologies for name in each.sources} - there.keys())
@@ -161,7 +161,7 @@ def _summary(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} additional topics" if more > 0 else "")
 
 
-def _count(name: str, counts: Mapping[str, int], there: Mapping[str, Topic]) -> int:
+def _count(name: str, counts: Mapping[str, int], there: Mapping[str, KnownTopic]) -> int:
     if name in there:
         return there[name].partitions
     if name not in counts:
@@ -169,7 +169,7 @@ def _count(name: str, counts: Mapping[str, int], there: Mapping[str, Topic]) -> 
     return counts[name]
 
 
-def _filled(sub: Subtopology, counts: Mapping[str, int], there: Mapping[str, Topic]) -> Subtopology:
+def _filled(sub: Subtopology, counts: Mapping[str, int], there: Mapping[str, KnownTopic]) -> Subtopology:
     def with_count(topic: InternalTopic) -> InternalTopic:
         if topic.partitions:
             return topic
@@ -180,7 +180,7 @@ def _filled(sub: Subtopology, counts: Mapping[str, int], there: Mapping[str, Top
     )
 
 
-def _decided(topology: StreamsTopology, there: Mapping[str, Topic]) -> dict[str, int]:
+def _decided(topology: StreamsTopology, there: Mapping[str, KnownTopic]) -> dict[str, int]:
     """The partition counts of internal topics."""
     subs = topology.subtopologies
     counts = {topic.name: topic.partitions for each in subs for topic in each.repartitions if topic.partitions}
@@ -211,7 +211,7 @@ def _joined(
     fixed: set[str],
     repartitions: set[str],
     counts: Mapping[str, int],
-    there: Mapping[str, Topic],
+    there: Mapping[str, KnownTopic],
 ) -> dict[str, int]:
     """CopartitionedTopicsEnforcer: what the repartition topics of a group get."""
     inner = {name: _count(name, counts, there) for name in sorted(group & repartitions)}

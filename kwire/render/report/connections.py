@@ -10,7 +10,7 @@ from kwire.counted import counted
 from kwire.render.html.markup import LINE, Markup, element, joined
 from kwire.render.report.commands import Option
 from kwire.render.report.material import Material
-from kwire.render.report.sheets import Cell, Column, Row, Sheet
+from kwire.render.report.sheets import Cell, Column, Sheet, SheetRow
 from kwire.render.stats import FINE, GRAVE
 
 ROWS = 400
@@ -40,7 +40,7 @@ def sheet(material: Material) -> Sheet:
     for row in ordered[: material.most(ROWS)]:
         span, wrong = row.last_time - row.first_time, _wrong(row)
         given: list[Option] = [("--connection", row.name)] if row.exchanges else [("--not-kafka", "")]
-        rows.append(Row([
+        rows.append(SheetRow([
             Cell(row.name), Cell(wrong, style="error" if wrong else None), Cell(row.what),
             Cell(f"{row.exchanges:,}", row.exchanges), Cell(f"{clock(row.first_time)} s", row.first_time),
             Cell(lasted(span), span), Cell(row.ending), Cell(f"{row.missing:,}" if row.missing else "", row.missing),

@@ -12,7 +12,7 @@ from kwire.render.exchanges import USUAL, took
 from kwire.render.report.commands import Option
 from kwire.render.report.material import Material
 from kwire.render.report.plots import spark
-from kwire.render.report.sheets import Cell, Column, Row, Sheet
+from kwire.render.report.sheets import Cell, Column, Sheet, SheetRow
 from kwire.render.stats import bytes_text
 from kwire.session.record import error_name
 
@@ -61,7 +61,7 @@ def _measured(
         command = material.commands("read", *given) if given else material.commands("stats", ("--all", ""))
         kept = apis and text.split(" ")[0] in HELD_APIS
         cells = _cells(material, measure, bool(given), at, apis)
-        rows.append(Row([Cell(text + (" *" if kept else "")), *cells], command))
+        rows.append(SheetRow([Cell(text + (" *" if kept else "")), *cells], command))
     return Sheet(name, title, columns, rows, len(ordered), material.commands("stats", ("--all", "")))
 
 
@@ -96,7 +96,7 @@ def clients_sheet(material: Material) -> Sheet:
         login = ", ".join(sorted(client.mechanisms | client.principals | client.tls))
         addresses = sorted(client.addresses)
         more = f" and {len(addresses) - 3:,} more" if len(addresses) > 3 else ""
-        rows.append(Row([
+        rows.append(SheetRow([
             Cell(NO_CLIENT if client.client_id is None else client.client_id or "(empty)"),
             Cell(software or "not said", style=None if software else "dim"), Cell(", ".join(addresses[:3]) + more),
             Cell(f"{len(client.connections):,}", len(client.connections)),
@@ -123,7 +123,7 @@ def spoken_sheet(material: Material) -> Sheet:
     ]  # fmt: skip
     found.sort(key=lambda item: (*item[1].names, item[1].keys[item[2]], item[3]))
     rows = [
-        Row([
+        SheetRow([
             Cell(NO_CLIENT if client.client_id is None else client.client_id or "(empty)"),
             Cell(" ".join(filter(None, (client.software, client.software_version)))), Cell(api),
             Cell(f"v{version}", version), Cell(f"{count:,}", count),
@@ -147,7 +147,7 @@ def errors_sheet(material: Material) -> Sheet:
     for name, counts in sorted(over.errors.items(), key=lambda item: (-sum(item[1]), item[0])):
         first = over.start + next((at for at, count in enumerate(counts) if count), 0) * over.length
         given: Option = ("--errors", "") if name.startswith(("no answer", "(")) else ("--error", name)
-        rows.append(Row([
+        rows.append(SheetRow([
             Cell(name), Cell(f"{sum(counts):,}", sum(counts)),
             Cell(spark(counts, f"{name} over time", "error"), sum(counts)),
             Cell(f"{material.diagnosis.clock(first)} s", first), Cell("at start-up" if name in usual else ""),
@@ -165,7 +165,7 @@ def failures_sheet(material: Material) -> Sheet:
     failures = material.stats.failures
     found = failures.most()
     rows = [
-        Row([
+        SheetRow([
             Cell(error), Cell(api), Cell(client or NO_CLIENT), Cell(subject), Cell(f"{kind.count:,}", kind.count),
             Cell(f"{clock(kind.first.time)} s", kind.first.time), Cell(kind.words),
         ], material.commands("decode", ("--frame", str(kind.first))))
@@ -182,7 +182,7 @@ def throttled_sheet(material: Material) -> Sheet:
     ]  # fmt: skip
     found = sorted(material.stats.throttled.items(), key=lambda item: (-item[1].total, item[0]))
     rows = [
-        Row([
+        SheetRow([
             Cell(client), Cell(api), Cell(f"{one.count:,}", one.count), Cell(took(one.longest * MS), one.longest),
             Cell(took(one.total * MS), one.total),
         ], _of_client(material, client if client != NO_CLIENT else None, ("--api", api)))

@@ -12,7 +12,7 @@ from kwire.render.html.markup import LINE, Content, Markup, element, joined
 from kwire.render.lines import Piece, cut
 from kwire.render.report.findings import Proofs, said
 from kwire.render.report.material import Material
-from kwire.render.report.sheets import LETTERS, Cell, Column, Row, Sheet, folded
+from kwire.render.report.sheets import LETTERS, Cell, Column, Sheet, SheetRow, folded
 from kwire.render.timeline import chart_of
 from kwire.render.timeline_svg import NARROW, WIDE, figure
 
@@ -81,7 +81,7 @@ def _members(material: Material, history: History, at: int) -> Sheet:
         cells[3] = Cell(cells[3].shown, seat.beats.count)
         commits = history.commits[seat.label]
         idents = ", ".join(seat.ids[-3:]) + (f" and {len(seat.ids) - 3:,} before" if len(seat.ids) > 3 else "")
-        rows.append(Row([*cells, Cell(f"{commits:,}" if commits else "", commits), Cell(idents)]))
+        rows.append(SheetRow([*cells, Cell(f"{commits:,}" if commits else "", commits), Cell(idents)]))
     return Sheet(f"members-{at + 1}", "Members", columns, rows, len(seats))
 
 
@@ -89,7 +89,7 @@ def _generations(material: Material, history: History, departures: Departures, a
     noun = "generation" if history.kinds["classic"] else "epoch"
     columns = [Column("began", True), Column("took", True), Column(noun, True), Column("what")]
     found = generation_cells(history, departures, material.diagnosis.clock, material.most(GENERATIONS))
-    rows = [Row(_cells(cells)) for cells in found]
+    rows = [SheetRow(_cells(cells)) for cells in found]
     return Sheet(f"generations-{at + 1}", f"{noun.capitalize()}s", columns, rows)
 
 

@@ -12,7 +12,7 @@ from kwire.render.html.markup import LINE, Content, Markup, element, joined
 from kwire.render.lines import cut
 from kwire.render.report.findings import counts_of
 from kwire.render.report.material import Material
-from kwire.render.report.sheets import Cell, Column, Row, Sheet
+from kwire.render.report.sheets import Cell, Column, Sheet, SheetRow
 from kwire.render.stats import bytes_text
 
 REMARKS, FILES = 20, 200
@@ -79,7 +79,7 @@ def files_sheet(material: Material) -> Sheet:
     """The captures."""
     columns = [Column("capture"), Column("size", True), Column("packets", True)]
     rows = [
-        Row([Cell(one.name), Cell(bytes_text(one.size) if one.size else "", one.size),
-             Cell(f"{one.packets:,}", one.packets)]) for one in material.files[: material.most(FILES)]
+        SheetRow([Cell(one.name), Cell(bytes_text(one.size) if one.size else "", one.size),
+                  Cell(f"{one.packets:,}", one.packets)]) for one in material.files[: material.most(FILES)]
     ]  # fmt: skip
     return Sheet("files", "Captures", columns, rows, len(material.files))

@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(slots=True)
-class Row:
+class SheetRow:
     """cells: as many as there are columns; command: what shows more."""
 
     cells: Sequence[Cell]
@@ -47,7 +47,7 @@ class Sheet:
     name: str
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Row]
+    rows: Sequence[SheetRow]
     total: int | None = None
     rest: str = ""
 
@@ -86,7 +86,7 @@ def folded(sheet: Sheet, title: str) -> Markup:
     return element("details", element("summary", title), sheet.markup)
 
 
-def _row(row: Row, columns: Sequence[Column], commands: bool) -> Markup:
+def _row(row: SheetRow, columns: Sequence[Column], commands: bool) -> Markup:
     cells = [
         element("td" if at else "th", _short(cell.shown), scope=None if at else "row", class_=_class(column, cell),
                 data_v=_number(cell.value), data_m=cell.more or None)

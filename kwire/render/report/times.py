@@ -10,7 +10,7 @@ from kwire.render.exchanges import took
 from kwire.render.html.markup import LINE, Content, Markup, element, joined
 from kwire.render.report.material import Material
 from kwire.render.report.plots import PARTS, Plots, shown_bins
-from kwire.render.report.sheets import Cell, Column, Row, Sheet
+from kwire.render.report.sheets import Cell, Column, Sheet, SheetRow
 from kwire.render.stats import bytes_text
 
 ROWS = 40  # of the table
@@ -61,7 +61,7 @@ def times_sheet(material: Material) -> Sheet:
         size, errors = over.sent[at] + over.got[at], wrong[at]
         latencies = [(over.prompt[at], 0.5), (over.prompt[at], 0.99), (over.held[at], 0.5), (over.held[at], 0.99)]
         window = [("--from", f"+{clock(begin)}s"), ("--to", f"+{clock(begin + over.length)}s")]
-        rows.append(Row([
+        rows.append(SheetRow([
             Cell(f"{clock(begin)} s", at), Cell(f"{over.exchanges[at]:,}", over.exchanges[at]),
             Cell(bytes_text(size), size),
             Cell(f"{errors:,}" if errors else "", errors, "--errors", "error" if errors else None),

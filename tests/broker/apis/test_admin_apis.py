@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kwire.broker.configs import known
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 
 # ---------------------------------------------------------------- metadata
 
@@ -34,7 +34,7 @@ def test_topics_that_are_not_there(desk: Any, topic: dict[str, Any], allowed: bo
 
 
 def test_topics_are_not_created_where_that_is_off(make_desk: Any) -> None:
-    desk = make_desk(Settings(create_topics=False))
+    desk = make_desk(BrokerSettings(create_topics=False))
     assert desk.ask("Metadata", 1, {"Topics": [{"Name": "new"}]})["Topics"][0]["ErrorCode"] == 3
 
 
@@ -45,7 +45,7 @@ def test_all_topics(desk: Any, version: int, topics: Any) -> None:
 
 
 def test_a_cluster_describes_itself(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=3))
+    desk = make_desk(BrokerSettings(nodes=3))
     answer = desk.ask("DescribeCluster", 2, {"IncludeClusterAuthorizedOperations": True})
     assert (answer["ClusterId"], answer["ControllerId"]) == (desk.state.cluster.id, 1)
     assert [row["BrokerId"] for row in answer["Brokers"]] == [1, 2, 3]
@@ -227,7 +227,7 @@ def test_retention_by_time_is_kept_to(desk: Any) -> None:
 
 
 def test_coordinators(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=3))
+    desk = make_desk(BrokerSettings(nodes=3))
     old = desk.ask("FindCoordinator", 0, {"Key": "g"})
     new = desk.ask("FindCoordinator", 4, {"KeyType": 0, "CoordinatorKeys": ["g", "h"]})["Coordinators"]
     assert old["NodeId"] == new[0]["NodeId"] == desk.state.cluster.coordinator("g")
@@ -270,7 +270,7 @@ def test_operations_are_told_of_topics_that_are_missing_too(desk: Any) -> None:
 
 
 def test_leaders_are_elected_back(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2))
+    desk = make_desk(BrokerSettings(nodes=2))
     partition = desk.state.cluster.create("t", 1, 2).partitions[0]
     body = {"ElectionType": 0, "TopicPartitions": [{"Topic": "t", "Partitions": [0, 5]}]}
 

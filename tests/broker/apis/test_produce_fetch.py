@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.broker.service import Reply
 from kwire.records import build, read_records
 
@@ -98,7 +98,7 @@ def test_acks_that_are_none(desk: Any) -> None:
 
 
 def test_the_leader_is_named_to_who_asks_elsewhere(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=2, topics=(("t", 1),)))
+    desk = make_desk(BrokerSettings(nodes=2, topics=(("t", 1),)))
     leader = desk.state.cluster.topics["t"].partitions[0].leader
     part = {"Index": 0, "Records": build([(None, b"v")])}
     body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
@@ -138,7 +138,7 @@ def parts(count: int) -> list[dict[str, int]]:
 
 
 def test_a_fetch_of_many_partitions_is_read_in_steps(make_desk: Any) -> None:
-    desk = make_desk(Settings(topics=(("t", 1_000),)))
+    desk = make_desk(BrokerSettings(topics=(("t", 1_000),)))
     desk.produce("t", b"v")
     body = {**desk.fetch_body("t"), "Topics": [{"Topic": "t", "Partitions": parts(1_000)}]}
     answer = desk.ask("Fetch", 12, body)
@@ -147,7 +147,7 @@ def test_a_fetch_of_many_partitions_is_read_in_steps(make_desk: Any) -> None:
 
 
 def test_a_fetch_of_many_partitions_waits(make_desk: Any) -> None:
-    desk = make_desk(Settings(topics=(("t", 1_000),)))
+    desk = make_desk(BrokerSettings(topics=(("t", 1_000),)))
     body = {**desk.fetch_body("t", wait=1_000), "Topics": [{"Topic": "t", "Partitions": parts(1_000)}]}
     replies = desk.send("Fetch", 12, body)
     assert replies == []

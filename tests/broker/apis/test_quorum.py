@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 
 
 def test_the_quorum(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=3))
+    desk = make_desk(BrokerSettings(nodes=3))
     asked = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
     answer = desk.ask("DescribeQuorum", 2, asked)
     row = answer["Topics"][0]["Partitions"][0]

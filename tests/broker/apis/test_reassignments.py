@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 
 
 def test_replicas_are_moved_at_once(make_desk: Any) -> None:
-    desk = make_desk(Settings(nodes=3, topics=(("t", 1),)))
+    desk = make_desk(BrokerSettings(nodes=3, topics=(("t", 1),)))
     partition = desk.state.cluster.topics["t"].partitions[0]
 
     def move(replicas: list[int] | None, index: int = 0, free: bool = True) -> int:

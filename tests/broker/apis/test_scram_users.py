@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 
 
 def test_scram_users_by_the_protocol(make_desk: Any) -> None:
-    desk = make_desk(Settings(super_users=("ANONYMOUS",)))
+    desk = make_desk(BrokerSettings(super_users=("ANONYMOUS",)))
     secret = {"Salt": b"s" * 16, "SaltedPassword": b"p" * 32}
 
     def alter(*, drop: list[tuple[str, int]] = [], put: list[tuple[str, int, int]] = []) -> dict[str, int]:  # noqa: B006

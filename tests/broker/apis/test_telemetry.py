@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kwire.broker.context import Settings
+from kwire.broker.context import BrokerSettings
 from kwire.broker.static_configs import configured
 
 NOBODY = UUID(int=0)
@@ -15,7 +15,7 @@ NOBODY = UUID(int=0)
 
 @pytest.fixture
 def desk(make_desk: Any) -> Any:
-    return make_desk(configured(Settings(), {"metric.reporters": "test"}))
+    return make_desk(configured(BrokerSettings(), {"metric.reporters": "test"}))
 
 
 def subscribe(desk: Any, **values: str) -> int:

@@ -14,13 +14,13 @@ from kwire.capture.streams import Piece
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.capture.tls.negotiation import Resumable
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 
 
 class Read(NamedTuple):
     """What came out of a session: of both sides the bytes and the pieces."""
 
-    session: Session
+    session: TlsSession
     inside: tuple[bytes, bytes]
     pieces: tuple[list[Piece], list[Piece]]
 
@@ -36,7 +36,7 @@ class Tls:
 
     def read(self, said: Said, step: int = 0, log: bytes | None = None, resumable: Resumable | None = None) -> Read:
         """step: bytes of a packet, 0: whole chunks."""
-        session = Session(log_of(said.log if log is None else log), resumable or Resumable(), 0)
+        session = TlsSession(log_of(said.log if log is None else log), resumable or Resumable(), 0)
         out: tuple[list[Piece], list[Piece]] = ([], [])
         at, number = [0, 0], 0
 
@@ -65,7 +65,7 @@ class Tls:
         layer = TlsLayer(log_of(log), ledger)
         connections, network, chosen = Connections(tls=layer), Network(), Chosen()
         out: tuple[list[Piece], list[Piece]] = [], []
-        session: Session | None = None
+        session: TlsSession | None = None
         frames = [frame(packet) for packet in packets]
         for low in range(0, len(frames), blocks):
             some = frames[low : low + blocks]
@@ -78,12 +78,12 @@ class Tls:
             columns = Columns(block.buffer)
             touched = list(connections.feed(read_segments(block, network.read(block, columns), columns, chosen)))
             for connection in touched:
-                session = connection.tls if isinstance(connection.tls, Session) else session
+                session = connection.tls if isinstance(connection.tls, TlsSession) else session
                 for side in (0, 1):
                     out[side].extend(connection.streams[side].pieces)
                     connection.streams[side].pieces = []
         for connection in connections.finish():
-            session = connection.tls if isinstance(connection.tls, Session) else session
+            session = connection.tls if isinstance(connection.tls, TlsSession) else session
             for side in (0, 1):
                 out[side].extend(connection.streams[side].pieces)
         assert session is not None

@@ -14,7 +14,7 @@ from kwire.capture.segmenter import Segmenter
 from kwire.capture.tcp import Chosen
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/captures"
 
@@ -25,7 +25,7 @@ class Followed:
     def __init__(self, folder: Path) -> None:
         self.layer = TlsLayer(KeyLog.of([folder / "keys.log"]))
         self.inside: dict[frozenset[str], dict[str, bytes]] = {}
-        self.sessions: list[Session] = []
+        self.sessions: list[TlsSession] = []
         connections, segmenter = Connections(tls=self.layer), Segmenter(Chosen())
         for packets in open_capture(folder / "capture.pcap.gz").blocks():
             for segments in segmenter.read(packets).segments:
@@ -34,12 +34,12 @@ class Followed:
 
     def _take(self, touched) -> None:  # type: ignore[no-untyped-def]
         for connection in touched:
-            if isinstance(connection.tls, Session) and connection.finished:
+            if isinstance(connection.tls, TlsSession) and connection.finished:
                 self.sessions.append(connection.tls)
             names = [f"{host}:{port}" for host, port in connection.ends]
             found = self.inside.setdefault(frozenset(names), dict.fromkeys(names, b""))
             for name, stream in zip(names, connection.streams, strict=True):
-                if isinstance(connection.tls, Session) and connection.tls.decrypted:
+                if isinstance(connection.tls, TlsSession) and connection.tls.decrypted:
                     found[name] += b"".join(piece.data for piece in stream.pieces)
                 stream.pieces = []
 

@@ -13,7 +13,7 @@ from kwire.capture.connections import Connections
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import PATIENCE, PLAIN, TlsLayer
-from kwire.capture.tls.session import Session
+from kwire.capture.tls.session import TlsSession
 
 SECOND = 1_000_000_000
 
@@ -128,6 +128,6 @@ def test_damaged_streams_never_fail_and_give_nothing_false(suite: str, seed: int
     came = feed(connections, packets)
     for connection in connections.finish():
         came += b"".join(piece.data for piece in connection.streams[1].pieces)
-        if isinstance(connection.tls, Session) and connection.tls.decrypted:
+        if isinstance(connection.tls, TlsSession) and connection.tls.decrypted:
             lines = {b"%05d|" % at * 30 for at in range(60)}
             assert all(came[low : low + 180] in lines for low in range(0, len(came), 180))

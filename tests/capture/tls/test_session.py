@@ -8,7 +8,7 @@ import pytest
 from tlsmade import CLIENT, SERVER, Talk, contexts, talk
 
 from kwire.capture.tls.negotiation import Resumable
-from kwire.capture.tls.session import HELD, Session
+from kwire.capture.tls.session import HELD, TlsSession
 
 from .conftest import Tls
 
@@ -125,7 +125,7 @@ def test_what_waits_for_keys_is_bounded() -> None:
     from kwire.capture.streams import Piece
     from kwire.capture.tls.keylog import KeyLog
 
-    session, out, at = Session(KeyLog(growing=True), Resumable(), 0), 0, [0, 0]
+    session, out, at = TlsSession(KeyLog(growing=True), Resumable(), 0), 0, [0, 0]
     for side, data in said.chunks:
         for low in range(0, len(data), 10_000):
             part = data[low : low + 10_000]

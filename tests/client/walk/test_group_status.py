@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from kwire.client.cluster import Cluster
-from kwire.client.consumer import Member, Options
+from kwire.client.cluster import ClusterClient
+from kwire.client.consumer import ClassicMember, ConsumerConfig
 from kwire.client.epochs import EpochMember
-from kwire.client.topology import Place
+from kwire.client.topology import GroupPlace
 from kwire.client.walk.group_status import Occupied, occupied
 from kwire.client.walk.step import Detail
 from kwire.testing import Broker
 
 
 def _look(broker: Broker, era: str | None = None) -> Occupied:
-    place = Place(broker.address, "g", "t", Cluster(era=era))
+    place = GroupPlace(broker.address, "g", "t", ClusterClient(era=era))
     place.find()
     try:
         return occupied(place)
@@ -28,7 +28,7 @@ def test_nobody() -> None:
 
 
 def test_a_classic_group_with_and_without_its_member() -> None:
-    with Broker(topics={"t": 1}) as broker, Member(broker.address, "g", "t") as member:
+    with Broker(topics={"t": 1}) as broker, ClassicMember(broker.address, "g", "t") as member:
         member.find()
         member.join()
         member.sync()
@@ -39,9 +39,9 @@ def test_a_classic_group_with_and_without_its_member() -> None:
 
 def test_a_group_of_the_consumer_protocol() -> None:
     with Broker(topics={"t": 1}) as broker:
-        place = Place(broker.address, "g", "t", Cluster())
+        place = GroupPlace(broker.address, "g", "t", ClusterClient())
         place.find()
-        EpochMember(place, Options()).beat()
+        EpochMember(place, ConsumerConfig()).beat()
         seen = _look(broker)
         assert (seen.kind, seen.members) == ("consumer", 1)
         assert seen.detail.text.endswith("1 member, of the consumer protocol (KIP-848)")

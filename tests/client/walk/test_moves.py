@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.consumer import Member
-from kwire.client.walk.settings import Settings
+from kwire.client.consumer import ClassicMember
+from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import Step
 from kwire.client.walk.walk import Walk
 from kwire.testing import Broker
@@ -19,7 +19,7 @@ START: Told = [(1, "ok", None), (2, "ok", None), (3, "ok", None), (4, "ok", None
 
 def _walk(broker: Broker, **settings: Any) -> tuple[Walk, list[Step], list[float]]:
     slept: list[float] = []
-    walk = Walk(Settings([Address.parse(broker.address)], "g", "t", interval_ms=0, **settings), slept.append)
+    walk = Walk(WalkSettings([Address.parse(broker.address)], "g", "t", interval_ms=0, **settings), slept.append)
     return walk, list(walk.steps()), slept
 
 
@@ -97,7 +97,7 @@ def test_a_broker_that_never_is_the_coordinator() -> None:
 
 def test_breaking_off_leaves_a_group_that_has_moved() -> None:
     with Broker(nodes=3, topics={"t": 1}, faults=["LeaveGroup:move"]) as broker:
-        walk = Walk(Settings([Address.parse(broker.address)], "g", "t"))
+        walk = Walk(WalkSettings([Address.parse(broker.address)], "g", "t"))
         steps = walk.steps()
         for _ in range(4):
             next(steps)
@@ -136,7 +136,7 @@ def test_the_consumer_protocol_joins_anew(code: int) -> None:
 
 
 def test_a_member_joins_with_an_empty_id_where_its_own_is_not_known() -> None:
-    with Broker(topics={"t": 1}) as broker, Member(broker.address, "g", "t") as member:
+    with Broker(topics={"t": 1}) as broker, ClassicMember(broker.address, "g", "t") as member:
         member.find()
         member.member = "nobody"
         joined = member.join()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.connection import Connection
-from kwire.client.consumer import Member, Options
+from kwire.client.connection import BrokerConnection
+from kwire.client.consumer import ClassicMember, ConsumerConfig
 from kwire.client.producer import produce
-from kwire.client.walk.settings import Settings
+from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import Step
 from kwire.client.walk.walk import Walk
 from kwire.testing import Broker
@@ -21,7 +21,7 @@ def _walk(broker: str | Broker, **settings: Any) -> tuple[Walk, list[Step], list
     """The walk, its steps, and what it slept."""
     slept: list[float] = []
     address = broker if isinstance(broker, str) else broker.address
-    walk = Walk(Settings(Address.parse_all(address), "g", "t", **settings), slept.append)
+    walk = Walk(WalkSettings(Address.parse_all(address), "g", "t", **settings), slept.append)
     return walk, list(walk.steps()), slept
 
 
@@ -30,7 +30,7 @@ def _told(steps: list[Step]) -> list[tuple[int, str, int | None]]:
 
 
 def _fill(broker: Broker, count: int) -> None:
-    with Connection.open(Address.parse(broker.address)) as connection:
+    with BrokerConnection.open(Address.parse(broker.address)) as connection:
         produce(connection, "t", 0, [(b"k%d" % n, b"v\x1b%d" % n) for n in range(count)])
 
 
@@ -84,7 +84,7 @@ def test_the_next_address_is_tried_and_all_again(unused: Address) -> None:
 
 def test_silence_ends_in_an_eviction() -> None:
     with Broker(topics={"t": 1}, faults=["Heartbeat:expire"]) as broker:
-        options = Options(session_timeout_ms=6000)
+        options = ConsumerConfig(session_timeout_ms=6000)
         walk, steps, slept = _walk(broker, options=options, beats=0, stop=True)
         assert slept == [7.5]
         assert [step.text for step in steps[-2:]] == [
@@ -159,7 +159,7 @@ def test_a_group_that_never_settles() -> None:
 
 
 def test_a_group_with_members_is_not_disturbed() -> None:
-    with Broker(topics={"t": 1}) as broker, Member(broker.address, "g", "t") as other:
+    with Broker(topics={"t": 1}) as broker, ClassicMember(broker.address, "g", "t") as other:
         other.find()
         other.join()
         other.sync()
@@ -201,7 +201,7 @@ def test_several_brokers() -> None:
 @pytest.mark.parametrize("after", [3, 5])
 def test_breaking_off_leaves_the_group(after: int) -> None:
     with Broker(topics={"t": 1}) as broker:
-        walk = Walk(Settings([Address.parse(broker.address)], "g", "t"))
+        walk = Walk(WalkSettings([Address.parse(broker.address)], "g", "t"))
         steps = walk.steps()
         for _ in range(after):
             next(steps)

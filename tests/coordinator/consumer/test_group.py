@@ -16,12 +16,12 @@ import pytest
 import kwire
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.reconciliation import Hold
-from kwire.coordinator.types import MS, Caller, Check, Settings, Topic
+from kwire.coordinator.types import MS, Caller, Check, GroupSettings, KnownTopic
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 SECOND = 1_000 * MS
-ORDERS = Topic("orders", UUID(int=1), 3)
-PAYMENTS = Topic("payments", UUID(int=2), 2)
+ORDERS = KnownTopic("orders", UUID(int=1), 3)
+PAYMENTS = KnownTopic("payments", UUID(int=2), 2)
 CALLER = Caller("client", "/10.0.0.7")
 
 
@@ -60,8 +60,8 @@ def parsed(request: dict[str, Any]) -> dict[str, Any]:
 def test_recorded_heartbeats_get_the_broker_s_own_answers() -> None:
     with gzip.open(FIXTURES / "consumer-groups" / "heartbeats.jsonl.gz", "rt") as lines:
         head, *records = map(json.loads, lines)
-    topics = {name: Topic(name, UUID(identity), count) for name, identity, count in head["topics"]}
-    settings = Settings(
+    topics = {name: KnownTopic(name, UUID(identity), count) for name, identity, count in head["topics"]}
+    settings = GroupSettings(
         era=tuple(head["era"]),
         group_consumer_max_size=head["max_size"],
         group_consumer_assignment_interval_ms=head["interval_ms"],
@@ -81,15 +81,15 @@ def test_recorded_heartbeats_get_the_broker_s_own_answers() -> None:
 
 
 def test_a_captured_group_gets_the_broker_s_own_answers() -> None:
-    topics: dict[str, Topic] = {}
-    group = ConsumerGroup("consumer848-ledger", Settings(), lambda: topics, str)
+    topics: dict[str, KnownTopic] = {}
+    group = ConsumerGroup("consumer848-ledger", GroupSettings(), lambda: topics, str)
     replayed = 0
     for exchange in kwire.read(FIXTURES / "captures" / "consumer848.pcap"):
         if exchange.request is None or exchange.response is None:
             continue
         if exchange.api == "CreateTopics":
             for topic in (exchange.response.body() or {})["Topics"]:
-                topics[topic["Name"]] = Topic(topic["Name"], topic["TopicId"], topic["NumPartitions"])
+                topics[topic["Name"]] = KnownTopic(topic["Name"], topic["TopicId"], topic["NumPartitions"])
         if exchange.api == "ConsumerGroupHeartbeat":
             body, _ = group.heartbeat(exchange.api_version or 0, exchange.request.body() or {}, CALLER, exchange.time)
             assert body == exchange.response.body()
@@ -103,10 +103,10 @@ def test_a_captured_group_gets_the_broker_s_own_answers() -> None:
 class World:
     """A group with its topics and members, each of which sends what a client would."""
 
-    def __init__(self, settings: Settings | None = None, interval_ms: int | None = 0) -> None:
+    def __init__(self, settings: GroupSettings | None = None, interval_ms: int | None = 0) -> None:
         self.topics = {topic.name: topic for topic in (ORDERS, PAYMENTS)}
         ids = (f"made-{number}" for number in range(1, 9))
-        settings = replace(settings or Settings(), group_consumer_assignment_interval_ms=interval_ms)
+        settings = replace(settings or GroupSettings(), group_consumer_assignment_interval_ms=interval_ms)
         self.group = ConsumerGroup("g", settings, lambda: self.topics, lambda _: next(ids))
         self.now = 0
 
@@ -122,7 +122,7 @@ class World:
         return [(event.kind, event.member) for event in self.group.events()]
 
 
-def owning(*partitions: int, topic: Topic = ORDERS) -> list[dict[str, Any]]:
+def owning(*partitions: int, topic: KnownTopic = ORDERS) -> list[dict[str, Any]]:
     return [{"TopicId": topic.id, "Partitions": list(partitions)}]
 
 
@@ -221,14 +221,14 @@ def test_version_0_gets_its_id_from_the_coordinator() -> None:
 
 
 def test_a_full_group_takes_its_own_members_only() -> None:
-    world = World(Settings(group_consumer_max_size=1))
+    world = World(GroupSettings(group_consumer_max_size=1))
     world.join("a")
     assert world.join("b")[1] == Check(4, "size", 81, "1 members, group.consumer.max.size is 1")
     assert world.join("a")[1].error == 0
 
 
 def test_a_session_ends_a_timeout_after_the_last_heartbeat() -> None:
-    world = World(Settings(group_consumer_session_timeout_ms=6_000))
+    world = World(GroupSettings(group_consumer_session_timeout_ms=6_000))
     world.join("a")
     world.now = 4 * SECOND
     world.send("a", 2)
@@ -281,13 +281,13 @@ def test_a_target_waits_for_the_assignment_interval() -> None:
 
 @pytest.mark.parametrize(("era", "epoch"), [((3, 9), 1), ((4, 2), 1), ((4, 3), 2)])
 def test_the_first_epoch_by_release(era: tuple[int, int], epoch: int) -> None:
-    assert World(Settings(era=era)).join("a", version=0)[0]["MemberEpoch"] == epoch
+    assert World(GroupSettings(era=era)).join("a", version=0)[0]["MemberEpoch"] == epoch
 
 
 def test_changed_topics_are_seen_by_the_next_heartbeat() -> None:
     world = World()
     world.join("a", "orders", "new")
-    world.topics["new"] = Topic("new", UUID(int=9), 1)
+    world.topics["new"] = KnownTopic("new", UUID(int=9), 1)
     assert world.send("a", 2)[0]["MemberEpoch"] == 2
     world.group.topics_changed()
     body, _ = world.send("a", 2)
@@ -304,7 +304,7 @@ def test_a_pattern_is_resolved_after_the_heartbeat_that_brings_it() -> None:
     body, _ = world.send("a", 1)
     assert (body["MemberEpoch"], len(body["Assignment"]["TopicPartitions"])) == (2, 2)
     assert (world.group.subscribes("payments"), world.group.subscribes("other")) == (True, False)
-    world.topics["payback"] = Topic("payback", UUID(int=9), 1)
+    world.topics["payback"] = KnownTopic("payback", UUID(int=9), 1)
     world.group.topics_changed()
     world.now = 11 * SECOND
     world.send("a", 2)
@@ -346,7 +346,7 @@ def test_offsets_are_checked_by_epoch(asked: dict[str, Any], error: int) -> None
 
 
 def test_an_empty_group_takes_commits_of_tools_and_an_old_one_no_older_epoch() -> None:
-    world = World(Settings(era=(4, 1)))
+    world = World(GroupSettings(era=(4, 1)))
     assert world.group.offset_check("", -1, commit=True).error == 0
     world.join("a")
     world.join("a", "orders", "payments")

@@ -10,10 +10,10 @@ import pytest
 from kwire.coordinator.share.acquiring import RECORD_LIMIT, Ask
 from kwire.coordinator.share.inflight import Acquired, RecordState
 from kwire.coordinator.share.partition import ACCEPT, GAP, REJECT, RELEASE, RENEW, Ack, SharePartition, ShareRules
-from kwire.coordinator.share.states import Place, ShareStates, StateBatch
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch
 from kwire.coordinator.types import MS
 
-PLACE = Place("g", UUID(int=1), 0)
+PLACE = SharePartitionKey("g", UUID(int=1), 0)
 INVALID_REQUEST, INVALID_RECORD_STATE = 42, 121
 
 

@@ -17,10 +17,10 @@ from kwire.coordinator.share.acquiring import Ask
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.leader import ShareLeader
 from kwire.coordinator.share.partition import ACCEPT, REJECT, RELEASE, RENEW, Ack, SharePartition, ShareRules
-from kwire.coordinator.share.states import Place, ShareStates
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates
 from kwire.coordinator.types import MS
 
-PLACE = Place("g", UUID(int=1), 0)
+PLACE = SharePartitionKey("g", UUID(int=1), 0)
 SPOT = (PLACE.topic, 0)
 LOCK_MS = 1_000
 members = st.sampled_from("abc")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from kwire.coordinator.share.inflight import RecordState
-from kwire.coordinator.share.states import Place, ShareStates, StateBatch, combined
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, combined
 
 AVAILABLE, DONE = RecordState.AVAILABLE, RecordState.ACKNOWLEDGED
 T, U = UUID(int=1), UUID(int=2)
@@ -27,12 +27,12 @@ def test_neighbours_alike_are_joined_and_the_past_is_cut_off() -> None:
 
 def test_what_is_forgotten() -> None:
     states = ShareStates()
-    for place in (Place("g", T, 0), Place("g", U, 0), Place("h", T, 0)):
+    for place in (SharePartitionKey("g", T, 0), SharePartitionKey("g", U, 0), SharePartitionKey("h", T, 0)):
         states.initialise(place, 1, 0)
-    assert states.forget("g", T) == [Place("g", T, 0)]
-    refused = states.write(Place("g", T, 0), 1, 0, 0, [])
+    assert states.forget("g", T) == [SharePartitionKey("g", T, 0)]
+    refused = states.write(SharePartitionKey("g", T, 0), 1, 0, 0, [])
     assert refused is not None
     assert refused.name == "initialised"
     states.forget_topic(T)
-    assert list(states.known) == [Place("g", U, 0)]
-    assert states.read(Place("h", T, 0), 3) is None
+    assert list(states.known) == [SharePartitionKey("g", U, 0)]
+    assert states.read(SharePartitionKey("h", T, 0), 3) is None

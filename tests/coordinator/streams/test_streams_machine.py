@@ -13,11 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.streams.tasks import Tasks
-from kwire.coordinator.types import MS, Caller, Settings, Topic
+from kwire.coordinator.types import MS, Caller, GroupSettings, KnownTopic
 
 NAMES = "abcd"
 CALLER = Caller("c", "/127.0.0.1", None)
-LAB = Settings(group_streams_initial_rebalance_delay_ms=0, group_streams_assignment_interval_ms=0)
+LAB = GroupSettings(group_streams_initial_rebalance_delay_ms=0, group_streams_assignment_interval_ms=0)
 PARTS: list[dict[str, Any]] = [
     {"SubtopologyId": "0", "SourceTopics": ["t"], "StateChangelogTopics": []},
     {
@@ -37,7 +37,7 @@ class Members(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.topics = {name: Topic(name, UUID(int=count), count) for name, count in (("t", 3), ("u", 2))}
+        self.topics = {name: KnownTopic(name, UUID(int=count), count) for name, count in (("t", 3), ("u", 2))}
         self.group = StreamsGroup("g", LAB, lambda: self.topics)
         self.now = 0
         self.epochs: dict[str, int] = {}
@@ -49,7 +49,7 @@ class Members(RuleBasedStateMachine):
         answer, check, new = self.group.heartbeat(body, CALLER, self.now)
         assert check.why
         for topic in new:
-            self.topics[topic.name] = Topic(topic.name, UUID(int=9), topic.partitions)
+            self.topics[topic.name] = KnownTopic(topic.name, UUID(int=9), topic.partitions)
             self.group.topics_changed()
         if not answer["ErrorCode"] and not lost and answer["MemberEpoch"] >= 0:
             self.epochs[name] = answer["MemberEpoch"]

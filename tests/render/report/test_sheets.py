@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kwire.render.html.markup import element
-from kwire.render.report.sheets import LETTERS, Cell, Column, Row, Sheet
+from kwire.render.report.sheets import LETTERS, Cell, Column, Sheet, SheetRow
 
 COLUMNS = [Column("topic"), Column("bytes", True)]
 
 
 def test_a_row() -> None:
-    rows = [Row([Cell("<b>"), Cell("1.2 kB", 1234, "--errors", "error")], "kwire read x.pcap --topic '<b>'")]
+    rows = [SheetRow([Cell("<b>"), Cell("1.2 kB", 1234, "--errors", "error")], "kwire read x.pcap --topic '<b>'")]
     made = Sheet("topics", "Topics", COLUMNS, rows).markup
     assert '<th scope="row">&lt;b&gt;</th>' in made
     assert '<td class="n error" data-v="1234" data-m="--errors">1.2 kB</td>' in made
@@ -17,14 +17,16 @@ def test_a_row() -> None:
 
 
 def test_what_is_left_out_is_told() -> None:
-    made = Sheet("topics", "Topics", COLUMNS, [Row([Cell("a"), Cell("1", 1)])], 7, "kwire stats x.pcap --all").markup
+    made = Sheet(
+        "topics", "Topics", COLUMNS, [SheetRow([Cell("a"), Cell("1", 1)])], 7, "kwire stats x.pcap --all"
+    ).markup
     assert "1 of 7" in made
     assert "<code>kwire stats x.pcap --all</code>" in made
 
 
 def test_long_texts_are_cut_and_markup_is_not() -> None:
     whole = element("i", "x" * 1000)
-    made = Sheet("t", "T", COLUMNS, [Row([Cell("y" * 1000), Cell(whole)])]).markup
+    made = Sheet("t", "T", COLUMNS, [SheetRow([Cell("y" * 1000), Cell(whole)])]).markup
     assert "y" * (LETTERS - 1) + "…" in made
     assert whole in made
 
