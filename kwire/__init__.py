@@ -145,10 +145,10 @@ def open(*paths: str | Path) -> CaptureTables:
         duckdb.sql("select api, count(*) from capture group by 1")   # behind: capture = kwire.open("night.pcap")
         polars.DataFrame(kwire.open("night.pcap").table("exchanges"))
     """
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.tables.stream import CaptureTables
 
-    return CaptureTables(paths, bodies=Bodies())
+    return CaptureTables(paths, bodies=BodyRenderer())
 
 
 def to_arrow(path: str | Path, table: str = "messages", *, stream: bool = False) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from scenes import START, Scene
 from session.conftest import block
 
-from kwire.analyze.findings import Clock, Finding
-from kwire.analyze.groups import Groups
+from kwire.analyze.findings import Finding, TimeFormat
+from kwire.analyze.groups import GroupHistories
 from kwire.analyze.verdicts import judge
 from kwire.session.reader import Reader
 
 
-def groups_of(scene: Scene) -> Groups:
-    groups = Groups()
+def groups_of(scene: Scene) -> GroupHistories:
+    groups = GroupHistories()
     reader = Reader("made.pcap", tracking=True, ended=groups.activity.close)
     for batch in [*reader.feed(block(scene.packets, 1)), *reader.finish()]:
         for exchange in batch:
@@ -22,7 +22,9 @@ def groups_of(scene: Scene) -> Groups:
 
 
 def findings_of(scene: Scene) -> list[tuple[str, Finding]]:
-    return [(history.name, one) for history, _, found in judge(groups_of(scene), Clock(START)).groups for one in found]
+    return [
+        (history.name, one) for history, _, found in judge(groups_of(scene), TimeFormat(START)).groups for one in found
+    ]
 
 
 def groups_said(scene: Scene) -> list[str]:

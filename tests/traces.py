@@ -7,7 +7,7 @@ from pathlib import Path
 from scenes import Scene
 from session.conftest import block
 
-from kwire.analyze.findings import Clock
+from kwire.analyze.findings import TimeFormat
 from kwire.analyze.trace import Consumer, Trace
 from kwire.session.exchange import Exchange
 from kwire.session.reader import Reader
@@ -16,7 +16,7 @@ from kwire.session.reading import Reading
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "captures"
 
 
-def traced(name: str, until: float | None = None, without: str = "") -> tuple[Trace, Clock]:
+def traced(name: str, until: float | None = None, without: str = "") -> tuple[Trace, TimeFormat]:
     """until: seconds after which exchanges are not looked at, and answers not there; without: APIs left out."""
     reading = Reading([next(CAPTURES.glob(f"{name}.pcap*"))], tracking=True)
     trace = Trace()
@@ -31,7 +31,7 @@ def traced(name: str, until: float | None = None, without: str = "") -> tuple[Tr
         trace.add(exchange)
     if end is not None:
         trace.end = end
-    return trace, Clock(first)
+    return trace, TimeFormat(first)
 
 
 def consumer(trace: Trace, client_id: str) -> Consumer:

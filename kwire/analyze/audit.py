@@ -18,7 +18,7 @@ import numpy as np
 from kwire.analyze.callers import callers, request_of
 from kwire.analyze.client import BROKERS
 from kwire.analyze.findings import Reference, lasted
-from kwire.analyze.libraries import Library, cure_of, library_of, release_of
+from kwire.analyze.libraries import ClientLibrary, cure_of, library_of, release_of
 from kwire.analyze.offers import Release, is_gone, known_releases, release_like, versions_at
 from kwire.analyze.produced import produced
 from kwire.schema.keys import API_VERSIONS, FIND_COORDINATOR, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -90,7 +90,7 @@ class Speaker:
         return f"{self.client_id or 'no client id'}" + (f" ({words})" if words else "")
 
     @property
-    def library(self) -> Library | None:
+    def library(self) -> ClientLibrary | None:
         return library_of(self.software, self.client_id)
 
     @property

@@ -14,8 +14,8 @@ from kwire.analyze.cluster import NOT_LEADER, ClusterHistory
 from kwire.analyze.coverage import Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
-from kwire.analyze.findings import SEVERITIES, Clock, Finding
-from kwire.analyze.groups import Groups
+from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
+from kwire.analyze.groups import GroupHistories
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
 from kwire.schema.keys import API_VERSIONS
@@ -32,7 +32,7 @@ SOON = 5_000_000_000  # ns before the end of a capture in which nothing need hav
 
 class Case:
     """add(batch) in the order of time, close(connection), then finish(). start and end: of the exchanges, ns.
-    time_of_day: how moments are told, else as seconds from the start; replay: as Groups has it."""
+    time_of_day: how moments are told, else as seconds from the start; replay: as GroupHistories has it."""
 
     def __init__(self, time_of_day: bool = False, replay: bool = False) -> None:
         self.time_of_day = time_of_day
@@ -41,7 +41,7 @@ class Case:
         self.dials = AllDials()
         self.cluster = ClusterHistory()
         self.participants = Participants()
-        self.groups = Groups(replay=replay)
+        self.groups = GroupHistories(replay=replay)
         self.group_findings: list[Finding] = []
         self.limits = VerdictLimits()  # by which the histories of groups are judged: detectors set theirs
         self.judgement: Judgement | None = None
@@ -108,9 +108,9 @@ class Case:
         return [_merged(found) for found in together.values()]
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> TimeFormat:
         """Times count from the first packet that was read, or are of the day."""
-        return Clock(None if self.time_of_day else self.start or 0)
+        return TimeFormat(None if self.time_of_day else self.start or 0)
 
     def shows_after(self, time: int) -> bool:
         """Whether the capture goes on long enough after a time, ns, for what should have followed to be in it."""

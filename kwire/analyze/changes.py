@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kwire.analyze.findings import SEVERITIES, Finding, lasted
 from kwire.analyze.measures import Measure
-from kwire.analyze.profile import Batches, Profile
+from kwire.analyze.profile import BatchProfile, Profile
 from kwire.analyze.profiles import Profiles
 from kwire.session.record import error_name
 
@@ -228,12 +228,12 @@ def _batching(old: Profile, new: Profile) -> Iterator[Change]:
         yield Change("rate", whom, f"batch {'bytes' if same_codec else 'records'}", before, after, size)
 
 
-def _full(batches: Batches) -> bool:
+def _full(batches: BatchProfile) -> bool:
     """Whether batches are closed by their size: they are equally large, and took different times to become so."""
     return _alike(batches) and _uneven(batches.spans)
 
 
-def _alike(batches: Batches) -> bool:
+def _alike(batches: BatchProfile) -> bool:
     """Whether most batches are as large as the largest but for a record."""
     most, least = _percentile(batches.sizes, 0.9), _percentile(batches.sizes, 0.15)
     return (most - least) * _percentile(batches.records, 0.9) <= A_RECORD * most

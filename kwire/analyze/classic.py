@@ -20,7 +20,7 @@ from kwire.analyze.payload import assigned, subscribed
 REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED = 27, 79
 
 
-class Classic:
+class ClassicHistory:
     """asked(call) and answered(call) are called in the order of time; the history gets what they show."""
 
     def __init__(self, history: History) -> None:

@@ -38,7 +38,7 @@ class NodeRole(NamedTuple):
 
 
 @dataclass(slots=True)
-class Address:
+class NodeAddress:
     """A node's address as the cluster tells it. told: hosts that were told, with when they were first."""
 
     node: int
@@ -51,7 +51,7 @@ class Address:
 
 
 @dataclass(slots=True)
-class Asking:
+class MetadataRequests:
     """Metadata requests of a client. unchanged: answers that said what the one before said; most: of these, the most
     in WINDOW, which ended at most_at; wanted: the topics that were asked for."""
 
@@ -73,11 +73,11 @@ class ClusterHistory:
     cluster and name."""
 
     def __init__(self) -> None:
-        self.addresses: dict[tuple[str, int, str, int], Address] = {}
+        self.addresses: dict[tuple[str, int, str, int], NodeAddress] = {}
         self.leaders: dict[tuple[str, str, int], list[NodeRole]] = {}
         self.coordinators: dict[tuple[str, str, str], list[NodeRole]] = {}
         self.ids: dict[tuple[str, str], dict[str, tuple[Reference, Reference]]] = {}
-        self.asking: dict[tuple[str, str], Asking] = {}
+        self.asking: dict[tuple[str, str], MetadataRequests] = {}
         self._of_broker: dict[str, str] = {}  # the cluster's id, by a broker's address in the capture
 
     def exchange(self, exchange: Exchange) -> None:
@@ -158,7 +158,7 @@ class ClusterHistory:
         if asking is None:
             if len(self.asking) >= MOST:
                 return False
-            asking = self.asking[who] = Asking(*who)
+            asking = self.asking[who] = MetadataRequests(*who)
         asking.count += 1
         where = exchange.connection.full_name.encode("utf-8", "replace")
         question = hashlib.blake2b(where + request.data[(request.body_at or 0) :], digest_size=12).digest()
@@ -211,7 +211,7 @@ class ClusterHistory:
         if known is None:
             if len(self.addresses) >= MOST:
                 return
-            known = self.addresses[key] = Address(node, host, port, proof, proof, exchange.api)
+            known = self.addresses[key] = NodeAddress(node, host, port, proof, proof, exchange.api)
         known.last = proof
         client = host_of(exchange)
         if client in known.told or len(known.told) < MOST_TOLD:

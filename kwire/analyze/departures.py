@@ -6,7 +6,7 @@ The rules are the coordinator's own: org.apache.kafka.coordinator.group.GroupMet
 from __future__ import annotations
 
 from kwire.analyze.activity import Activity
-from kwire.analyze.findings import Clock, Finding, Reference, about, lasted
+from kwire.analyze.findings import Finding, Reference, TimeFormat, about, lasted
 from kwire.analyze.history import Cause, History
 from kwire.analyze.members import Departure, TrackedMember
 
@@ -17,7 +17,7 @@ SOON = 5_000_000_000  # ns before the end of a capture in which nothing need hav
 class Departures:
     """finding() gives what there is to say of one; told: ids of departures that were told."""
 
-    def __init__(self, history: History, activity: Activity, clock: Clock) -> None:
+    def __init__(self, history: History, activity: Activity, clock: TimeFormat) -> None:
         self.history, self.activity, self.clock = history, activity, clock
         self.told: set[int] = set()
         self.subject = f"group {history.name}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from kwire.analyze.case import Case, rows_of
 from kwire.analyze.detectors import Detector, Watch, detector, names
-from kwire.analyze.findings import SEVERITIES, Clock, Finding
+from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
 from kwire.errors import UnknownDetector
 from kwire.session.decoded import Decoded
 
@@ -36,7 +36,7 @@ class Diagnosis:
     blind: list[tuple[str, str]]
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> TimeFormat:
         return self.case.clock
 
     @property

@@ -20,7 +20,7 @@ DETAIL = 500  # characters of a status that are kept
 MISSED = 3  # heartbeats that a member must have missed to be taken for evicted
 
 
-class Epochs:
+class EpochHistory:
     """asked(call) and answered(call) are called in the order of time; the history gets what they show."""
 
     def __init__(self, history: History) -> None:

@@ -113,7 +113,7 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class TimeFormat:
     """Moments as text: seconds since start (ns since the epoch), or the time of day, UTC, without one."""
 
     start: int | None = None

@@ -26,10 +26,10 @@ from kwire.analyze.calls import (
     is_unread,
 )  # fmt: skip
 from kwire.analyze.causes import fate
-from kwire.analyze.classic import MEMBER_ID_REQUIRED, Classic
+from kwire.analyze.classic import MEMBER_ID_REQUIRED, ClassicHistory
 from kwire.analyze.epoch_replay import EpochReplay
-from kwire.analyze.epochs import Epochs
-from kwire.analyze.history import COMMITTED, Budget, History, LastCommit, Problem
+from kwire.analyze.epochs import EpochHistory
+from kwire.analyze.history import COMMITTED, History, HistoryBudget, LastCommit, Problem
 from kwire.analyze.members import TrackedMember
 from kwire.analyze.replay import Replay
 from kwire.schema.keys import API_VERSIONS
@@ -47,7 +47,7 @@ COORDINATOR = {14, 15, 16}  # errors that say that the coordinator is elsewhere 
 BENIGN = {0, MEMBER_ID_REQUIRED}
 
 
-class Groups:
+class GroupHistories:
     """histories: by name. wanted(name) says which groups are looked at; unkept counts exchanges of groups beyond
     MOST_GROUPS. replay: whether classic groups are held against the coordinator's model."""
 
@@ -58,13 +58,13 @@ class Groups:
         self._wanted = wanted
         self._waiting: list[tuple[int, int, Call]] = []
         self._count = 0
-        self._classic: dict[str, Classic] = {}
-        self._epochs: dict[str, Epochs] = {}
+        self._classic: dict[str, ClassicHistory] = {}
+        self._epochs: dict[str, EpochHistory] = {}
         self._replays: dict[str, Replay | EpochReplay] = {}
         self._unread = 0  # requests that could not be read, each of which may have changed any group
         self._known_unread: dict[str, int] = {}  # how many there were when the group's replay was last asked
         self._replay = replay
-        self._budget = Budget()
+        self._budget = HistoryBudget()
         self._eras: dict[str, tuple[int, int]] = {}  # by broker
 
     def add(self, exchange: Exchange) -> None:
@@ -146,17 +146,17 @@ class Groups:
             history.kinds["classic"] += 1
             tracker = self._classic.get(history.name)
             if tracker is None:
-                tracker = self._classic[history.name] = Classic(history)
+                tracker = self._classic[history.name] = ClassicHistory(history)
             if self._replay:
                 self._replayed(history, call).asked(call)
             tracker.asked(call)
         elif call.key in COMMITS and (replay := self._replay_of(history)) is not None:
             replay.asked(call)
 
-    def _epoch(self, history: History) -> Epochs:
+    def _epoch(self, history: History) -> EpochHistory:
         tracker = self._epochs.get(history.name)
         if tracker is None:
-            tracker = self._epochs[history.name] = Epochs(history)
+            tracker = self._epochs[history.name] = EpochHistory(history)
         return tracker
 
     def _replayed(self, history: History, call: Call) -> Replay | EpochReplay:

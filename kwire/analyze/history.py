@@ -131,7 +131,7 @@ class Generation:
 
 
 @dataclass(slots=True)
-class Budget:
+class HistoryBudget:
     """What may be kept of all groups together."""
 
     members: int = 200_000
@@ -194,7 +194,7 @@ class Status:
 class History:
     """A group. kinds: classic, consumer, share, streams as they were met; protocol_type of classic ones."""
 
-    def __init__(self, name: str, time: int, budget: Budget) -> None:
+    def __init__(self, name: str, time: int, budget: HistoryBudget) -> None:
         self.name = name
         self.budget = budget
         self.kinds: Counter[str] = Counter()

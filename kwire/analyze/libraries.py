@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 
-class Library(NamedTuple):
+class ClientLibrary(NamedTuple):
     """told: how it names itself in ApiVersions; habit: client ids that it makes up, or that are made of its name; fit:
     the first version that speaks what brokers of 4.0 take, as it is written in release; pin: what holds newer ones to
     older versions."""
@@ -21,19 +21,19 @@ class Library(NamedTuple):
 
 
 LIBRARIES = (
-    Library("Java", r"apache-kafka-java", r"(producer|consumer|adminclient)(-.+)?-\d+|java.*", (2, 1),
-            "kafka-clients 2.1"),
-    Library("librdkafka", r"(.*-)?(lib)?rdkafka.*|confluent-kafka-.*", r"(lib)?rdkafka.*", (1, 8, 2),
-            "librdkafka 1.8.2", "broker.version.fallback and api.version.request=false"),
-    Library("kafka-python", r"kafka-python", r"kafka-python.*", (2, 0, 2), "kafka-python 2.0.2", "api_version"),
-    Library("aiokafka", r"aiokafka", r"aiokafka.*", (0, 8), "aiokafka 0.8", "api_version"),
-    Library("KafkaJS", r"kafkajs", r"kafkajs.*", (1, 15), "KafkaJS 1.15"),
-    Library("Sarama", r"sarama", r"sarama.*", (1, 30, 1), "Sarama 1.30.1", "a Config.Version below 2.1"),
-    Library("franz-go", r"kgo|franz-go", r"kgo", (1,), "franz-go 1.0", "kgo.MaxVersions"),
+    ClientLibrary("Java", r"apache-kafka-java", r"(producer|consumer|adminclient)(-.+)?-\d+|java.*", (2, 1),
+                  "kafka-clients 2.1"),
+    ClientLibrary("librdkafka", r"(.*-)?(lib)?rdkafka.*|confluent-kafka-.*", r"(lib)?rdkafka.*", (1, 8, 2),
+                  "librdkafka 1.8.2", "broker.version.fallback and api.version.request=false"),
+    ClientLibrary("kafka-python", r"kafka-python", r"kafka-python.*", (2, 0, 2), "kafka-python 2.0.2", "api_version"),
+    ClientLibrary("aiokafka", r"aiokafka", r"aiokafka.*", (0, 8), "aiokafka 0.8", "api_version"),
+    ClientLibrary("KafkaJS", r"kafkajs", r"kafkajs.*", (1, 15), "KafkaJS 1.15"),
+    ClientLibrary("Sarama", r"sarama", r"sarama.*", (1, 30, 1), "Sarama 1.30.1", "a Config.Version below 2.1"),
+    ClientLibrary("franz-go", r"kgo|franz-go", r"kgo", (1,), "franz-go 1.0", "kgo.MaxVersions"),
 )  # fmt: skip
 
 
-def library_of(software: str | None, client_id: str | None) -> Library | None:
+def library_of(software: str | None, client_id: str | None) -> ClientLibrary | None:
     """The library of a client, as it tells or as its client id shows."""
     for library in LIBRARIES:
         if software and re.fullmatch(library.told, software, re.IGNORECASE):
@@ -44,13 +44,13 @@ def library_of(software: str | None, client_id: str | None) -> Library | None:
     return None
 
 
-def release_of(library: Library | None, version: str | None) -> tuple[int, int] | None:
+def release_of(library: ClientLibrary | None, version: str | None) -> tuple[int, int] | None:
     """The release of Kafka whose protocol a client speaks, where its library's own version tells: Java's."""
     numbers = [int(part) for part in re.findall(r"\d+", version or "")[:2]]
     return (numbers[0], numbers[1]) if library is LIBRARIES[0] and len(numbers) == 2 else None
 
 
-def cure_of(library: Library | None, version: str | None) -> str:
+def cure_of(library: ClientLibrary | None, version: str | None) -> str:
     """What makes a client work that asks for versions which are gone."""
     if library is None:
         return "a release of its library that speaks Kafka 2.1's protocol, and nothing that pins it to older versions"

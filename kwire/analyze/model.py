@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
 from kwire.coordinator import classic, heartbeat, joins, preconditions
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import Commit, kind_of
 from kwire.coordinator.offsets import Offsets
-from kwire.coordinator.types import MS, Caller, Check, GroupSettings
+from kwire.coordinator.types import MS, Check, ClientIdentity, GroupSettings
 
-HANDLERS: dict[int, Callable[[Context, Request], Reply | None]] = {
+HANDLERS: dict[int, Callable[[Context, CoordinatorRequest], Reply | None]] = {
     JOIN: joins.join, SYNC: joins.sync, HEARTBEAT: heartbeat.heartbeat, LEAVE: joins.leave,
 }  # fmt: skip
 ANY = 2**31 - 1
@@ -22,7 +22,7 @@ LATE_MS = 50  # by which a broker may see a request later than the capture does
 NEVER_MS = 10**9  # the session timeout of a member of which none is known; and how long the first join is held back
 
 
-class Known(NamedTuple):
+class KnownMember(NamedTuple):
     """A member as far as the capture shows it. session, rebalance: ms; None when not seen."""
 
     id: str
@@ -67,8 +67,8 @@ class Model:
         body = call.body
         if call.key == JOIN:
             self._new_id = str((call.answer or {}).get("MemberId") or f"unseen-{self._tickets}")
-        caller = Caller(call.client_id, call.host)
-        request = Request(self._tickets, call.api, call.version, body, caller)
+        caller = ClientIdentity(call.client_id, call.host)
+        request = CoordinatorRequest(self._tickets, call.api, call.version, body, caller)
         reply = HANDLERS[call.key](self.context, request)
         return self._tickets, None if reply is None else reply.check
 
@@ -118,7 +118,9 @@ class Model:
         if group is not None and member in group.members:
             classic.evict(self.context, group, group.members[member], "as seen")
 
-    def adopt(self, number: int, leader: str, protocol: str, kind: str, members: Iterable[Known], now: int) -> None:
+    def adopt(
+        self, number: int, leader: str, protocol: str, kind: str, members: Iterable[KnownMember], now: int
+    ) -> None:
         """A generation that was just formed: all its members are to send SyncGroup."""
         self.context.now = max(self.context.now, now)
         group = self.context.groups[self.name] = Group(self.name, since=now)

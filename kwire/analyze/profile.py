@@ -13,7 +13,7 @@ MOST_VALUES, LONGEST, OTHERS = 1_000, 500, "(others)"  # different ones of a set
 
 
 @dataclass(slots=True)
-class Batches:
+class BatchProfile:
     """Batches of a producer as they were sent: records, bytes, codec of each; spans: ms from its first to its last
     record."""
 
@@ -43,7 +43,7 @@ class Profile:
     software: Counter[str] = field(default_factory=Counter)
     settings: dict[str, Counter[str]] = field(default_factory=dict)
     gaps: dict[str, list[int]] = field(default_factory=dict)
-    batches: Batches = field(default_factory=Batches)
+    batches: BatchProfile = field(default_factory=BatchProfile)
     apis: dict[str, Measure] = field(default_factory=dict)
     versions: dict[str, set[int]] = field(default_factory=dict)
     roles: set[str] = field(default_factory=set)

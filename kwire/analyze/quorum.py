@@ -14,7 +14,7 @@ import numpy as np
 
 from kwire.analyze.findings import Reference
 from kwire.schema import keys
-from kwire.session.quorum import METADATA_TOPIC, NOBODY, RAFT, Said, said_of
+from kwire.session.quorum import METADATA_TOPIC, NOBODY, RAFT, QuorumFacts, said_of
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -26,7 +26,7 @@ LEADER, VOTE, PRE_VOTE, ENDS, CHANGES = "leader", "vote", "pre-vote", "ends", "v
 
 
 @dataclass(slots=True)
-class Moment:
+class QuorumChange:
     """A change. node: the leader, the candidate, who gives up. granted, refused, asked: voters, by their answers;
     preferred: whom a leader that gives up names; without: how long there was no leader before, ns."""
 
@@ -57,7 +57,7 @@ class Quorum:
     when, ns; unkept: changes beyond MOST_MOMENTS."""
 
     cluster: str
-    moments: list[Moment] = field(default_factory=list)
+    moments: list[QuorumChange] = field(default_factory=list)
     epoch: int = -1
     leader: int = NOBODY
     voters: tuple[int, ...] = ()
@@ -104,7 +104,7 @@ class Quorums:
         if kind.key in VOTERS:
             words = f"{VOTERS[kind.key]}{' (refused)' if response is not None and response.errors else ''}"
             node = body.get("VoterId", NOBODY)
-            _note(quorum, Moment(CHANGES, request.time, None, node, Reference.of(request), words=words))
+            _note(quorum, QuorumChange(CHANGES, request.time, None, node, Reference.of(request), words=words))
             return
         said = said_of(kind, body, exchange.answer())
         if kind.key == keys.VOTE:
@@ -133,41 +133,41 @@ def quorums_of(quorums: Iterable[Quorum]) -> list[Quorum]:
     return [one for one in quorums if one.moments or one.replicas]
 
 
-def _note(quorum: Quorum, moment: Moment) -> None:
+def _note(quorum: Quorum, moment: QuorumChange) -> None:
     if len(quorum.moments) < MOST_MOMENTS:
         quorum.moments.append(moment)
     else:
         quorum.unkept += 1
 
 
-def _vote(quorum: Quorum, said: Said, time: int, proof: Reference) -> None:
+def _vote(quorum: Quorum, said: QuorumFacts, time: int, proof: Reference) -> None:
     what, voter = PRE_VOTE if said.pre_vote else VOTE, said.voter if said.voter is not None else NOBODY
     same = (one for one in reversed(quorum.moments[-20:]) if (one.what, one.epoch, one.node) == (
         what, said.epoch, said.candidate))  # fmt: skip
     known = next(same, None)
     if known is None:
-        known = Moment(what, time, said.epoch, NOBODY if said.candidate is None else said.candidate, proof)
+        known = QuorumChange(what, time, said.epoch, NOBODY if said.candidate is None else said.candidate, proof)
         _note(quorum, known)
     answers = {None: known.asked, True: known.granted, False: known.refused}[said.granted]
     if voter not in answers and len(answers) < MOST_NODES:
         answers.append(voter)
 
 
-def _ends(quorum: Quorum, said: Said, time: int, proof: Reference) -> None:
+def _ends(quorum: Quorum, said: QuorumFacts, time: int, proof: Reference) -> None:
     last = next((one for one in reversed(quorum.moments[-20:]) if one.what == ENDS), None)
     if last is None or (last.epoch, last.node) != (said.epoch, said.leader):
         node = NOBODY if said.leader is None else said.leader
-        _note(quorum, Moment(ENDS, time, said.epoch, node, proof, preferred=said.preferred))
+        _note(quorum, QuorumChange(ENDS, time, said.epoch, node, proof, preferred=said.preferred))
 
 
-def _follows(quorum: Quorum, said: Said, time: int) -> None:
+def _follows(quorum: Quorum, said: QuorumFacts, time: int) -> None:
     if said.replica is None or said.at is None or said.replica < 0:
         return
     if said.replica in quorum.replicas or len(quorum.replicas) < MOST_NODES:
         quorum.replicas[said.replica] = said.at, time
 
 
-def _leads(quorum: Quorum, said: Said, time: int, proof: Reference) -> None:
+def _leads(quorum: Quorum, said: QuorumFacts, time: int, proof: Reference) -> None:
     if said.epoch is None or said.leader is None or said.leader == NOBODY:
         return
     if (said.epoch, said.leader) == (quorum.epoch, quorum.leader):
@@ -177,5 +177,5 @@ def _leads(quorum: Quorum, said: Said, time: int, proof: Reference) -> None:
     if said.epoch < quorum.epoch:
         return
     without = time - quorum.led if quorum.led is not None else None
-    _note(quorum, Moment(LEADER, time, said.epoch, said.leader, proof, without=without))
+    _note(quorum, QuorumChange(LEADER, time, said.epoch, said.leader, proof, without=without))
     quorum.epoch, quorum.leader, quorum.led = said.epoch, said.leader, time

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
 from kwire.analyze.history import Contradiction, History
-from kwire.analyze.model import LATE_MS, Known, Model
+from kwire.analyze.model import LATE_MS, KnownMember, Model
 from kwire.coordinator.group import GroupState
 from kwire.coordinator.types import MS, Check
 
@@ -151,7 +151,7 @@ class Replay:
         for one in answer["Members"]:
             member = self.history.members.get(one["MemberId"])
             seat = member.seat if member else None
-            known.append(Known(
+            known.append(KnownMember(
                 one["MemberId"], one.get("GroupInstanceId"), seat.client_id if seat else "", seat.host if seat else "",
                 member.session if member else None, member.rebalance if member else None, one["Metadata"],
             ))  # fmt: skip

@@ -4,8 +4,8 @@ it is silent. Nothing is said to be missing that the capture may only not show."
 from __future__ import annotations
 
 from kwire.analyze.elements import ALL
-from kwire.analyze.findings import Clock, Finding, error_label, lasted
-from kwire.analyze.steps import Step, Wrong
+from kwire.analyze.findings import Finding, TimeFormat, error_label, lasted
+from kwire.analyze.steps import ElementError, StepOutcomes
 from kwire.analyze.trace import Consumer
 from kwire.counted import counted
 from kwire.session.connection_info import BOTH
@@ -15,7 +15,7 @@ SLOW_POLL = 30_000_000_000  # ns without a fetch from which a consumer does not 
 AGAIN = 3  # times from which an error repeats
 
 
-def verdict(consumer: Consumer, end: int, clock: Clock) -> Finding:
+def verdict(consumer: Consumer, end: int, clock: TimeFormat) -> Finding:
     """Where a consumer stands at the end of the capture, ns."""
     subject = f"client {consumer.name}"
     for step in reversed(consumer.steps[1:5]):
@@ -50,20 +50,20 @@ def verdict(consumer: Consumer, end: int, clock: Clock) -> Finding:
     return _stopped(consumer, end, clock, subject)
 
 
-def _went_on(consumer: Consumer, step: Step) -> bool:
+def _went_on(consumer: Consumer, step: StepOutcomes) -> bool:
     """Whether the client asked for what only an answer lets it ask for."""
     assert step.pending is not None
     later = (other.last for other in consumer.steps[step.number :] if other.last and other.number != 5)
     return any(ref.time > step.pending.time for ref in later)
 
 
-def _stuck(consumer: Consumer, step: Step, wrong: Wrong) -> bool:
+def _stuck(consumer: Consumer, step: StepOutcomes, wrong: ElementError) -> bool:
     """Whether nothing that comes after the step has gone well since it failed."""
     later = [other.last for other in consumer.steps if other.number != step.number and other.good and other.last]
     return wrong.count >= AGAIN or (wrong.subject == ALL and not any(ref.time > wrong.last.time for ref in later))
 
 
-def _waits(step: Step, end: int, clock: Clock, subject: str) -> Finding:
+def _waits(step: StepOutcomes, end: int, clock: TimeFormat, subject: str) -> Finding:
     assert step.pending is not None
     whom = {3: " for the other members", 4: " for the leader's assignment"}.get(step.number, "")
     coverage = step.pending_on.coverage if step.pending_on is not None else None
@@ -77,7 +77,7 @@ def _waits(step: Step, end: int, clock: Clock, subject: str) -> Finding:
     return Finding("warning", what, (step.pending,), advice, subject, step.pending.time)
 
 
-def _repeats(step: Step, wrong: Wrong, clock: Clock, subject: str) -> Finding:
+def _repeats(step: StepOutcomes, wrong: ElementError, clock: TimeFormat, subject: str) -> Finding:
     again = wrong.count > 1
     what = f"{'repeats' if again else 'failed in'} step {step.number}, {step.name}"
     what += f", for {wrong.subject}: " if wrong.subject != ALL else ": "
@@ -94,7 +94,7 @@ def _repeats(step: Step, wrong: Wrong, clock: Clock, subject: str) -> Finding:
     return Finding("error", what, evidence, advice, subject, wrong.first.time)
 
 
-def _stopped(consumer: Consumer, end: int, clock: Clock, subject: str) -> Finding:
+def _stopped(consumer: Consumer, end: int, clock: TimeFormat, subject: str) -> Finding:
     """Nothing failed and nothing was fetched, as far as the capture shows."""
     reached = [step for step in consumer.steps if step.reached]
     unseen = [step for step in consumer.steps if step.unseen and not step.reached]

@@ -48,7 +48,7 @@ class ConnectionRow:
 
 
 @dataclass(slots=True)
-class Throttled:
+class ThrottledAnswers:
     """Answers of one API that told a client to wait: how many, the longest wait and the sum of all, ms, and how many of
     them came in versions in which the client waits by itself (KIP-219)."""
 
@@ -74,7 +74,7 @@ class Stats:
 
     def __init__(self, failed: int = MOST_FAILED) -> None:
         self.failures, self.untold, self._left = Failures(), 0, failed
-        self.throttled: dict[tuple[str, str], Throttled] = {}
+        self.throttled: dict[tuple[str, str], ThrottledAnswers] = {}
         self.total = Measure()
         self.apis: dict[str, Measure] = {}
         self.clients: dict[str, Measure] = {}
@@ -127,7 +127,7 @@ class Stats:
             known = self.throttled.get(key)
             if known is None:
                 key = key if len(self.throttled) < MOST_NAMES else (OTHERS, "")
-                known = self.throttled.setdefault(key, Throttled())
+                known = self.throttled.setdefault(key, ThrottledAnswers())
             known.count += 1
             known.longest = max(known.longest, ms)
             known.total += ms

@@ -40,7 +40,7 @@ LOOKED_INTO = 64  # answers of a step that are read for what they say
 
 
 @dataclass(slots=True)
-class Wrong:
+class ElementError:
     """An error of an element, ALL for all that was asked: how often since it last went well."""
 
     code: int
@@ -51,7 +51,7 @@ class Wrong:
 
 
 @dataclass(slots=True)
-class Step:
+class StepOutcomes:
     """tries: requests; good: those of which anything went well; unseen: those whose outcome the capture does not show;
     wrong: by element. said_in: the answer that tells the detail; fine: when something last went well, ns."""
 
@@ -60,7 +60,7 @@ class Step:
     good: int = 0
     unseen: int = 0
     errors: Counter[int] = field(default_factory=Counter)
-    wrong: dict[str, Wrong] = field(default_factory=dict)
+    wrong: dict[str, ElementError] = field(default_factory=dict)
     first: Reference | None = None
     reached: Reference | None = None
     last: Reference | None = None
@@ -117,7 +117,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Talk:
+class ClientTalk:
     """What a client said on one connection. grouped: from when to when it spoke for a member, ns; members: whose ids;
     given and fetched: partitions; unread: fetches of which nobody knows whether they brought records."""
 
@@ -132,7 +132,7 @@ class Talk:
     members: set[str] = field(default_factory=set)
     grouped: tuple[int, int] | None = None
     given: set[str] = field(default_factory=set)
-    steps: list[Step] = field(default_factory=lambda: [Step(number) for number in range(1, 8)])
+    steps: list[StepOutcomes] = field(default_factory=lambda: [StepOutcomes(number) for number in range(1, 8)])
     rounds: int = 0  # how often it joined
     left: Reference | None = None
     records: Reference | None = None  # the first fetch with records
@@ -186,7 +186,7 @@ class Talk:
                 self.left = None
         return number if about_group else 0
 
-    def _step(self, step: Step, exchange: Exchange, key: int) -> None:
+    def _step(self, step: StepOutcomes, exchange: Exchange, key: int) -> None:
         request, response = exchange.request, exchange.response
         assert request is not None
         asked = Reference.of(request)
@@ -225,7 +225,7 @@ class Talk:
             if said:
                 step.detail, step.said_in = said, answered
 
-    def _judged(self, step: Step, exchange: Exchange, answered: Reference) -> bool:
+    def _judged(self, step: StepOutcomes, exchange: Exchange, answered: Reference) -> bool:
         """Counts what failed, and ends what failed before and goes well now. Whether anything went well."""
         failing = exchange.error is not None
         if failing or step.wrong or (step.looked < LOOKED_INTO and step.number == 7):
@@ -239,7 +239,7 @@ class Talk:
                     known.code, known.last = code, answered
                     known.count += 1
                 elif len(step.wrong) < MOST_NAMES:
-                    step.wrong[subject] = Wrong(code, subject, answered, answered)
+                    step.wrong[subject] = ElementError(code, subject, answered, answered)
             usual = failing and not outcome.failed
             if not outcome.fine or usual:
                 return False
@@ -254,9 +254,9 @@ def _widened(span: tuple[int, int] | None, time: int) -> tuple[int, int]:
     return (time, time) if span is None else (min(span[0], time), max(span[1], time))
 
 
-def together(number: int, parts: Sequence[Step]) -> Step:
+def together(number: int, parts: Sequence[StepOutcomes]) -> StepOutcomes:
     """The same step on several connections."""
-    out = Step(number)
+    out = StepOutcomes(number)
     for part in parts:
         out.tries, out.good, out.unseen = out.tries + part.tries, out.good + part.good, out.unseen + part.unseen
         out.errors.update(part.errors)
@@ -275,17 +275,17 @@ def together(number: int, parts: Sequence[Step]) -> Step:
                 continue
             known = out.wrong.get(subject)
             if known is None:
-                out.wrong[subject] = Wrong(wrong.code, subject, wrong.first, wrong.last, wrong.count)
+                out.wrong[subject] = ElementError(wrong.code, subject, wrong.first, wrong.last, wrong.count)
             else:
                 later = known if known.last.time > wrong.last.time else wrong
                 first = known.first if known.first.time < wrong.first.time else wrong.first
-                out.wrong[subject] = Wrong(later.code, subject, first, later.last, known.count + wrong.count)
+                out.wrong[subject] = ElementError(later.code, subject, first, later.last, known.count + wrong.count)
     if out.pending is not None and out.fine > out.pending.time:
         out.pending = None
     return out
 
 
-def _ends(wrong: Wrong, other: Step) -> bool:
+def _ends(wrong: ElementError, other: StepOutcomes) -> bool:
     """Whether what failed on one connection went well on another one afterwards."""
     if other.fine <= wrong.last.time:
         return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.findings import Finding, Reference
 from kwire.analyze.participants import CONSUMER, role_of
-from kwire.analyze.steps import Step, Talk, together
+from kwire.analyze.steps import ClientTalk, StepOutcomes, together
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
@@ -29,11 +29,11 @@ class Consumer:
     name: str
     client_id: str
     host: str
-    talks: list[Talk]
+    talks: list[ClientTalk]
     sharing: int = 1
     software: str = ""
     groups: dict[str, None] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[StepOutcomes] = field(default_factory=list)
     rounds: int = 0  # how often it joined
     left: Reference | None = None
     last: int = 0
@@ -72,7 +72,7 @@ class Trace:
     """add(exchange) collects; consumers gives those that were met, by client id and address."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], dict[str, Talk]] = {}
+        self._known: dict[tuple[str, str], dict[str, ClientTalk]] = {}
         self._count = 0
         self._full = False  # of consumers alone
         self.end = 0
@@ -92,7 +92,7 @@ class Trace:
         talk.keys.add(kind.key)
         talk.add(exchange, kind.key)
 
-    def _of(self, exchange: Exchange) -> Talk | None:
+    def _of(self, exchange: Exchange) -> ClientTalk | None:
         connection, client_id = exchange.connection, exchange.client_id or ""
         host = connection.ends[0].rpartition(":")[0].strip("[]")
         talks = self._known.get((client_id, host))
@@ -102,7 +102,7 @@ class Trace:
             if self._count >= MOST and not self._spare():
                 return None
             self._count += 1
-            talk = Talk(client_id, host, exchange.first.time)
+            talk = ClientTalk(client_id, host, exchange.first.time)
             self._known.setdefault((client_id, host), {})[name] = talk
         identity = connection.identity
         if identity.software and not talk.software:
@@ -133,16 +133,16 @@ class Trace:
         return sorted(found, key=lambda one: (one.client_id, one.host, one.name))
 
 
-def _by_member(talks: list[Talk]) -> list[list[Talk]]:
+def _by_member(talks: list[ClientTalk]) -> list[list[ClientTalk]]:
     """Connections of one client id and address, those of each consumer together."""
-    speakers: list[tuple[set[str], list[Talk]]] = []
+    speakers: list[tuple[set[str], list[ClientTalk]]] = []
     for talk in sorted(talks, key=lambda one: one.first):
         if not talk.members:
             continue
         same = [one for one in speakers if one[0] & talk.members]
         merged = talk.members.union(*(ids for ids, _ in same)), [one for _, ours in same for one in ours] + [talk]
         speakers = [one for one in speakers if one not in same] + [merged]
-    seats: list[list[Talk]] = []
+    seats: list[list[ClientTalk]] = []
     for _, ours in sorted(speakers, key=lambda one: _span(one[1])[0]):
         began = _span(ours)[0]
         free = next((seat for seat in seats if _span(seat)[1] <= began), None)
@@ -159,7 +159,7 @@ def _by_member(talks: list[Talk]) -> list[list[Talk]]:
     return members
 
 
-def _whose(talk: Talk, seats: list[list[Talk]]) -> int:
+def _whose(talk: ClientTalk, seats: list[list[ClientTalk]]) -> int:
     """Which of several consumers a connection is that names no member: the one that was given what it fetches; else the
     one that joined next."""
     overlap = [len(talk.fetched & {part for one in seat for part in one.given}) for seat in seats]
@@ -169,7 +169,7 @@ def _whose(talk: Talk, seats: list[list[Talk]]) -> int:
     return min(range(len(seats)), key=lambda at: (waits[at] < 0, abs(waits[at])))
 
 
-def _span(talks: list[Talk]) -> tuple[int, int]:
+def _span(talks: list[ClientTalk]) -> tuple[int, int]:
     """From when to when a consumer spoke for a member, ns."""
     spans = [talk.grouped for talk in talks if talk.grouped is not None]
     return min(first for first, _ in spans), max(last for _, last in spans)

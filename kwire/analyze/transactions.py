@@ -32,7 +32,7 @@ MS = 1_000_000
 
 
 @dataclass(slots=True)
-class Transaction:
+class SeenTransaction:
     """One transaction. began, last and ended: ns; ended is None as long as it is open; how: the API that ended it."""
 
     ident: str
@@ -53,14 +53,14 @@ class Transaction:
         return (until if self.ended is None else self.ended) - self.began
 
 
-class Transactions:
+class TransactionHistory:
     """exchange(exchange) of KEYS and columns(decoded, number) of Produce, about in the order of time. timeouts: ms, by
     transactional id, as InitProducerId asked; open: by transactional id; long: those that outlived their timeout."""
 
     def __init__(self) -> None:
         self.timeouts: dict[str, int] = {}
-        self.open: dict[str, Transaction] = {}
-        self.ended: dict[str, list[Transaction]] = {}  # the longest of each id
+        self.open: dict[str, SeenTransaction] = {}
+        self.ended: dict[str, list[SeenTransaction]] = {}  # the longest of each id
         self.seen_ends: dict[str, int] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -103,7 +103,7 @@ class Transactions:
             if found is not None and len(found.partitions) < MOST_PARTITIONS:
                 found.partitions.add((made.names[int(made.topic[place])], int(made.partition[place])))
 
-    def _begin(self, ident: str, exchange: Exchange) -> Transaction | None:
+    def _begin(self, ident: str, exchange: Exchange) -> SeenTransaction | None:
         first = exchange.first
         if first.time <= self.seen_ends.get(ident, 0):
             return None  # one that is over already: APIs of a batch come one after the other, not in the order of time
@@ -114,7 +114,7 @@ class Transactions:
                 return None
             host = host_of(exchange.connection)
             timeout = self.timeouts.get(ident)
-            known = self.open[ident] = Transaction(ident, first.client_id or "", host, first.time, proof, timeout)
+            known = self.open[ident] = SeenTransaction(ident, first.client_id or "", host, first.time, proof, timeout)
         elif first.time < known.began:
             known.began, known.proof = first.time, proof
         if first.time >= known.last:
@@ -134,13 +134,13 @@ class Transactions:
         kept.sort(key=lambda one: one.began - (one.ended or 0))
         del kept[4:]
 
-    def over(self, until: int) -> list[Transaction]:
+    def over(self, until: int) -> list[SeenTransaction]:
         """Those that were open for longer than their timeout, the first ones first; until: the end of the capture."""
         every = [*self.open.values(), *(one for kept in self.ended.values() for one in kept)]
         late = [one for one in every if one.lasted(until) > (one.timeout or DEFAULT_TIMEOUT) * MS]
         return sorted(late, key=lambda one: one.began)
 
-    def on(self, topic: str, partition: int, time: int) -> list[Transaction]:
+    def on(self, topic: str, partition: int, time: int) -> list[SeenTransaction]:
         """Those that had written to a partition and were open at a time, ns."""
         every = [*self.open.values(), *(one for kept in self.ended.values() for one in kept)]
         return [

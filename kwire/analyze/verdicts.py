@@ -15,15 +15,15 @@ from kwire.analyze.departures import Departures, frame, session_of, words_of
 from kwire.analyze.findings import (
     SECOND,
     SEVERITIES,
-    Clock,
     Finding,
     Reference,
+    TimeFormat,
     about,
     error_label,
     lasted,
     worst_first,
 )
-from kwire.analyze.groups import Groups
+from kwire.analyze.groups import GroupHistories
 from kwire.analyze.history import Cause, Generation, History
 from kwire.analyze.refusals import Refusals
 
@@ -55,7 +55,7 @@ class Judgement:
     """Groups with their findings, the most troubled first; and the clock of all times in them."""
 
     groups: list[tuple[History, Departures, list[Finding]]]
-    clock: Clock
+    clock: TimeFormat
 
     @property
     def grave(self) -> bool:
@@ -63,7 +63,7 @@ class Judgement:
         return any(found and found[0].severity == SEVERITIES[0] for _, _, found in self.groups)
 
 
-def judge(groups: Groups, clock: Clock, limits: VerdictLimits | None = None) -> Judgement:
+def judge(groups: GroupHistories, clock: TimeFormat, limits: VerdictLimits | None = None) -> Judgement:
     """What there is to say about groups that were read to the end."""
     judged = []
     limits = limits or VerdictLimits()
@@ -112,7 +112,7 @@ def _departures(history: History, departures: Departures) -> Iterator[Finding]:
                 yield finding
 
 
-def _unfinished(history: History, activity: Activity, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
+def _unfinished(history: History, activity: Activity, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
     """A rebalance that is still going on when the capture ends."""
     forming, current, end = history.forming, history.current, activity.last_time
     long = limits.open * SECOND
@@ -141,7 +141,7 @@ def _unfinished(history: History, activity: Activity, clock: Clock, limits: Verd
                           detector="slow-joiner", about=about(group=history.name), last=end)  # fmt: skip
 
 
-def _slow(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
+def _slow(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
     """Rebalances that took long, and who was waited for. What passes until a member's next heartbeat tells it of the
     rebalance is the protocol's, and not the member's."""
     least = limits.slow * SECOND
@@ -171,7 +171,7 @@ def _slow(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Fin
                       detector="slow-joiner", about=of, last=generation.formed)  # fmt: skip
 
 
-def _statuses(history: History, clock: Clock) -> Iterator[Finding]:
+def _statuses(history: History, clock: TimeFormat) -> Iterator[Finding]:
     """What keeps a streams group from running."""
     for code, one in history.statuses.items():
         detail = one.detail.rstrip(".") or "no detail"
@@ -185,7 +185,7 @@ def _statuses(history: History, clock: Clock) -> Iterator[Finding]:
         yield Finding("warning" if grave else "note", what, evidence, advice, f"group {history.name}", one.first.time)
 
 
-def _unused(history: History, activity: Activity, clock: Clock) -> Iterator[Finding]:
+def _unused(history: History, activity: Activity, clock: TimeFormat) -> Iterator[Finding]:
     """Ids that were handed out in vain, and the end of the group."""
     idle = [ref for ref in history.ids.values() if activity.last_time - ref.time > LONG]
     if idle:
@@ -198,7 +198,7 @@ def _unused(history: History, activity: Activity, clock: Clock) -> Iterator[Find
         yield Finding("note", what, (history.deleted,), "", f"group {history.name}", history.deleted.time)
 
 
-def _missing(history: History, clock: Clock) -> Iterator[Finding]:
+def _missing(history: History, clock: TimeFormat) -> Iterator[Finding]:
     """What the capture lacks of the group."""
     lacks = []
     first = history.generations[0] if history.generations else None
@@ -221,7 +221,7 @@ def _joining(generation: Generation) -> int:
     return 0 if generation.formed is None else generation.formed - generation.began
 
 
-def _storm(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
+def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
     """Rebalances that follow each other."""
     formed = [one for one in history.generations if one.formed and any(it.kind in RESTLESS for it in one.causes)]
     best = start = 0
@@ -252,7 +252,7 @@ def _started(cause: Cause | None) -> str:
     return f"{cause.label} {words.get(cause.kind) or words_of(cause)}"
 
 
-def _close(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Finding]:
+def _close(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
     """Heartbeats that came only just in time."""
     for seat in history.seats.all.values():
         member = history.members.get(seat.ids[-1]) if seat.ids else None
@@ -269,7 +269,7 @@ def _close(history: History, clock: Clock, limits: VerdictLimits) -> Iterator[Fi
                                                           group=history.name))  # fmt: skip
 
 
-def _disagreements(history: History, clock: Clock) -> Iterator[Finding]:
+def _disagreements(history: History, clock: TimeFormat) -> Iterator[Finding]:
     """Where the capture is not as Kafka's rules have it."""
     for one in history.contradictions:
         call, check = one.call, one.check

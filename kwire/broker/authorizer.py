@@ -1,8 +1,8 @@
 """Who may do what: each API's rights as a table, asked in front of its handler (KafkaApis does so within each).
 
-A Whole right is needed for the request; without it the answer is that error throughout. An Each right is needed for an
-element of an array: those that lack it are answered with the error, and the handler sees the others. A FilteredAnswer
-right decides which rows of an answer that lists everything are told.
+A WholeRequest right is needed for the request; without it the answer is that error throughout. An Each right is needed
+for an element of an array: those that lack it are answered with the error, and the handler sees the others. A
+FilteredAnswer right decides which rows of an answer that lists everything are told.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ERRORS = {
 TOPIC_CONFIGS, GROUP_CONFIGS = 2, 32  # ConfigResource.Type
 
 
-class Whole(NamedTuple):
+class WholeRequest(NamedTuple):
     """field: what names the resource; "": it is the cluster."""
 
     operation: int
@@ -63,9 +63,9 @@ class FilteredAnswer(NamedTuple):
     asked: str = ""
 
 
-Right = Whole | Each | FilteredAnswer
+Right = WholeRequest | Each | FilteredAnswer
 R, W, D = acls.READ, acls.WRITE, acls.DESCRIBE
-_GROUP_READ = Whole(R, GROUP, "GroupId")
+_GROUP_READ = WholeRequest(R, GROUP, "GroupId")
 
 RIGHTS: dict[str, tuple[Right, ...]] = {
     "Produce": (Each("TopicData", "Responses", W),),
@@ -74,7 +74,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "OffsetForLeaderEpoch": (Each("Topics", "Topics", D, field="Topic", or_cluster=acls.CLUSTER_ACTION),),
     "Metadata": (Each("Topics", "Topics", D), FilteredAnswer("Topics", D, TOPIC, "Name", "Topics")),
     "DescribeTopicPartitions": (Each("Topics", "Topics", D), FilteredAnswer("Topics", D, TOPIC, "Name", "Topics")),
-    "FindCoordinator": (Each("CoordinatorKeys", "Coordinators", D, GROUP), Whole(D, GROUP, "Key")),
+    "FindCoordinator": (Each("CoordinatorKeys", "Coordinators", D, GROUP), WholeRequest(D, GROUP, "Key")),
     "JoinGroup": (_GROUP_READ,),
     "SyncGroup": (_GROUP_READ,),
     "Heartbeat": (_GROUP_READ,),
@@ -82,9 +82,9 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "ConsumerGroupHeartbeat": (_GROUP_READ,),
     "OffsetCommit": (_GROUP_READ, Each("Topics", "Topics", R)),
     "OffsetFetch": (
-        Whole(D, GROUP, "GroupId"), Each("Groups", "Groups", D, GROUP, "GroupId"), Each("Topics", "Topics", D),
+        WholeRequest(D, GROUP, "GroupId"), Each("Groups", "Groups", D, GROUP, "GroupId"), Each("Topics", "Topics", D),
     ),
-    "OffsetDelete": (Whole(acls.DELETE, GROUP, "GroupId"), Each("Topics", "Topics", R)),
+    "OffsetDelete": (WholeRequest(acls.DELETE, GROUP, "GroupId"), Each("Topics", "Topics", R)),
     "DescribeGroups": (Each("Groups", "Groups", D, GROUP),),
     "ConsumerGroupDescribe": (Each("GroupIds", "Groups", D, GROUP),),
     "StreamsGroupHeartbeat": (_GROUP_READ,),
@@ -96,7 +96,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "DescribeShareGroupOffsets": (Each("Groups", "Groups", D, GROUP, "GroupId"),),
     "AlterShareGroupOffsets": (_GROUP_READ, Each("Topics", "Responses", R, field="TopicName")),
     "DeleteShareGroupOffsets": (
-        Whole(acls.DELETE, GROUP, "GroupId"), Each("Topics", "Responses", R, field="TopicName"),
+        WholeRequest(acls.DELETE, GROUP, "GroupId"), Each("Topics", "Responses", R, field="TopicName"),
     ),
     "ListGroups": (FilteredAnswer("Groups", D, GROUP, "GroupId"),),
     "DeleteGroups": (Each("GroupsNames", "Results", acls.DELETE, GROUP),),
@@ -107,36 +107,36 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     ),
     "DeleteRecords": (Each("Topics", "Topics", acls.DELETE),),
     "CreatePartitions": (Each("Topics", "Results", acls.ALTER),),
-    "ListConfigResources": (Whole(acls.DESCRIBE_CONFIGS),),
+    "ListConfigResources": (WholeRequest(acls.DESCRIBE_CONFIGS),),
     "DescribeConfigs": (Each("Resources", "Results", acls.DESCRIBE_CONFIGS, field="ResourceName"),),
     "AlterConfigs": (Each("Resources", "Responses", acls.ALTER_CONFIGS, field="ResourceName"),),
     "IncrementalAlterConfigs": (Each("Resources", "Responses", acls.ALTER_CONFIGS, field="ResourceName"),),
-    "InitProducerId": (Whole(W, TRANSACTIONAL_ID, "TransactionalId"),),
+    "InitProducerId": (WholeRequest(W, TRANSACTIONAL_ID, "TransactionalId"),),
     "AddPartitionsToTxn": (
-        Whole(W, TRANSACTIONAL_ID, "V3AndBelowTransactionalId"),
+        WholeRequest(W, TRANSACTIONAL_ID, "V3AndBelowTransactionalId"),
         Each("V3AndBelowTopics", "ResultsByTopicV3AndBelow", W, together=True),
         Each("Transactions", "ResultsByTransaction", acls.CLUSTER_ACTION, CLUSTER),
     ),
-    "AddOffsetsToTxn": (Whole(W, TRANSACTIONAL_ID, "TransactionalId"), _GROUP_READ),
-    "EndTxn": (Whole(W, TRANSACTIONAL_ID, "TransactionalId"),),
-    "TxnOffsetCommit": (Whole(W, TRANSACTIONAL_ID, "TransactionalId"), _GROUP_READ, Each("Topics", "Topics", R)),
+    "AddOffsetsToTxn": (WholeRequest(W, TRANSACTIONAL_ID, "TransactionalId"), _GROUP_READ),
+    "EndTxn": (WholeRequest(W, TRANSACTIONAL_ID, "TransactionalId"),),
+    "TxnOffsetCommit": (WholeRequest(W, TRANSACTIONAL_ID, "TransactionalId"), _GROUP_READ, Each("Topics", "Topics", R)),
     "DescribeTransactions": (Each("TransactionalIds", "TransactionStates", D, TRANSACTIONAL_ID),),
     "ListTransactions": (FilteredAnswer("TransactionStates", D, TRANSACTIONAL_ID, "TransactionalId"),),
     "DescribeProducers": (Each("Topics", "Topics", R),),
-    "WriteTxnMarkers": (Whole(acls.ALTER),),
-    "DescribeAcls": (Whole(D),),
-    "CreateAcls": (Whole(acls.ALTER),),
-    "DeleteAcls": (Whole(acls.ALTER),),
-    "DescribeLogDirs": (Whole(D),),
-    "ElectLeaders": (Whole(acls.ALTER),),
-    "AlterPartitionReassignments": (Whole(acls.ALTER),),
-    "ListPartitionReassignments": (Whole(D),),
-    "DescribeQuorum": (Whole(D),),
-    "UpdateFeatures": (Whole(acls.ALTER),),
-    "DescribeUserScramCredentials": (Whole(D),),
-    "AlterUserScramCredentials": (Whole(acls.ALTER),),
-    "DescribeClientQuotas": (Whole(acls.DESCRIBE_CONFIGS),),
-    "AlterClientQuotas": (Whole(acls.ALTER_CONFIGS),),
+    "WriteTxnMarkers": (WholeRequest(acls.ALTER),),
+    "DescribeAcls": (WholeRequest(D),),
+    "CreateAcls": (WholeRequest(acls.ALTER),),
+    "DeleteAcls": (WholeRequest(acls.ALTER),),
+    "DescribeLogDirs": (WholeRequest(D),),
+    "ElectLeaders": (WholeRequest(acls.ALTER),),
+    "AlterPartitionReassignments": (WholeRequest(acls.ALTER),),
+    "ListPartitionReassignments": (WholeRequest(D),),
+    "DescribeQuorum": (WholeRequest(D),),
+    "UpdateFeatures": (WholeRequest(acls.ALTER),),
+    "DescribeUserScramCredentials": (WholeRequest(D),),
+    "AlterUserScramCredentials": (WholeRequest(acls.ALTER),),
+    "DescribeClientQuotas": (WholeRequest(acls.DESCRIBE_CONFIGS),),
+    "AlterClientQuotas": (WholeRequest(acls.ALTER_CONFIGS),),
 }  # fmt: skip
 CONFIGS = ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs")
 
@@ -161,7 +161,7 @@ class Guard:
         if request.api == "Metadata" and not self._may_create(request.body.get("Topics") or []):
             request = request._replace(body={**request.body, "AllowAutoTopicCreation": False})
         for right in RIGHTS.get(request.api, ()):
-            if isinstance(right, Whole):
+            if isinstance(right, WholeRequest):
                 error = self._refused(right)
                 if error is not None:
                     return refusal(self.answer, self.asked, self.request.body, error, once=True)
@@ -180,7 +180,7 @@ class Guard:
         everywhere = self.may(acls.CREATE, CLUSTER, THE_CLUSTER)
         return everywhere or all(self.may(acls.CREATE, TOPIC, name) for name in names if name)
 
-    def _refused(self, right: Whole) -> Code | None:
+    def _refused(self, right: WholeRequest) -> Code | None:
         """The error of a right that is missing."""
         body, kind = self.request.body, right.kind
         name = body.get(right.field) if right.field else THE_CLUSTER

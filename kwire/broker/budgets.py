@@ -36,7 +36,7 @@ class Pool:
             oldest.close(f"{held:,} bytes {self._why}; all connections together may hold {self.limit:,}", abort=True)
 
 
-class Lane:
+class TurnQueue:
     """A place for one; the others come after each other. called: when the place is theirs."""
 
     def __init__(self, called: Callable[[ServedConnection], None]) -> None:

@@ -23,7 +23,7 @@ ENOUGH = 0.9  # of a throttle time, that counts as having waited
 GRACE = 5.0  # seconds for a client to end that is told to
 
 
-class Trouble(NamedTuple):
+class Scenario(NamedTuple):
     """rule: the fault, met once or a few times, of Fetch an error in its partitions, met once; then: the APIs that must
     be asked after it, in that order, by the same client; waits: whether the client has to be silent for the throttle
     time."""
@@ -36,38 +36,38 @@ class Trouble(NamedTuple):
 
 
 TROUBLES = (
-    Trouble("Metadata: LEADER_NOT_AVAILABLE", "Metadata:error=LEADER_NOT_AVAILABLE,times=2", ("Metadata",),
-            "asks again"),
-    Trouble("Produce: NOT_LEADER_OR_FOLLOWER", "Produce:error=NOT_LEADER_OR_FOLLOWER,times=1", ("Metadata", "Produce"),
-            "asks for the leader, sends again"),
-    Trouble("Produce: NOT_ENOUGH_REPLICAS", "Produce:error=NOT_ENOUGH_REPLICAS,times=1", ("Produce",), "sends again"),
-    Trouble("Produce: the connection is closed", "Produce:cut,times=1", ("Produce",), "connects and sends again"),
-    Trouble("Produce: throttled", f"Produce:throttle={THROTTLE}ms,times=1", (), "waits as long as it is told", True),
-    Trouble("InitProducerId: COORDINATOR_LOAD_IN_PROGRESS", "InitProducerId:error=COORDINATOR_LOAD_IN_PROGRESS,times=1",
-            ("InitProducerId",), "asks again"),
-    Trouble("FindCoordinator: COORDINATOR_NOT_AVAILABLE", "FindCoordinator:error=COORDINATOR_NOT_AVAILABLE,times=2",
-            ("FindCoordinator",), "asks again"),
-    Trouble("JoinGroup: COORDINATOR_LOAD_IN_PROGRESS", "JoinGroup:error=COORDINATOR_LOAD_IN_PROGRESS,times=1",
-            ("JoinGroup",), "joins again"),
-    Trouble("JoinGroup: NOT_COORDINATOR", "JoinGroup:error=NOT_COORDINATOR,times=1", ("FindCoordinator", "JoinGroup"),
-            "looks for the coordinator, joins again"),
-    Trouble("SyncGroup: REBALANCE_IN_PROGRESS", "SyncGroup:error=REBALANCE_IN_PROGRESS,times=1",
-            ("JoinGroup", "SyncGroup"), "joins again"),
-    Trouble("Heartbeat: REBALANCE_IN_PROGRESS", "Heartbeat:error=REBALANCE_IN_PROGRESS,times=1",
-            ("JoinGroup", "SyncGroup"), "joins again"),
-    Trouble("Heartbeat: UNKNOWN_MEMBER_ID", "Heartbeat:expire,times=1", ("JoinGroup", "SyncGroup"),
-            "joins as a new member"),
-    Trouble("Heartbeat: NOT_COORDINATOR", "Heartbeat:error=NOT_COORDINATOR,times=1", ("FindCoordinator", "Heartbeat"),
-            "looks for the coordinator, goes on"),
-    Trouble("OffsetCommit: COORDINATOR_LOAD_IN_PROGRESS", "OffsetCommit:error=COORDINATOR_LOAD_IN_PROGRESS,times=1",
-            ("OffsetCommit",), "commits again"),
-    Trouble("Fetch: NOT_LEADER_OR_FOLLOWER", "Fetch:error=NOT_LEADER_OR_FOLLOWER", ("Metadata", "Fetch"),
-            "asks for the leader, fetches again"),
-    Trouble("Fetch: OFFSET_OUT_OF_RANGE", "Fetch:error=OFFSET_OUT_OF_RANGE", ("ListOffsets", "Fetch"),
-            "asks where to begin, fetches again"),
-    Trouble("Fetch: the connection is closed", "Fetch:cut,times=1", ("Fetch",), "connects and fetches again"),
-    Trouble("ApiVersions: UNSUPPORTED_VERSION", "ApiVersions:unsupported,times=1", ("ApiVersions",),
-            "asks in an older version"),
+    Scenario("Metadata: LEADER_NOT_AVAILABLE", "Metadata:error=LEADER_NOT_AVAILABLE,times=2", ("Metadata",),
+             "asks again"),
+    Scenario("Produce: NOT_LEADER_OR_FOLLOWER", "Produce:error=NOT_LEADER_OR_FOLLOWER,times=1", ("Metadata", "Produce"),
+             "asks for the leader, sends again"),
+    Scenario("Produce: NOT_ENOUGH_REPLICAS", "Produce:error=NOT_ENOUGH_REPLICAS,times=1", ("Produce",), "sends again"),
+    Scenario("Produce: the connection is closed", "Produce:cut,times=1", ("Produce",), "connects and sends again"),
+    Scenario("Produce: throttled", f"Produce:throttle={THROTTLE}ms,times=1", (), "waits as long as it is told", True),
+    Scenario("InitProducerId: COORDINATOR_LOAD_IN_PROGRESS",
+             "InitProducerId:error=COORDINATOR_LOAD_IN_PROGRESS,times=1", ("InitProducerId",), "asks again"),
+    Scenario("FindCoordinator: COORDINATOR_NOT_AVAILABLE", "FindCoordinator:error=COORDINATOR_NOT_AVAILABLE,times=2",
+             ("FindCoordinator",), "asks again"),
+    Scenario("JoinGroup: COORDINATOR_LOAD_IN_PROGRESS", "JoinGroup:error=COORDINATOR_LOAD_IN_PROGRESS,times=1",
+             ("JoinGroup",), "joins again"),
+    Scenario("JoinGroup: NOT_COORDINATOR", "JoinGroup:error=NOT_COORDINATOR,times=1", ("FindCoordinator", "JoinGroup"),
+             "looks for the coordinator, joins again"),
+    Scenario("SyncGroup: REBALANCE_IN_PROGRESS", "SyncGroup:error=REBALANCE_IN_PROGRESS,times=1",
+             ("JoinGroup", "SyncGroup"), "joins again"),
+    Scenario("Heartbeat: REBALANCE_IN_PROGRESS", "Heartbeat:error=REBALANCE_IN_PROGRESS,times=1",
+             ("JoinGroup", "SyncGroup"), "joins again"),
+    Scenario("Heartbeat: UNKNOWN_MEMBER_ID", "Heartbeat:expire,times=1", ("JoinGroup", "SyncGroup"),
+             "joins as a new member"),
+    Scenario("Heartbeat: NOT_COORDINATOR", "Heartbeat:error=NOT_COORDINATOR,times=1", ("FindCoordinator", "Heartbeat"),
+             "looks for the coordinator, goes on"),
+    Scenario("OffsetCommit: COORDINATOR_LOAD_IN_PROGRESS", "OffsetCommit:error=COORDINATOR_LOAD_IN_PROGRESS,times=1",
+             ("OffsetCommit",), "commits again"),
+    Scenario("Fetch: NOT_LEADER_OR_FOLLOWER", "Fetch:error=NOT_LEADER_OR_FOLLOWER", ("Metadata", "Fetch"),
+             "asks for the leader, fetches again"),
+    Scenario("Fetch: OFFSET_OUT_OF_RANGE", "Fetch:error=OFFSET_OUT_OF_RANGE", ("ListOffsets", "Fetch"),
+             "asks where to begin, fetches again"),
+    Scenario("Fetch: the connection is closed", "Fetch:cut,times=1", ("Fetch",), "connects and fetches again"),
+    Scenario("ApiVersions: UNSUPPORTED_VERSION", "ApiVersions:unsupported,times=1", ("ApiVersions",),
+             "asks in an older version"),
 )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ class CheckOutcome(NamedTuple):
     """verdict: HANDLED, NOT_HANDLED, NOT_SEEN (the client never asked what the trouble is about) or FAILED (it ended
     with another status than without trouble); told: what it did."""
 
-    trouble: Trouble
+    trouble: Scenario
     verdict: str
     told: str
 
@@ -154,7 +154,7 @@ def _ended(process: subprocess.Popen[bytes], timeout: float) -> tuple[int | None
         raise
 
 
-def judge(trouble: Trouble, plain: Ran, ran: Ran) -> CheckOutcome:
+def judge(trouble: Scenario, plain: Ran, ran: Ran) -> CheckOutcome:
     """What the client made of a trouble, by what it asked and by how it ended without one."""
     if ran.met is None:
         return CheckOutcome(trouble, NOT_SEEN, f"never asks {trouble.name.partition(':')[0]}")
@@ -176,7 +176,7 @@ def judge(trouble: Trouble, plain: Ran, ran: Ran) -> CheckOutcome:
     return CheckOutcome(trouble, HANDLED, trouble.does)
 
 
-def _waited(trouble: Trouble, met: int, after: list[Seen]) -> CheckOutcome:
+def _waited(trouble: Scenario, met: int, after: list[Seen]) -> CheckOutcome:
     if not after:
         return CheckOutcome(trouble, HANDLED, "asks no more")
     waited = (after[0].time - met) / 1e6

@@ -50,7 +50,7 @@ LEAST = {  # what a number is at least
 }  # fmt: skip
 
 
-class Known(NamedTuple):
+class KnownConfig(NamedTuple):
     """A configuration that exists; type is the number of ConfigDef.Type on the wire."""
 
     name: str
@@ -61,19 +61,19 @@ class Known(NamedTuple):
 class Value(NamedTuple):
     """What counts now, and why."""
 
-    known: Known
+    known: KnownConfig
     value: str
     source: int
 
 
 @cache
-def known(kind: str) -> dict[str, Known]:
+def known(kind: str) -> dict[str, KnownConfig]:
     """All configurations of topics, of brokers or of groups, by name."""
-    found: dict[str, Known] = {}
+    found: dict[str, KnownConfig] = {}
     for line in (folder_of("kwire.broker") / "configs.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{kind} "):
             _, name, word, default = line.split(" ", 3)
-            found[name] = Known(name, TYPES[word], default.strip('"'))
+            found[name] = KnownConfig(name, TYPES[word], default.strip('"'))
     return found
 
 

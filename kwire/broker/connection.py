@@ -15,7 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, cast
 
 from kwire.broker.context import Peer, Work, at_once
-from kwire.broker.service import Reply, Service, foreign, is_large
+from kwire.broker.service import ReplyFrame, Service, foreign, is_large
 
 if TYPE_CHECKING:
     from kwire.broker.nodes import Listener
@@ -193,7 +193,7 @@ class ServedConnection(asyncio.Protocol):
 
     # ------------------------------------------------------------ answers
 
-    def _done(self, reply: Reply) -> None:
+    def _done(self, reply: ReplyFrame) -> None:
         if self.transport.is_closing():
             return
         if reply.data is not None:

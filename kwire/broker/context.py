@@ -10,7 +10,7 @@ from kwire.broker.nodes import Listener, NodeSetup
 from kwire.coordinator.types import GroupSettings, TransactionSettings
 
 if TYPE_CHECKING:
-    from kwire.broker.security import Login
+    from kwire.broker.security import ServerLogin
 
 Body = dict[str, Any]
 MiB = 1 << 20
@@ -124,7 +124,7 @@ class Peer:
         "soon",
     )  # fmt: skip
 
-    def __init__(self, number: int, host: str, port: int, node: int, login: Login | None = None) -> None:
+    def __init__(self, number: int, host: str, port: int, node: int, login: ServerLogin | None = None) -> None:
         self.number, self.host, self.port, self.node = number, host, port, node
         self.login = login
         self.listener = ""  # its name

@@ -34,7 +34,7 @@ DAY = 86_400_000_000_000
 
 
 @dataclass(slots=True, eq=False)
-class Rule:
+class FaultRule:
     """apis None: all of them. actions: (name, value). standing: it is a setting, and not about single requests. number:
     among the rules of its Faults; came, met: requests that it is about, and those that it was applied to."""
 
@@ -63,7 +63,7 @@ class Rule:
         return "the answer says so, and the member stays in its group; Heartbeat:expire takes it out"
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
+    def parse(cls, text: str) -> FaultRule:
         """Raises KwireError."""
         rule = cls(text)
         try:
@@ -90,7 +90,7 @@ def _halves(text: str) -> tuple[str, str]:
     return head, rest
 
 
-def _who(rule: Rule, text: str) -> None:
+def _who(rule: FaultRule, text: str) -> None:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if parts and "=" not in parts[0]:
         word = parts.pop(0)
@@ -146,7 +146,7 @@ def _api(name: str) -> str:
     return found.name
 
 
-def _what(rule: Rule, text: str) -> None:
+def _what(rule: FaultRule, text: str) -> None:
     for part in (part.strip() for part in text.split(",")):
         name, equals, value = part.partition("=")
         if name in LIMITS:
@@ -159,7 +159,7 @@ def _what(rule: Rule, text: str) -> None:
         raise ValueError(f"no action; there are {', '.join(ACTIONS)}")
 
 
-def _stand(rule: Rule, words: set[str]) -> None:
+def _stand(rule: FaultRule, words: set[str]) -> None:
     """A standing rule's limits: versions are of APIs, addresses of nodes, and both hold all the time for everybody."""
     name = next(action for action, _ in rule.actions if action in STANDING)
     for word in LIMITS:
@@ -189,7 +189,7 @@ def _speakers(apis: frozenset[str] | None) -> frozenset[str] | None:
     return found
 
 
-def _limit(rule: Rule, name: str, value: str) -> None:
+def _limit(rule: FaultRule, name: str, value: str) -> None:
     if name == "chance":
         try:
             rule.chance = float(value)

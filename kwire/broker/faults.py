@@ -42,7 +42,7 @@ from random import Random
 from typing import Any
 
 from kwire.broker.context import Body, Request
-from kwire.broker.fault_rules import ONCE, Rule
+from kwire.broker.fault_rules import ONCE, FaultRule
 from kwire.broker.hooks import Control, Hook
 from kwire.broker.nodes import counted_nodes
 from kwire.codec.library import builtin_library
@@ -79,18 +79,18 @@ class Faults:
     """The rules and hooks of a broker or a proxy. cannot: actions that it has no means for."""
 
     def __init__(self, seed: int = 0, cannot: Collection[str] = ()) -> None:
-        self.rules: list[Rule] = []
+        self.rules: list[FaultRule] = []
         self.controls: list[Control] = []
         self.failures: list[HookFailed] = []  # of hooks, at most MOST_RULES
         self.random = Random(seed)
         self._cannot = cannot
         self._nodes: Collection[int] | None = None
         self._numbers = count(1)
-        self._paused: dict[int, tuple[Rule, int | None]] = {}  # by node, with the time when it is over
+        self._paused: dict[int, tuple[FaultRule, int | None]] = {}  # by node, with the time when it is over
 
-    def add(self, rule: str | Rule) -> Rule:
+    def add(self, rule: str | FaultRule) -> FaultRule:
         """Raises KwireError for a rule that does not parse, or whose node there is not."""
-        made = Rule.parse(rule) if isinstance(rule, str) else rule
+        made = FaultRule.parse(rule) if isinstance(rule, str) else rule
         self._check(made)
         if len(self.rules) >= MOST_RULES:
             raise KwireError(f"there are {MOST_RULES:,} rules already")
@@ -104,14 +104,14 @@ class Faults:
         for rule in self.rules:
             self._check(rule)
 
-    def _check(self, rule: Rule) -> None:
+    def _check(self, rule: FaultRule) -> None:
         for action, _ in rule.actions:
             if action in self._cannot:
                 raise KwireError(f"fault {rule.text}: only a broker can {action}, and this is a proxy")
         if self._nodes is not None and "node" in rule.where and int(rule.where["node"]) not in self._nodes:
             raise KwireError(f"fault {rule.text}: there {counted_nodes(self._nodes)}")
 
-    def remove(self, rule: Rule) -> None:
+    def remove(self, rule: FaultRule) -> None:
         """A rule that is there holds no longer, nor does the pause that it began."""
         with suppress(ValueError):
             self.rules.remove(rule)
@@ -182,7 +182,7 @@ class Faults:
             said = control.ask(request)
             if isinstance(said, str):
                 try:
-                    rule = Rule.parse(said)
+                    rule = FaultRule.parse(said)
                     self._check(rule)
                 except KwireError as error:
                     raise control.failed(f"gave no rule's actions: {error}") from error
@@ -195,7 +195,7 @@ class Faults:
                 self.failures.append(error)
             raise
 
-    def _meets(self, rule: Rule, request: Request) -> bool:
+    def _meets(self, rule: FaultRule, request: Request) -> bool:
         if rule.standing or not _matches(rule, request):
             return False
         rule.came += 1
@@ -206,7 +206,7 @@ class Faults:
         rule.met += 1
         return True
 
-    def _apply(self, rule: Rule, verdict: FaultVerdict, request: Request) -> None:
+    def _apply(self, rule: FaultRule, verdict: FaultVerdict, request: Request) -> None:
         verdict.rules.append(rule.text)
         for action, value in rule.actions:
             if action in ("delay", "throttle"):
@@ -243,7 +243,7 @@ class Faults:
         return bytes(out)
 
 
-def _matches(rule: Rule, request: Request) -> bool:
+def _matches(rule: FaultRule, request: Request) -> bool:
     if rule.apis is not None and request.api not in rule.apis:
         return False
     where = rule.where

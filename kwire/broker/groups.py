@@ -20,7 +20,7 @@ from kwire.broker.shape import refusal
 from kwire.broker.state import LONGEST, BrokerState
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import Answer, Caller, Check, Event, NewTopic
+from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, NewTopic
 
 HEAVY = 10_000  # bytes of an event that is kept whole
 LOOKS_AT_TOPICS = (
@@ -50,7 +50,7 @@ class Groups:
     def ask(self, request: Request, barred: Check | None = None) -> Body | Later:
         """A group request's answer, maybe later. barred: why a transaction's offsets may not come in."""
         peer, cluster = request.peer, self.state.cluster
-        caller = Caller(request.client_id or "", f"/{peer.host}", peer.principal)
+        caller = ClientIdentity(request.client_id or "", f"/{peer.host}", peer.principal)
         self.coordinator.owns = lambda group: cluster.coordinator(group) == request.node
         later = Later()
         if self._topics_changed and request.api in LOOKS_AT_TOPICS:

@@ -22,7 +22,7 @@ ITERATIONS = 4096  # the least that RFC 7677 allows, as Kafka's default is
 FIRST = re.compile(r"[ny],(?:a=[^,]*)?,(n=([^,]*),r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)")
 
 
-class Wrong(Exception):
+class LoginFailed(Exception):
     """The login failed; the text is what the client is told."""
 
 
@@ -85,7 +85,7 @@ class Users:
         return hmac.digest(self._secret, user.encode("utf-8", "surrogateescape"), "sha256")[:16]
 
 
-class Login:
+class ServerLogin:
     """One connection's login. user: who has logged in; bare: the next frame is a token without a header; by_token: with
     a delegation token."""
 
@@ -94,7 +94,7 @@ class Login:
         self.user: str | None = None
         self.mechanism: str | None = None
         self.bare = self.by_token = False
-        self._scram: Scram | None = None
+        self._scram: ScramServer | None = None
 
     def handshake(self, mechanism: str, version: int) -> bool:
         """Whether the mechanism is one of ours."""
@@ -104,13 +104,13 @@ class Login:
         return True
 
     def token(self, data: bytes) -> bytes:
-        """The answer to a client's token; self.user is set when it was the last one. Raises Wrong."""
+        """The answer to a client's token; self.user is set when it was the last one. Raises LoginFailed."""
         if self.mechanism == "PLAIN":
             return self._plain(data)
         if self.mechanism is None:
-            raise Wrong("SaslAuthenticate request received before a SaslHandshake")
+            raise LoginFailed("SaslAuthenticate request received before a SaslHandshake")
         if self._scram is None:
-            self._scram = Scram(self.users, self.mechanism)
+            self._scram = ScramServer(self.users, self.mechanism)
             return self._scram.first(data)
         answer = self._scram.final(data)
         self.by_token = self._scram.delegated is not None
@@ -120,14 +120,16 @@ class Login:
     def _plain(self, data: bytes) -> bytes:
         parts = data.decode("utf-8", "replace").split("\0")
         if len(parts) != 3:
-            raise Wrong(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+            raise LoginFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorization, user, password = parts
         expected = self.users.passwords.get(user)
         same = hmac.compare_digest(password.encode(), (expected or "").encode())
         if expected is None or not same:
-            raise Wrong("Authentication failed: Invalid username or password")
+            raise LoginFailed("Authentication failed: Invalid username or password")
         if authorization not in ("", user):
-            raise Wrong("Authentication failed: Client requested an authorization id that is different from username")
+            raise LoginFailed(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
         self._done(user)
         return b""
 
@@ -135,7 +137,7 @@ class Login:
         self.user, self.bare = user, False
 
 
-class Scram:
+class ScramServer:
     """The server's side of RFC 5802, without channel binding."""
 
     def __init__(self, users: Users, mechanism: str) -> None:
@@ -145,10 +147,10 @@ class Scram:
         self._by_token = False
 
     def first(self, data: bytes) -> bytes:
-        """The client's first message to the server's. Raises Wrong."""
+        """The client's first message to the server's. Raises LoginFailed."""
         match = FIRST.fullmatch(data.decode("utf-8", "replace"))
         if not match:
-            raise Wrong(f"{self.mechanism}: the client's first message cannot be read")
+            raise LoginFailed(f"{self.mechanism}: the client's first message cannot be read")
         bare, name, nonce = match[1], match[2], match[3]
         self.user = name.replace("=2C", ",").replace("=3D", "=")
         self._nonce = nonce + base64.b64encode(os.urandom(18)).decode()
@@ -162,12 +164,12 @@ class Scram:
         return answer.encode()
 
     def final(self, data: bytes) -> bytes:
-        """The client's proof to the server's signature. Raises Wrong."""
+        """The client's proof to the server's signature. Raises LoginFailed."""
         text = data.decode("utf-8", "replace")
         without, _, proof = text.rpartition(",p=")
         fields = dict(part.split("=", 1) for part in without.split(",") if "=" in part)
         why = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
-        wrong = Wrong(f"{why} {self.mechanism}")
+        wrong = LoginFailed(f"{why} {self.mechanism}")
         if fields.get("r") != self._nonce:
             raise wrong
         salted = self._salted()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
-from kwire.broker.budgets import Lane, Pool
+from kwire.broker.budgets import Pool, TurnQueue
 from kwire.broker.connection import ServedConnection
 from kwire.broker.context import BrokerSettings, MiB, Peer, Timer
 from kwire.broker.control import ControlSocket
@@ -25,7 +25,7 @@ from kwire.broker.groups import Groups
 from kwire.broker.nodes import Endpoint, Listener, NodeSetup
 from kwire.broker.recorder import Recorder
 from kwire.broker.scheduling import Turns
-from kwire.broker.security import Login
+from kwire.broker.security import ServerLogin
 from kwire.broker.service import Service
 from kwire.broker.sharing import Sharing
 from kwire.broker.state import BrokerState
@@ -72,7 +72,7 @@ class BrokerServer:
         self.service = Service(self.state)
         self.connections: set[ServedConnection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
-        self.lane = Lane(lambda connection: self.turns.want(connection.turn))
+        self.lane = TurnQueue(lambda connection: self.turns.want(connection.turn))
         holders = self.connections.copy
         self.unfinished = Pool(
             self.limits.unfinished, holders, lambda each: (len(each.buffer), each.began), "of requests are unfinished"
@@ -218,7 +218,7 @@ class BrokerServer:
     def began(self, connection: ServedConnection) -> Peer:
         """A new connection. Where there are too many, the one that is least missed ends, or else the new one."""
         name = connection.transport.get_extra_info("peername") or ("", 0)
-        login = Login(self.state.users) if connection.listener.sasl else None
+        login = ServerLogin(self.state.users) if connection.listener.sasl else None
         peer = connection.peer = Peer(next(self._numbers), name[0], name[1], connection.node, login)
         peer.listener = connection.listener.name
         same = [each for each in self.connections if each.peer.host == peer.host]

@@ -23,7 +23,7 @@ from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Peer, Request
 from kwire.broker.faults import FaultVerdict, mentioned
 from kwire.broker.pieces import MANY, in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
-from kwire.broker.security import Wrong
+from kwire.broker.security import LoginFailed
 from kwire.broker.state import BrokerState
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
@@ -39,14 +39,14 @@ GREETINGS = {  # what else comes to a port, read as a size: the first four bytes
 }  # fmt: skip
 
 
-class Reply(NamedTuple):
+class ReplyFrame(NamedTuple):
     """What goes out: the frame, None for nothing; close says why the connection ends after it."""
 
     data: bytes | None
     close: str | None = None
 
 
-Done = Callable[[Reply], None]
+Done = Callable[[ReplyFrame], None]
 
 
 class Service:
@@ -78,11 +78,11 @@ class Service:
                 return None
             request, unknown = yield from self._request(peer, data)
         except Hangup as hangup:
-            done(Reply(None, str(hangup)))
+            done(ReplyFrame(None, str(hangup)))
             return None
         if unknown:
             body = api_versions.refusal(self.state)
-            done(Reply(written(request, body, 0)))
+            done(ReplyFrame(written(request, body, 0)))
             return None
         self.state.saw(request)
         return ServedRequest(self, request, done, len(data)).start()
@@ -131,17 +131,17 @@ class Service:
         if found > elements.AT_ONCE:
             yield
 
-    def _bare(self, peer: Peer, data: bytes) -> Reply:
+    def _bare(self, peer: Peer, data: bytes) -> ReplyFrame:
         """A token without a header (SaslHandshake v0); the answer is bare too."""
         login = peer.login
         assert login is not None
         try:
             answer = login.token(data)
-        except Wrong as wrong:
-            return Reply(None, f"the login failed: {wrong}")
+        except LoginFailed as wrong:
+            return ReplyFrame(None, f"the login failed: {wrong}")
         if login.user is not None:
             self.state.tell("login", str(peer), f"{login.user} with {login.mechanism}")
-        return Reply(pack(">i", len(answer)) + answer)
+        return ReplyFrame(pack(">i", len(answer)) + answer)
 
     # ------------------------------------------------------------ out
 
@@ -177,7 +177,7 @@ class ServedRequest:
         try:
             verdict = self.verdict = self.state.faults.judge(self.request)
         except KwireError as error:
-            self._done(Reply(None, str(error)))
+            self._done(ReplyFrame(None, str(error)))
             return None
         self.throttle = verdict.throttle if verdict else 0
         if self.request.key == PRODUCE:
@@ -189,9 +189,9 @@ class ServedRequest:
         if verdict.dead:
             return None  # never done: nothing more of this connection is looked at
         if verdict.drop == "before":
-            self._done(Reply(None))
+            self._done(ReplyFrame(None))
         elif verdict.cut == "before":
-            self._done(Reply(None, "cut on purpose"))
+            self._done(ReplyFrame(None, "cut on purpose"))
         else:
             self.prepare(verdict.before)
             return self.act()
@@ -237,7 +237,7 @@ class ServedRequest:
                     return self.answer_in_slices(cut)
                 outcome = self.service.handle(self.request)
         except Hangup as hangup:
-            self._done(Reply(None, str(hangup)))
+            self._done(ReplyFrame(None, str(hangup)))
             return None
         if isinstance(outcome, Generator):
             return self.answer_after(outcome)
@@ -268,7 +268,7 @@ class ServedRequest:
             return self.unsupported()
         return None if verdict.error is None else error_body(self.request, verdict.error)
 
-    def answer_in_slices(self, cut: slices.Slices) -> Work[None]:
+    def answer_in_slices(self, cut: slices.RequestSlices) -> Work[None]:
         """Handles the slices, one at each step."""
         body = None
         most, throttle = self.state.settings.limits.answer, self.throttle
@@ -279,14 +279,14 @@ class ServedRequest:
                 if body is None:
                     yield
         except Hangup as hangup:
-            self._done(Reply(None, str(hangup)))
+            self._done(ReplyFrame(None, str(hangup)))
             return
         except KwireError as error:
-            self._done(Reply(None, self.unwritten(error)))
+            self._done(ReplyFrame(None, self.unwritten(error)))
             return
         self.request.peer.closing.clear()
         if body is None:
-            self._done(Reply(None))
+            self._done(ReplyFrame(None))
         else:
             self.reply(framed(self.request, body, self.request.version))
 
@@ -303,7 +303,7 @@ class ServedRequest:
             return
         request.peer.closing.clear()  # nothing waits any more: a connection has one request at a time
         if body is None:
-            self._done(Reply(None))
+            self._done(ReplyFrame(None))
             return
         if request.key == FETCH and self.state.quotas.given:
             self.charge(CONSUMED, sum(len(p.get("Records") or b"") for t in body["Responses"] for p in t["Partitions"]))
@@ -316,7 +316,7 @@ class ServedRequest:
         try:
             data = written(request, body, request.version)
         except KwireError as error:
-            self._done(Reply(None, self.unwritten(error)))
+            self._done(ReplyFrame(None, self.unwritten(error)))
             return
         failed = request.key == SASL_AUTHENTICATE and body.get("ErrorCode") == Code.SASL_AUTHENTICATION_FAILED
         self.reply(data, "the login failed" if failed else None)
@@ -331,7 +331,7 @@ class ServedRequest:
             else:
                 data = framed(request, (yield from in_steps(layout, body)), request.version)
         except KwireError as error:
-            self._done(Reply(None, self.unwritten(error)))
+            self._done(ReplyFrame(None, self.unwritten(error)))
             return
         if not request.peer.closed:
             self.reply(data)
@@ -341,16 +341,16 @@ class ServedRequest:
 
     def reply(self, data: bytes, close: str | None = None) -> None:
         """The frame is there: out with it, or what the faults leave of it."""
-        reply, verdict = Reply(data, close), self.verdict
+        reply, verdict = ReplyFrame(data, close), self.verdict
         if verdict is not None:
             left, why = self.state.faults.spoiled(data, verdict)
-            reply = Reply(left, why or close)
+            reply = ReplyFrame(left, why or close)
             if verdict.delay:
                 self.state.clock.after(verdict.delay, lambda: self._late(reply))
                 return
         self._late(reply)
 
-    def _late(self, reply: Reply) -> None:
+    def _late(self, reply: ReplyFrame) -> None:
         """The answer goes out, unless its client is gone or its node paused."""
         wait = self.state.faults.silence(self.request.node, self.state.clock.now())
         if wait:

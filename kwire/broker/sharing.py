@@ -54,7 +54,7 @@ class Sharing:
         coordinator.log_ends(self._end)
         sessions, states = coordinator.settings.group_share_max_share_sessions, coordinator.share_states
         self.leaders = {node: ShareLeader(states, self.rules, sessions) for node in state.cluster.nodes}
-        self.waiting: dict[int, Waiting] = {}
+        self.waiting: dict[int, WaitingShareFetch] = {}
         self._opened: dict[Peer, ShareSession] = {}
         self._alarm = Alarm(state.clock, self._tick)
         state.cluster.changed.append(self._topics_changed)
@@ -174,7 +174,7 @@ class Sharing:
         self._alarm.cancel()
 
 
-class Waiting:
+class WaitingShareFetch:
     """A ShareFetch's partitions until there are MinBytes, or its time is over. then gets rows by spot: bodies without
     their acknowledgements."""
 

@@ -73,7 +73,7 @@ CUTS: dict[str, tuple[RequestCut, ...]] = {  # the first whose array the version
 }
 
 
-class Slices:
+class RequestSlices:
     """One request in slices. items: what is asked about."""
 
     def __init__(self, request: Request, cut: RequestCut, items: list[Any]) -> None:
@@ -127,7 +127,7 @@ class Slices:
             yield out.whole()
 
 
-def of(request: Request, state: BrokerState) -> Slices | None:
+def of(request: Request, state: BrokerState) -> RequestSlices | None:
     """The request's slices, when it is about so much that it must be cut."""
     body = request.body
     cut = next((cut for cut in CUTS.get(request.api, ()) if cut.asked in body), None)
@@ -142,7 +142,7 @@ def of(request: Request, state: BrokerState) -> Slices | None:
             request = request._replace(body={**body, "AllowAutoTopicCreation": False})
     elif not items or (len(items) <= MANY and sum(map(weight, items)) <= MANY):
         return None
-    return Slices(request, cut, items)
+    return RequestSlices(request, cut, items)
 
 
 def _now(outcome: Outcome) -> Body | None:

@@ -25,7 +25,7 @@ from kwire.coordinator.context import everything
 from kwire.coordinator.transactions.context import Marker
 from kwire.coordinator.transactions.coordinator import OFFSETS_TOPIC, TransactionCoordinator
 from kwire.coordinator.transactions.transaction import Place
-from kwire.coordinator.types import Caller, Check
+from kwire.coordinator.types import Check, ClientIdentity
 from kwire.records.batch import Header
 
 ADDS = {"Produce": 12, "TxnOffsetCommit": 5}  # from this version on the request itself adds partitions (KIP-890)
@@ -45,7 +45,7 @@ class Transactions:
     def ask(self, request: Request) -> Body:
         """A transaction request's answer."""
         peer, cluster = request.peer, self.state.cluster
-        caller = Caller(request.client_id or "", f"/{peer.host}", peer.principal)
+        caller = ClientIdentity(request.client_id or "", f"/{peer.host}", peer.principal)
         self.coordinator.owns = lambda name: cluster.coordinator(name) == request.node
         self.coordinator.epoch = cluster.moved
         answer = self.coordinator.ask(request.api, request.version, request.body, caller, request.time)

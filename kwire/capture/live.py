@@ -33,7 +33,7 @@ PR_SET_NO_NEW_PRIVS = 38
 NOBODY = 65534, 65534  # the user and group of that name, where the system does not say
 
 
-class Interface(NamedTuple):
+class LiveInterface(NamedTuple):
     """What --list shows of an interface."""
 
     name: str
@@ -41,13 +41,13 @@ class Interface(NamedTuple):
     up: bool
 
 
-def interfaces() -> list[Interface]:
+def interfaces() -> list[LiveInterface]:
     """The machine's interfaces."""
     conf = _scapy()
     found = []
     for known in conf.ifaces.values():
         addresses = [text for texts in known.ips.values() for text in texts if text]
-        found.append(Interface(known.name, tuple(dict.fromkeys(addresses)), "UP" in str(known.flags)))
+        found.append(LiveInterface(known.name, tuple(dict.fromkeys(addresses)), "UP" in str(known.flags)))
     return sorted(found, key=lambda interface: interface.name)
 
 

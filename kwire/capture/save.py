@@ -13,7 +13,7 @@ LONGEST = 60_000  # bytes of a comment
 TLS_KEY_LOG = 0x544C534B
 
 
-class Writer(Protocol):
+class CaptureWriter(Protocol):
     """write(time in ns, the captured bytes, their length on the wire, the link type), then close()."""
 
     def write(self, time: int, data: bytes, length: int, link: int) -> None: ...

@@ -9,7 +9,7 @@ import numpy as np
 from kwire.capture.files import packet_notes
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
-from kwire.capture.tcp import Chosen, Segments, read_segments
+from kwire.capture.tcp import ConnectionFilter, Segments, read_segments
 
 STEPS = 100  # of a block that are told
 BACK = 1_000_000_000  # ns by which a packet must be earlier than the one before it for the clock to have been set
@@ -39,7 +39,7 @@ class Block(NamedTuple):
 class Segmenter:
     """read(packets) gives a block after the other. Keeps the fragments of datagrams that are not whole."""
 
-    def __init__(self, chosen: Chosen) -> None:
+    def __init__(self, chosen: ConnectionFilter) -> None:
         self._chosen, self._network = chosen, Network()
         self._latest = 0  # the time of the last packet
 

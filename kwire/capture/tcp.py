@@ -55,7 +55,7 @@ class Segments:
 
 
 def read_segments(
-    packets: Packets, found: Datagrams, data: Columns, chosen: Chosen, paths: Sequence[str] = ()
+    packets: Packets, found: Datagrams, data: Columns, chosen: ConnectionFilter, paths: Sequence[str] = ()
 ) -> Segments:
     """The block's segments, without those that say nothing but how far the other side has read. paths: what the numbers
     of tunnels mean."""
@@ -99,7 +99,7 @@ def _tunnels(tunnel: Ints, flow: NDArray[np.intp], keys: list[Key], paths: Seque
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ConnectionFilter:
     """Which connections are looked at: those with one of the ports and one of the hosts (none given: all).
 
     hosts are addresses as (high, low)."""

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.broker_options import Advertised, Era, ListenerText, Node, Setting, TopicParam, Users
+from kwire.cli.broker_options import (
+    Advertised,
+    BrokerSettingParam,
+    Era,
+    ListenerText,
+    NodeParam,
+    TopicParam,
+    UsersParam,
+)
 from kwire.cli.keylogs import keylog_output, written
 from kwire.cli.outputs import PACKETS, form_of, output_option, packets_option
 from kwire.errors import Exit
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     "--nodes", type=click.IntRange(1, 16), default=1, metavar="N", help="Brokers, on ports one after another."
 )
 @click.option(
-    "--node", "setups", type=Node(), multiple=True, metavar="ID[,port=N][,rack=NAME]",
+    "--node", "setups", type=NodeParam(), multiple=True, metavar="ID[,port=N][,rack=NAME]",
     help="A node of its own; repeatable, instead of --nodes. With racks, consumers are sent to replicas in theirs.",
 )  # fmt: skip
 @click.option(
@@ -45,7 +53,7 @@ if TYPE_CHECKING:
 @click.option("--partitions", type=click.IntRange(1, 1000), default=1, metavar="N", help="Of a topic created so.")
 @click.option("--fault", "faults", multiple=True, metavar="RULE", help="Fail on purpose, as below; repeatable.")
 @click.option(
-    "--sasl", "users", type=Users(), multiple=True, metavar="USER:PASSWORD|@FILE", envvar="KWIRE_SASL",
+    "--sasl", "users", type=UsersParam(), multiple=True, metavar="USER:PASSWORD|@FILE", envvar="KWIRE_SASL",
     help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable. @FILE, and KWIRE_SASL in the "
     "environment, hold such lines.",
 )  # fmt: skip
@@ -54,7 +62,7 @@ if TYPE_CHECKING:
     help="Who may do everything, while others need ACLs; repeatable. ANONYMOUS is who has not logged in.",
 )  # fmt: skip
 @click.option(
-    "--config", "config", type=Setting(), multiple=True, metavar="NAME=VALUE",
+    "--config", "config", type=BrokerSettingParam(), multiple=True, metavar="NAME=VALUE",
     help="A broker's configuration, as message.max.bytes=1000; repeatable. What has no effect here is refused.",
 )  # fmt: skip
 @click.option("--tls", is_flag=True, help="TLS with a certificate made on the spot.")

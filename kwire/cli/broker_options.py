@@ -26,7 +26,7 @@ class TopicParam(click.ParamType[tuple[str, int]]):
         return name, int(count or 1)
 
 
-class Users(click.ParamType[tuple[tuple[str, str], ...]]):
+class UsersParam(click.ParamType[tuple[tuple[str, str], ...]]):
     """USER:PASSWORD, or @FILE with such lines; in the environment such lines too."""
 
     name = "users"
@@ -83,7 +83,7 @@ def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-class Node(click.ParamType[Any]):
+class NodeParam(click.ParamType[Any]):
     """ID[,port=N][,rack=NAME]."""
 
     name = "node"
@@ -134,7 +134,7 @@ class Advertised(click.ParamType[tuple[str, int]]):
             return self.fail(str(error), param, ctx)
 
 
-class Setting(click.ParamType[tuple[str, str]]):
+class BrokerSettingParam(click.ParamType[tuple[str, str]]):
     """NAME=VALUE."""
 
     name = "setting"

@@ -25,7 +25,7 @@ DAY = 86_400_000_000_000  # ns
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
-class Link(NamedTuple):
+class BrokerOptions(NamedTuple):
     """What broker_options gave. timeout: seconds."""
 
     security: Security
@@ -75,7 +75,7 @@ def broker_options(
         try:
             with written(keylog, tls) as log:
                 security = replace(security, keylog=log)
-                return command(*arguments, link=Link(security, client_id, timeout / 1e9), **rest)
+                return command(*arguments, link=BrokerOptions(security, client_id, timeout / 1e9), **rest)
         except KwireError as error:
             if not rest.get("show_secrets"):  # the reason may be the peer's words
                 error.args = (security.echo.text(str(error)),)

@@ -170,7 +170,7 @@ def export(exchange: Exchange, kind: str, form: str, secrets: bool) -> str:
     """A frame as a document, or its request as a kwire call."""
     from kwire.cli.frames import document
     from kwire.cli.output import export as page
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.render.exchange_diagrams import message_lines
     from kwire.render.jsonform import dumps
     from kwire.render.lines import plain
@@ -182,11 +182,11 @@ def export(exchange: Exchange, kind: str, form: str, secrets: bool) -> str:
         kind_of = message.api
         if kind_of is None:
             raise KwireError("nobody knows what to call")
-        body = Bodies(secrets).json(message)
+        body = BodyRenderer(secrets).json(message)
         words = ["kwire", "call", exchange.connection.ends[1], kind_of.api, body, "-v", str(kind_of.version)]
         return shlex.join(words) + "\n"
     if form == "json":
-        return dumps(document(message, exchange, Bodies(secrets).value(message))) + "\n"
+        return dumps(document(message, exchange, BodyRenderer(secrets).value(message))) + "\n"
     lines = message_lines(message, 130, 0, False, secrets, None, exchange=exchange)
     if form == "text":
         return "\n".join(map(plain, lines)) + "\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.brokers import Link, broker_options
+from kwire.cli.brokers import BrokerOptions, broker_options
 from kwire.cli.options import Name, Version, library, schema_option
 from kwire.errors import EncodeError, Exit, KwireError, UnknownName
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "tree", "json", "hex")
 
 
-class Views(NamedTuple):
+class CallViews(NamedTuple):
     """What is shown, as the options say."""
 
     output: str
@@ -58,7 +58,7 @@ class Views(NamedTuple):
 def command(
     broker: str, name: str, text: str | None, version: int | None, yes: bool, dry_run: bool, no_route: bool,
     quiet: bool, output: str, full: bool, notes: bool, inner: bool, elements: int | None, show_secrets: bool,
-    link: Link, schema: Path | None,
+    link: BrokerOptions, schema: Path | None,
 ) -> int:  # fmt: skip
     """Sends one request to BROKER (host:9092) and shows it and its answer, byte by byte.
 
@@ -81,7 +81,7 @@ def command(
         chosen.plan(definition.messages[0].name, version)
     given = "{}" if text is None else read_json(text)
     address = Address.parse(broker)
-    views = Views(output, quiet, full, notes, inner, elements or 0, show_secrets)
+    views = CallViews(output, quiet, full, notes, inner, elements or 0, show_secrets)
     if dry_run:
         high = definition.messages[0].versions.high
         at, body = _body(chosen, definition, given, version, high)
@@ -116,7 +116,13 @@ def _body(
 
 
 def _ask(
-    chosen: Library, definition: Definition, given: str, version: int | None, address: Address, link: Link, routed: bool
+    chosen: Library,
+    definition: Definition,
+    given: str,
+    version: int | None,
+    address: Address,
+    link: BrokerOptions,
+    routed: bool,
 ) -> ClientExchange:
     """Connects, agrees on a version, sends, to the broker that the request belongs to."""
     from kwire.client.route import is_routed, route
@@ -141,7 +147,9 @@ def _ask(
         raise
 
 
-def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed: bool = False) -> BrokerConnection:
+def _open(
+    chosen: Library, negotiate: bool, address: Address, link: BrokerOptions, routed: bool = False
+) -> BrokerConnection:
     """A connection. routed: versions are asked for if the broker tells them, as those before 0.10 do not."""
     from kwire.client.connection import BrokerConnection
     from kwire.errors import Failure
@@ -162,7 +170,9 @@ def _open(chosen: Library, negotiate: bool, address: Address, link: Link, routed
         return opened(False)
 
 
-def _sent(connection: BrokerConnection, name: str, version: int, body: dict[str, Any], link: Link) -> ClientExchange:
+def _sent(
+    connection: BrokerConnection, name: str, version: int, body: dict[str, Any], link: BrokerOptions
+) -> ClientExchange:
     """A broker that closes instead of answering is asked why."""
     from kwire.client.diagnose import why_closed
     from kwire.errors import Failure
@@ -190,7 +200,9 @@ def _agreed(
     return number, body
 
 
-def _dry(chosen: Library, definition: Definition, version: int, body: dict[str, Any], link: Link, views: Views) -> Exit:
+def _dry(
+    chosen: Library, definition: Definition, version: int, body: dict[str, Any], link: BrokerOptions, views: CallViews
+) -> Exit:
     from kwire.client.exchange import request_frame
     from kwire.codec.frames import decode_frame
 
@@ -199,7 +211,7 @@ def _dry(chosen: Library, definition: Definition, version: int, body: dict[str, 
     return Exit.OK
 
 
-def _show(exchange: ClientExchange, views: Views, link: Link) -> None:
+def _show(exchange: ClientExchange, views: CallViews, link: BrokerOptions) -> None:
     frames = exchange.frames()
     about = {
         "broker": exchange.broker, "client": exchange.client, "api": exchange.api, "api_version": exchange.version,
@@ -209,7 +221,7 @@ def _show(exchange: ClientExchange, views: Views, link: Link) -> None:
 
 
 def _frames(
-    frames: list[tuple[Any, bytes]], chosen: Library, views: Views, about: dict[str, Any], link: Link
+    frames: list[tuple[Any, bytes]], chosen: Library, views: CallViews, about: dict[str, Any], link: BrokerOptions
 ) -> None:  # fmt: skip
     from kwire.cli.output import show, width
     from kwire.render.asked import call_line, frame_lines, frame_record

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kwire.cli.brokers import Link, broker_options
+from kwire.cli.brokers import BrokerOptions, broker_options
 from kwire.cli.quantities import Duration
 from kwire.errors import Exit
 
@@ -24,7 +24,7 @@ from kwire.errors import Exit
 @broker_options
 def command(
     broker: str | None, command_line: str | None, only: tuple[str, ...], run_time: int, yes: bool, everything: bool,
-    output: str, link: Link,
+    output: str, link: BrokerOptions,
 ) -> Exit:  # fmt: skip
     """Checks BROKER (host:9092): every version of every API that it advertises answers in its layout, and what Kafka
     4.3 refuses is refused the same way. Or a client: it runs once in peace, then once for each trouble that a broker
@@ -45,7 +45,7 @@ def command(
     return _broker(broker, link, yes, everything, output)
 
 
-def _broker(broker: str, link: Link, yes: bool, everything: bool, output: str) -> Exit:
+def _broker(broker: str, link: BrokerOptions, yes: bool, everything: bool, output: str) -> Exit:
     from kwire.cli.output import show, width
     from kwire.client.address import Address
     from kwire.client.conformance import DIFFERS, Probe, advertised, refused

@@ -97,7 +97,7 @@ def command(
     if index is not None and connection is None and not packets:
         raise click.UsageError("--index counts the frames of a connection; --connection says of which")
     if packets or connection is not None:
-        views = Views(output, full, notes, elements or 0, inner, show_secrets, inflate)
+        views = DecodeViews(output, full, notes, elements or 0, inner, show_secrets, inflate)
         captures, chosen = [_path(file) for file in files], library(schema)
         return _captured(captures, packets, connection, index, views, paths, chosen, keylogs)
     if len(files) > 1:
@@ -134,7 +134,7 @@ def command(
     return _status([item for item, _ in shown], sum(span.wrong_checksums() for _, span in shown))
 
 
-class Views(NamedTuple):
+class DecodeViews(NamedTuple):
     """What is shown of a frame, as the options say."""
 
     output: str
@@ -153,14 +153,14 @@ def _path(file: Any) -> str:
 
 
 def _captured(
-    captures: list[str], packets: tuple[PacketReference, ...], connection: str | None, index: int | None, views: Views,
-    paths: tuple[str, ...], chosen: Library, keylogs: tuple[str, ...],
+    captures: list[str], packets: tuple[PacketReference, ...], connection: str | None, index: int | None,
+    views: DecodeViews, paths: tuple[str, ...], chosen: Library, keylogs: tuple[str, ...],
 ) -> int:  # fmt: skip
     """The frames of captures that are in packets, or have a number on a connection."""
     from kwire.cli.frames import captured_items, document, frames_of
     from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
     from kwire.cli.page_facts import of_messages
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.render.exchange_diagrams import message_lines
     from kwire.render.jsonform import write
 
@@ -184,7 +184,7 @@ def _captured(
             title = messages[0].name if len(messages) == 1 else f"{len(messages):,} frames"
             print(export(lines(), "html", title, of_messages(reading, messages)))
     elif views.output == "json" and not paths:
-        bodies = Bodies(views.show_secrets, views.inner, views.inflate)
+        bodies = BodyRenderer(views.show_secrets, views.inner, views.inflate)
         for message, exchange in found:
             write(document(message, exchange, bodies.value(message)), sys.stdout.write)
     items, data = captured_items(messages)

@@ -11,7 +11,7 @@ from kwire.cli.captures import Command, bundled, with_options
 from kwire.cli.quantities import Size
 
 if TYPE_CHECKING:
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.render.lines import Line
     from kwire.render.message_json import MessageLines
     from kwire.session.exchange import Exchange
@@ -55,11 +55,11 @@ class Shown(NamedTuple):
         """Whether nothing stands beneath lines of what went well."""
         return not self.diagrams and not self.body
 
-    def bodies(self) -> Bodies | None:
+    def bodies(self) -> BodyRenderer | None:
         """What makes the bodies of rows; None when they are not wanted."""
-        from kwire.render.bodies import Bodies
+        from kwire.render.bodies import BodyRenderer
 
-        return Bodies(self.show_secrets, self.inner, self.inflate) if self.body else None
+        return BodyRenderer(self.show_secrets, self.inner, self.inflate) if self.body else None
 
     def message_lines(self) -> MessageLines:
         """What makes lines of JSON of batches: one for each message."""

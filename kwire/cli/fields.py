@@ -12,7 +12,7 @@ import click
 from kwire.wire.visible import cell, clean
 
 if TYPE_CHECKING:
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.session.exchange import Exchange
 
 FORMS = ("tsv", "csv")
@@ -44,7 +44,7 @@ class ColumnsParam(click.ParamType[tuple[str, ...]]):
         return names
 
 
-def printer(names: tuple[str, ...], form: str, bodies: Bodies) -> Callable[[Exchange], None]:
+def printer(names: tuple[str, ...], form: str, bodies: BodyRenderer) -> Callable[[Exchange], None]:
     """What writes an exchange's messages to stdout. tsv has no head, as cut and awk like it; csv has one."""
     from kwire.session.record import about_row, records
 

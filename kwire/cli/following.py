@@ -89,7 +89,7 @@ class Following:
     def show_diagnosis(self, doctor: LiveDoctor, output: str) -> bool:
         """What a doctor, who is told of connections that are over, finds: as it becomes certain, and when there is more
         of it. At the end all of it; of json, what is new since. Whether a finding is an error."""
-        from kwire.analyze.findings import Clock
+        from kwire.analyze.findings import TimeFormat
         from kwire.cli.output import show, width
         from kwire.render.findings import diagnosis_lines, record_line, told_lines
 
@@ -107,7 +107,7 @@ class Following:
                     elif not told.gone:
                         print(record_line(told.finding))
                 if doctor.aged is not None and doctor.aged != before:
-                    print(f"kwire: facts before {Clock()(doctor.aged)} are let go; what was found stays",
+                    print(f"kwire: facts before {TimeFormat()(doctor.aged)} are let go; what was found stays",
                           file=sys.stderr)  # fmt: skip
                 sys.stdout.flush()
                 due = time.monotonic() + max(LOOK, SELDOM * (time.monotonic() - began))

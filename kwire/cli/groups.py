@@ -13,7 +13,7 @@ from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.analyze.findings import Clock
+    from kwire.analyze.findings import TimeFormat
     from kwire.cli.captures import Pass
     from kwire.session.connection_info import ConnectionInfo
 
@@ -34,7 +34,7 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     Classic, consumer (KIP-848), share and streams groups. The findings come first, worst first; each names its frames,
     which kwire decode CAPTURE --frame N shows. Exit status 1 when one of them is an error.
     """
-    from kwire.analyze.groups import Groups
+    from kwire.analyze.groups import GroupHistories
     from kwire.analyze.verdicts import judge
     from kwire.cli.output import show, width
     from kwire.render.groups import document, groups_lines
@@ -48,7 +48,7 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
         asked.see([name])
         return any(fits(name, one) for one in patterns)
 
-    groups = Groups(wanted if patterns else None)
+    groups = GroupHistories(wanted if patterns else None)
     chosen = captures._replace(wanted=captures.wanted._replace(groups=()))
     sealed = Sealed()
 
@@ -103,10 +103,10 @@ class Sealed:
             print(f"kwire: {said} sent a TLS ClientHello and got no ServerHello: not encrypted", file=sys.stderr)
 
 
-def clock_of(done: Pass) -> Clock:
+def clock_of(done: Pass) -> TimeFormat:
     """Times count from the first packet that was read."""
-    from kwire.analyze.findings import Clock
+    from kwire.analyze.findings import TimeFormat
 
-    return Clock(
+    return TimeFormat(
         min((reader.first_time for reader in done.reading.readers if reader.first_time is not None), default=0)
     )

@@ -63,7 +63,7 @@ SECTIONS = {  # of the front page: what people do most stands first
 }
 
 
-class Commands(click.Group):
+class LazyCommands(click.Group):
     """Finds subcommands by name without importing the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -130,7 +130,7 @@ def _set_color(_: click.Context, __: click.Parameter, value: str) -> None:
     Color.mode = value
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kwire", message="%(prog)s %(version)s")
 def cli() -> None:
     """Shows what Kafka says on the wire: every byte named, sized, valued and explained.

@@ -16,7 +16,7 @@ from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.pipeline.report import Report
+    from kwire.pipeline.report import RollupReport
     from kwire.pipeline.run import RunOutcome
     from kwire.render.lines import Line, Piece
 
@@ -42,7 +42,7 @@ class SourceParam(Local):
         return value if is_elsewhere(value) else super().convert(value, param, ctx)
 
 
-class Setting(click.ParamType[tuple[str, str]]):
+class SparkSettingParam(click.ParamType[tuple[str, str]]):
     """NAME=VALUE."""
 
     name = "setting"
@@ -98,7 +98,7 @@ def command() -> None:
 @click.option(
     "--conf",
     "settings",
-    type=Setting(),
+    type=SparkSettingParam(),
     multiple=True,
     metavar="NAME=VALUE",
     help="A setting of Spark's, as spark-submit takes it: spark.jars.packages=…",
@@ -136,7 +136,7 @@ def run_command(
     from kwire.pipeline.messages import is_topic
     from kwire.pipeline.run import run, session
     from kwire.pipeline.stream import run_stream
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
 
     names = names_of(chosen, bodies != "none", findings)
     if split_size < 1:
@@ -148,7 +148,7 @@ def run_command(
     interrupt = Interrupt()
     spark = session(master, settings=dict(settings))
     try:
-        job = Job(tuple(names), bounds.settings(), Bodies(False) if "bodies" in names else None)
+        job = Job(tuple(names), bounds.settings(), BodyRenderer(False) if "bodies" in names else None)
         if stream:
             done = run_stream(
                 spark, sources[0], folder, job, split_size=split_size, lateness=lateness, most=max_files,
@@ -234,7 +234,7 @@ def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -
     return Exit.OK
 
 
-def _lines(found: Report, columns: int) -> list[Line]:
+def _lines(found: RollupReport, columns: int) -> list[Line]:
     from kwire.render.lines import table
 
     title: Line = [(found.about, "title")]

@@ -100,7 +100,7 @@ def _read(
 ) -> int:  # fmt: skip
     from kwire.capture.packet_numbers import reference
     from kwire.cli.saving import save
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.render.comments import Comments
     from kwire.session.packets import Holders
     from kwire.session.slicing import Slice
@@ -113,7 +113,7 @@ def _read(
         over.add, progress, output not in PACKETS.values() or chosen.needs_about, follow, target is not None
     )
     holders = Holders(settled(frames, reading.names)) if frames else None
-    tally, interrupted = Tally(holders), False
+    tally, interrupted = ReadTally(holders), False
     try:
         batches = tally.count(reading.batches(), wanted, reading.tracking)
         if not_kafka:
@@ -126,7 +126,7 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif output in FORMS:
-            texts = Bodies(shown.show_secrets, shown.inner, shown.inflate // 2)  # a row takes the text once more
+            texts = BodyRenderer(shown.show_secrets, shown.inner, shown.inflate // 2)  # a row takes the text once more
             put = printer(fields or tuple(DEFAULT.split(",")), output, texts)
             for exchange in chain.from_iterable(batches):
                 put(exchange)
@@ -178,7 +178,7 @@ class Over:
                 self.foreign.append(connection)
 
 
-class Tally:
+class ReadTally:
     """Counts what passes by."""
 
     def __init__(self, holders: Holders | None = None) -> None:

@@ -86,7 +86,7 @@ def command(
     live = Live(names, expression(bounds.ports, bounds.hosts))
     if secrets and form != "pcapng":
         raise click.UsageError("--with-secrets belongs to -w FILE as pcapng")
-    saved = Saved(target, form, live) if target else None  # before the right to is gone
+    saved = SavedCapture(target, form, live) if target else None  # before the right to is gone
     load()
     if browsing:
         return _browse(live, saved, bounds, wanted, duration)
@@ -134,14 +134,14 @@ def command(
     return Exit.OK if following.seen or reader.tls.sealed or not reader.packets else Exit.NOT_KAFKA
 
 
-def _browse(live: Live, saved: Saved | None, bounds: Bounds, wanted: Wanted, duration: int | None) -> int:
+def _browse(live: Live, saved: SavedCapture | None, bounds: Bounds, wanted: Wanted, duration: int | None) -> int:
     from kwire.cli.browse_live import prepare, temporary_capture, watch
     from kwire.outputs import Output
 
     try:
         prepare()
         with temporary_capture(live) as path:
-            shown = Saved(Output(path, private=True), "pcapng", live)
+            shown = SavedCapture(Output(path, private=True), "pcapng", live)
             if os.geteuid() == 0:
                 os.chown(path, *live.becomes)
             live.drop_privileges()
@@ -162,7 +162,7 @@ def _doctor() -> LiveDoctor:
     return LiveDoctor()
 
 
-class Saved:
+class SavedCapture:
     """The capture that grows meanwhile: it has its name with its first bytes, and each block of packets whole."""
 
     def __init__(self, target: Output, form: str, live: Live) -> None:

@@ -77,12 +77,12 @@ def command(
         raise click.UsageError("stdin is the capture: needs a QUERY or --report NAME")
     need("pyarrow", "duckdb", command="kwire sql")
     fewer_collections()  # before DuckDB comes, which complains at exit of what was not collected
-    from kwire.render.bodies import BESIDE_TABLES, Bodies
+    from kwire.render.bodies import BESIDE_TABLES, BodyRenderer
     from kwire.tables.query import QuerySession
 
     there = open_captures(paths)
     session = QuerySession(
-        there, bounds.settings(), Bodies(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs)
+        there, bounds.settings(), BodyRenderer(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs)
     )
     if query is None:
         from kwire.cli.prompt import Prompt, has_commands

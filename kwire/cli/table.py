@@ -73,9 +73,9 @@ def command(
     names = names_of(streamed or chosen, bodies, findings)
     limits, texts = bounds.settings(), None
     if "bodies" in names:
-        from kwire.render.bodies import BESIDE_TABLES, Bodies
+        from kwire.render.bodies import BESIDE_TABLES, BodyRenderer
 
-        texts = Bodies(show_secrets, inflate=BESIDE_TABLES)
+        texts = BodyRenderer(show_secrets, inflate=BESIDE_TABLES)
     need("pyarrow", command="kwire table")
     fewer_collections()
     there = open_captures(paths)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.brokers import DAY, Link, broker_options
+from kwire.cli.brokers import DAY, BrokerOptions, broker_options
 from kwire.cli.quantities import Duration
 from kwire.errors import Exit
 
@@ -104,7 +104,7 @@ PROTOCOLS = {"classic": "classic protocol", "consumer": "consumer protocol (KIP-
 def command(
     brokers: str, group: str, topic: str, protocol: str, era: str | None, diagrams: bool, only: tuple[int, ...],
     beats: int, interval: int, stop: bool, session_timeout: int, assignors: tuple[str, ...], instance_id: str | None,
-    reset: str, records: int, retry: int, yes: bool, output: str, show_secrets: bool, link: Link,
+    reset: str, records: int, retry: int, yes: bool, output: str, show_secrets: bool, link: BrokerOptions,
 ) -> Exit:  # fmt: skip
     """Lives through a consumer's start: (1) bootstrap and metadata, (2) the coordinator, (3) join, (4) sync, (5)
     heartbeats, (6) committed offsets, (7) records; then it leaves. Each step is told with its time and verdict, errors

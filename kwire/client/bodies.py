@@ -183,7 +183,7 @@ def fetch(version: int, positions: dict[Partition, int], ids: dict[str, UUID], w
     return body | ({"MaxBytes": 50 << 20} if version >= 3 else {})
 
 
-class Fetched(NamedTuple):
+class FetchAnswer(NamedTuple):
     """A partition's part of a Fetch answer. high: the end of what may be read, -1 with an error."""
 
     error: int
@@ -195,10 +195,10 @@ class Fetched(NamedTuple):
         return read_records(self.data)
 
 
-def fetched(body: Body, names: dict[UUID, str]) -> tuple[int, dict[Partition, Fetched]]:
+def fetched(body: Body, names: dict[UUID, str]) -> tuple[int, dict[Partition, FetchAnswer]]:
     """The answer's own error, and by partition what came."""
     rows = {
-        (_name(topic, "Topic", names), row["PartitionIndex"]): Fetched(
+        (_name(topic, "Topic", names), row["PartitionIndex"]): FetchAnswer(
             row["ErrorCode"], row["HighWatermark"], row["Records"] or b""
         )
         for topic in body["Responses"]

@@ -27,7 +27,7 @@ UNKNOWN_MEMBER_ID, MEMBER_ID_REQUIRED = 25, 79
 PATIENCE = 5.0  # seconds beyond the rebalance timeout: the broker answers a join by then
 
 
-class Joined(NamedTuple):
+class JoinedGroup(NamedTuple):
     """A JoinGroup that was accepted. members is empty for all but the leader. asked: how many requests it took.
     passed: the error codes that went by, but for MEMBER_ID_REQUIRED."""
 
@@ -76,7 +76,7 @@ class ClassicMember:
         self.place, self.cluster, self.group, self.options = place, place.cluster, place.group, options
         self.reader = PartitionReader(place, options.earliest)
         self.member, self.generation, self.protocol = "", -1, ""
-        self.joined: Joined | None = None
+        self.joined: JoinedGroup | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +98,7 @@ class ClassicMember:
         """Bootstrap, metadata and coordinator: the address of the group's coordinator."""
         return self.place.find()
 
-    def join(self) -> Joined:
+    def join(self) -> JoinedGroup:
         """JoinGroup; once more with the id that was handed out, where the broker wants that (v4 and up, KIP-394), once
         without an id that is not known any more, and again for a while where the coordinator is another by now or has
         not read its log yet."""
@@ -134,14 +134,14 @@ class ClassicMember:
                 raise Refusal(exchange, error)
             passed.append(error)
 
-    def _admitted(self, body: Body, asked: int, passed: tuple[int, ...]) -> Joined:
+    def _admitted(self, body: Body, asked: int, passed: tuple[int, ...]) -> JoinedGroup:
         self.member, self.generation = body["MemberId"], body["GenerationId"]
         self.protocol = body["ProtocolName"] or ""
         members = tuple(
             Subscriber(row["MemberId"], topics_of(row["Metadata"]), row.get("GroupInstanceId"))
             for row in body["Members"]
         )
-        self.joined = Joined(self.member, self.generation, self.protocol, body["Leader"], members, asked, passed)
+        self.joined = JoinedGroup(self.member, self.generation, self.protocol, body["Leader"], members, asked, passed)
         return self.joined
 
     @property

@@ -20,7 +20,7 @@ from kwire.wire import uuids
 JOINING, LEAVING = 0, -1
 
 
-class Beat(NamedTuple):
+class HeartbeatAnswer(NamedTuple):
     """An answer that was no error. assignment: None when it says nothing of it. unknown: topic ids that metadata has
     not named."""
 
@@ -39,7 +39,7 @@ class EpochMember:
         self.member, self.epoch = "", JOINING
         self._told: list[Partition] | None = None
 
-    def beat(self) -> Beat:
+    def beat(self) -> HeartbeatAnswer:
         """Joins when it is no member yet; says what it owns when that is news to the coordinator."""
         exchange = self.place.ask("ConsumerGroupHeartbeat", self._body)
         body = exchange.body()
@@ -52,7 +52,7 @@ class EpochMember:
         given, unknown = self._given(body)
         if given is not None:
             self.reader.assign(given)
-        return Beat(self.epoch, body["HeartbeatIntervalMs"], given, unknown)
+        return HeartbeatAnswer(self.epoch, body["HeartbeatIntervalMs"], given, unknown)
 
     @property
     def owes(self) -> bool:

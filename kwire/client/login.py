@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kwire.client.scram import Scram
+from kwire.client.scram import ScramClient
 from kwire.client.security import Security
 from kwire.errors import Failure, KwireError
 
@@ -40,7 +40,7 @@ def log_in(connection: Asking, security: Security) -> None:
         _token(connection, f"\0{security.username}\0{security.password}".encode())
         return
     try:
-        scram = Scram(mechanism, security.username, security.password)
+        scram = ScramClient(mechanism, security.username, security.password)
         challenge = _token(connection, scram.first())
         scram.check(_token(connection, scram.final(challenge)))
     except Failure:

@@ -17,7 +17,7 @@ TIMEOUT_MS = 30_000
 BY_NAME = 12  # from v13 on, a topic goes by its id
 
 
-class Produced(NamedTuple):
+class ProduceResult(NamedTuple):
     """offset: the first record's; -1 without an answer (acks=0)."""
 
     offset: int
@@ -27,7 +27,7 @@ class Produced(NamedTuple):
 def produce(
     connection: BrokerConnection, topic: str, partition: int, records: Sequence[tuple[bytes | None, bytes | None]], *,
     acks: int = ACKS_ALL, compression: str = "none", timestamp: int | None = None,
-) -> Produced:  # fmt: skip
+) -> ProduceResult:  # fmt: skip
     """records: (key, value) pairs. connection: to the partition's leader. timestamp: ms since the epoch, now if None.
     Raises Failure, Refusal."""
     now = time.time_ns() // 1_000_000 if timestamp is None else timestamp
@@ -38,9 +38,9 @@ def produce(
     body["TopicData"] = [{"Name": topic, "PartitionData": [{"Index": partition, "Records": batch}]}]
     exchange = connection.request("Produce", version, body, answer=acks != 0)
     if acks == 0:
-        return Produced(-1, exchange)
+        return ProduceResult(-1, exchange)
     topics = first(exchange.body()["Responses"], "Produce")
     row = first(topics["PartitionResponses"], "Produce")
     if row["ErrorCode"]:
         raise Refusal(exchange, row["ErrorCode"], row.get("ErrorMessage"))
-    return Produced(row["BaseOffset"], exchange)
+    return ProduceResult(row["BaseOffset"], exchange)

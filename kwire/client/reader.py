@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kwire.client import bodies
 from kwire.client.address import Address
-from kwire.client.bodies import EARLIEST, LATEST, Fetched, Partition
+from kwire.client.bodies import EARLIEST, LATEST, FetchAnswer, Partition
 from kwire.client.failure import Refusal
 from kwire.client.topology import GroupPlace
 from kwire.errors import KwireError
@@ -89,7 +89,7 @@ class PartitionReader:
                 out += self.read(partition, got)
         return out
 
-    def fetch(self, address: Address, partitions: Sequence[Partition], wait_ms: int) -> dict[Partition, Fetched]:
+    def fetch(self, address: Address, partitions: Sequence[Partition], wait_ms: int) -> dict[Partition, FetchAnswer]:
         """What one leader has of partitions, from their positions on; one that is not in the answer lacks."""
         place = self.place
         wanted = {partition: self.positions[partition] for partition in partitions}
@@ -103,7 +103,7 @@ class PartitionReader:
             raise Refusal(exchange, first)
         return {partition: row for partition, row in rows.items() if partition in wanted}
 
-    def read(self, partition: Partition, got: Fetched) -> list[Polled]:
+    def read(self, partition: Partition, got: FetchAnswer) -> list[Polled]:
         """The records from the position on, which moves behind them; control batches are passed over."""
         out: list[Polled] = []
         position = self.positions.get(partition, 0)

@@ -18,7 +18,7 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
 
 
-class Scram:
+class ScramClient:
     """first(), then final(challenge), then check(end): each in its turn. Raises KwireError for a server that cheats."""
 
     def __init__(self, mechanism: str, username: str, password: str, nonce: str | None = None) -> None:

@@ -21,7 +21,7 @@ Assignment = dict[UUID, frozenset[int]]  # topic → partitions
 _ROUNDS = 16  # MAX_ITERATION_COUNT: how often all topics are gone over to even out a mixed group
 
 
-class Subscriber(NamedTuple):
+class SubscribedMember(NamedTuple):
     """A member as an assignor sees it. topics: those that exist."""
 
     id: str
@@ -31,7 +31,7 @@ class Subscriber(NamedTuple):
 
 
 def assign(
-    name: str, members: Sequence[Subscriber], partitions: Mapping[UUID, int], era: tuple[int, int] = (4, 3)
+    name: str, members: Sequence[SubscribedMember], partitions: Mapping[UUID, int], era: tuple[int, int] = (4, 3)
 ) -> dict[str, Assignment]:
     """The target of every member by the assignor of that name. partitions: topic → their count, in the order in which
     the first member's set of names is walked. Raises KeyError."""
@@ -39,7 +39,7 @@ def assign(
     return assignor(members, partitions, era) if members else {}
 
 
-def _same_topics(members: Sequence[Subscriber]) -> bool:
+def _same_topics(members: Sequence[SubscribedMember]) -> bool:
     return all(member.topics == members[0].topics for member in members)
 
 
@@ -72,7 +72,7 @@ def _uuid_order(topic: UUID) -> tuple[int, int]:
 
 
 def assign_range(
-    members: Sequence[Subscriber], partitions: Mapping[UUID, int], era: tuple[int, int] = (4, 3)
+    members: Sequence[SubscribedMember], partitions: Mapping[UUID, int], era: tuple[int, int] = (4, 3)
 ) -> dict[str, Assignment]:
     """Runs of partitions, topic by topic; the first members get the odd ones. The same in every era."""
     del era
@@ -97,7 +97,7 @@ def assign_range(
 
 
 def assign_uniform(
-    members: Sequence[Subscriber], partitions: Mapping[UUID, int], era: tuple[int, int] = (4, 3)
+    members: Sequence[SubscribedMember], partitions: Mapping[UUID, int], era: tuple[int, int] = (4, 3)
 ) -> dict[str, Assignment]:
     """Even shares that keep what members had as far as they can."""
     ordered = java_order(members, lambda member: java_hash(member.id))
@@ -107,7 +107,7 @@ def assign_uniform(
 
 
 def _even_shares(
-    members: Sequence[Subscriber], partitions: Mapping[UUID, int], era: tuple[int, int]
+    members: Sequence[SubscribedMember], partitions: Mapping[UUID, int], era: tuple[int, int]
 ) -> dict[str, Assignment]:
     """Members get total / members partitions, and total % members of them one more: before 4.0 the first ones."""
     topics = java_order([topic for topic in partitions if topic in members[0].topics], uuid_hash, sized=True)
@@ -135,7 +135,7 @@ def _even_shares(
 
 
 def _kept(
-    member: Subscriber, topics: frozenset[UUID], quota: int, free: list[tuple[UUID, int]]
+    member: SubscribedMember, topics: frozenset[UUID], quota: int, free: list[tuple[UUID, int]]
 ) -> tuple[dict[UUID, set[int]], int]:
     """What a member keeps of what it had, and how many partitions it may still get; what it loses goes to free."""
     share: dict[UUID, set[int]] = {}
@@ -156,7 +156,7 @@ def _frozen(share: Mapping[UUID, set[int]]) -> Assignment:
 class _Mixed:
     """Shares for members that ask for different topics. Members are known by their place in `members`."""
 
-    def __init__(self, members: Sequence[Subscriber], partitions: Mapping[UUID, int]) -> None:
+    def __init__(self, members: Sequence[SubscribedMember], partitions: Mapping[UUID, int]) -> None:
         self._members = members
         self._loads = [0] * len(members)
         self._askers: dict[UUID, list[int]] = {}
@@ -284,5 +284,5 @@ class _Loads:
         self._high_next = self._high_end - 1
 
 
-Assignor = Callable[[Sequence[Subscriber], Mapping[UUID, int], tuple[int, int]], dict[str, Assignment]]
+Assignor = Callable[[Sequence[SubscribedMember], Mapping[UUID, int], tuple[int, int]], dict[str, Assignment]]
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

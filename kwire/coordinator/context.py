@@ -11,11 +11,11 @@ from uuid import UUID
 from kwire.coordinator.bodies import Body, shape
 from kwire.coordinator.purgatory import Purgatory
 from kwire.coordinator.share.states import ShareStates
-from kwire.coordinator.types import MS, Answer, Caller, Check, Event, GroupSettings, KnownTopic, NewTopic
+from kwire.coordinator.types import MS, Answer, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic
 
 if TYPE_CHECKING:
     from kwire.coordinator.group import Group
-    from kwire.coordinator.heartbeat import Rule
+    from kwire.coordinator.heartbeat import HeartbeatRule
     from kwire.coordinator.offsets import Offsets
     from kwire.coordinator.preconditions import Precondition
 
@@ -23,14 +23,14 @@ MOST_EVENTS = 1 << 18  # that wait for someone to ask; beyond that the oldest ar
 Topics = Callable[[], Mapping[str, KnownTopic]]
 
 
-class Request(NamedTuple):
+class CoordinatorRequest(NamedTuple):
     """A request, and the ticket under which it is answered."""
 
     ticket: int
     api: str
     version: int
     body: Mapping[str, Any]
-    caller: Caller
+    caller: ClientIdentity
     barred: Check | None = None  # why a transaction coordinator does not let these offsets in
 
 
@@ -41,7 +41,7 @@ class Reply(NamedTuple):
     check: Check | None = None
 
 
-def anyone(caller: Caller, group: str) -> bool:  # noqa: ARG001
+def anyone(caller: ClientIdentity, group: str) -> bool:  # noqa: ARG001
     """Everybody may."""
     return True
 
@@ -76,17 +76,17 @@ class Context:
     topics: Topics | None
     offsets: Offsets
     preconditions: tuple[Precondition, ...]
-    heartbeat_rules: tuple[Rule, ...]
+    heartbeat_rules: tuple[HeartbeatRule, ...]
     now: int = 0
     groups: dict[str, Any] = field(default_factory=dict)  # a Group, or another kind's
     purgatory: Purgatory = field(default_factory=Purgatory)
-    waiting: dict[int, Request] = field(default_factory=dict)
+    waiting: dict[int, CoordinatorRequest] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
     active: bool = True
     owns: Callable[[str], bool] = everything
     loading: set[str] = field(default_factory=set)
-    may: Callable[[Caller, str], bool] = anyone
+    may: Callable[[ClientIdentity, str], bool] = anyone
     configs: Callable[[str], Mapping[str, str]] = unconfigured
     share_states: ShareStates = field(default_factory=ShareStates)
     ends: Callable[[UUID, int], int | None] = endless
@@ -105,12 +105,12 @@ class Context:
         """Whether the rules are those of this release or a later one."""
         return self.settings.era >= release
 
-    def answer(self, request: Request, body: Body, check: Check | None = None) -> None:
+    def answer(self, request: CoordinatorRequest, body: Body, check: Check | None = None) -> None:
         """Sends an answer, shaped for the request's version."""
         shaped = shape(request.api + "Response", request.version, body)
         self.answers.append(Answer(request.ticket, request.api, request.version, shaped, self.now, check))
 
-    def wait(self, request: Request) -> int:
+    def wait(self, request: CoordinatorRequest) -> int:
         """The request's answer comes later. Returns its ticket."""
         self.waiting[request.ticket] = request
         return request.ticket

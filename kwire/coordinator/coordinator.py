@@ -19,64 +19,64 @@ from kwire.coordinator.bodies import Body
 from kwire.coordinator.consumer import context as consumer_groups
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.context import Context, Reply, Request, Topics
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply, Topics
 from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share import context as share_groups
 from kwire.coordinator.share import offsets as share_offsets
 from kwire.coordinator.share.states import ShareStates
 from kwire.coordinator.streams import context as streams_groups
-from kwire.coordinator.types import Answer, Caller, Check, Event, GroupSettings, NewTopic
+from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, GroupSettings, NewTopic
 from kwire.errors import UnknownName
 
-NOBODY = Caller()
+NOBODY = ClientIdentity()
 
 
-class Api(NamedTuple):
+class CoordinatorApi(NamedTuple):
     """handle answers, or returns None when the answer comes later. gated: the request names one group, in GroupId, and
     the preconditions are asked about it; refuse: the body when one of them stops it."""
 
-    handle: Callable[[Context, Request], Reply | None]
+    handle: Callable[[Context, CoordinatorRequest], Reply | None]
     gated: bool
-    refuse: Callable[[Request, Check], Body]
+    refuse: Callable[[CoordinatorRequest, Check], Body]
 
 
-def _top(request: Request, check: Check) -> Body:  # noqa: ARG001
+def _top(request: CoordinatorRequest, check: Check) -> Body:  # noqa: ARG001
     return {"ErrorCode": check.error}
 
 
-def _join(request: Request, check: Check) -> Body:
+def _join(request: CoordinatorRequest, check: Check) -> Body:
     return classic.unjoined_body(check.error, request.body["MemberId"])
 
 
-def _message(request: Request, check: Check) -> Body:  # noqa: ARG001
+def _message(request: CoordinatorRequest, check: Check) -> Body:  # noqa: ARG001
     return {"ErrorCode": check.error, "ErrorMessage": check.why}
 
 
-APIS: dict[str, Api] = {
-    "JoinGroup": Api(joins.join, True, _join),
-    "SyncGroup": Api(joins.sync, True, _top),
-    "Heartbeat": Api(heartbeat.heartbeat, True, _top),
-    "LeaveGroup": Api(joins.leave, True, _top),
-    "OffsetCommit": Api(offsets.commit, True, offsets.refused),
-    "TxnOffsetCommit": Api(offsets.commit, True, offsets.refused),
-    "OffsetFetch": Api(offsets.fetch, False, _top),
-    "OffsetDelete": Api(offsets.delete, True, _top),
-    "ListGroups": Api(describe.list_groups, False, _top),
-    "DescribeGroups": Api(describe.describe_groups, False, _top),
-    "DeleteGroups": Api(describe.delete_groups, False, _top),
-    "ConsumerGroupHeartbeat": Api(consumer_groups.heartbeat, True, _message),
-    "ConsumerGroupDescribe": Api(describe.describe_consumer_groups, False, _top),
-    "ShareGroupHeartbeat": Api(share_groups.heartbeat, True, _message),
-    "ShareGroupDescribe": Api(describe.describe_share_groups, False, _top),
-    "StreamsGroupHeartbeat": Api(streams_groups.heartbeat, True, _message),
-    "StreamsGroupDescribe": Api(describe.describe_streams_groups, False, _top),
-    "DescribeShareGroupOffsets": Api(share_offsets.describe, False, _top),
-    "AlterShareGroupOffsets": Api(share_offsets.alter, True, _message),
-    "DeleteShareGroupOffsets": Api(share_offsets.delete, True, _message),
+APIS: dict[str, CoordinatorApi] = {
+    "JoinGroup": CoordinatorApi(joins.join, True, _join),
+    "SyncGroup": CoordinatorApi(joins.sync, True, _top),
+    "Heartbeat": CoordinatorApi(heartbeat.heartbeat, True, _top),
+    "LeaveGroup": CoordinatorApi(joins.leave, True, _top),
+    "OffsetCommit": CoordinatorApi(offsets.commit, True, offsets.refused),
+    "TxnOffsetCommit": CoordinatorApi(offsets.commit, True, offsets.refused),
+    "OffsetFetch": CoordinatorApi(offsets.fetch, False, _top),
+    "OffsetDelete": CoordinatorApi(offsets.delete, True, _top),
+    "ListGroups": CoordinatorApi(describe.list_groups, False, _top),
+    "DescribeGroups": CoordinatorApi(describe.describe_groups, False, _top),
+    "DeleteGroups": CoordinatorApi(describe.delete_groups, False, _top),
+    "ConsumerGroupHeartbeat": CoordinatorApi(consumer_groups.heartbeat, True, _message),
+    "ConsumerGroupDescribe": CoordinatorApi(describe.describe_consumer_groups, False, _top),
+    "ShareGroupHeartbeat": CoordinatorApi(share_groups.heartbeat, True, _message),
+    "ShareGroupDescribe": CoordinatorApi(describe.describe_share_groups, False, _top),
+    "StreamsGroupHeartbeat": CoordinatorApi(streams_groups.heartbeat, True, _message),
+    "StreamsGroupDescribe": CoordinatorApi(describe.describe_streams_groups, False, _top),
+    "DescribeShareGroupOffsets": CoordinatorApi(share_offsets.describe, False, _top),
+    "AlterShareGroupOffsets": CoordinatorApi(share_offsets.alter, True, _message),
+    "DeleteShareGroupOffsets": CoordinatorApi(share_offsets.delete, True, _message),
 }
 
 
-def settled(context: Context, group: modern.Modern) -> None:
+def settled(context: Context, group: modern.ModernGroup) -> None:
     """What follows when something has happened to a group of any kind but the classic."""
     if isinstance(group, ConsumerGroup):
         migration.settle(context, group)
@@ -111,7 +111,7 @@ class Coordinator:
         api: str,
         version: int,
         body: Mapping[str, Any],
-        caller: Caller = NOBODY,
+        caller: ClientIdentity = NOBODY,
         now: int = 0,
         barred: Check | None = None,
     ) -> int:
@@ -125,13 +125,13 @@ class Coordinator:
             raise UnknownName("group coordinator API", api, tuple(APIS))
         self.tick(now)
         self._tickets += 1
-        request = Request(self._tickets, api, version, body, caller, barred)
+        request = CoordinatorRequest(self._tickets, api, version, body, caller, barred)
         reply = self._stopped(entry, request) or entry.handle(self._desk, request)
         if reply is not None:
             self._desk.answer(request, reply.body, reply.check)
         return request.ticket
 
-    def _stopped(self, entry: Api, request: Request) -> Reply | None:
+    def _stopped(self, entry: CoordinatorApi, request: CoordinatorRequest) -> Reply | None:
         if not entry.gated:
             return None
         context = self._desk
@@ -246,12 +246,12 @@ class Coordinator:
         self._desk.loading = groups
 
     @property
-    def may(self) -> Callable[[Caller, str], bool]:
+    def may(self) -> Callable[[ClientIdentity, str], bool]:
         """Whether the caller may use that group; else GROUP_AUTHORIZATION_FAILED."""
         return self._desk.may
 
     @may.setter
-    def may(self, may: Callable[[Caller, str], bool]) -> None:
+    def may(self, may: Callable[[ClientIdentity, str], bool]) -> None:
         self._desk.may = may
 
     def revive(self, group: str) -> None:

@@ -11,7 +11,7 @@ from kwire.coordinator import preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share.group import ShareGroup
@@ -24,7 +24,7 @@ OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8  # read, delete, describe
 CONFIG_OPERATIONS = 1 << 10 | 1 << 11  # describe and alter configs: groups have some since 3.8
 
 
-def list_groups(context: Context, request: Request) -> Reply:
+def list_groups(context: Context, request: CoordinatorRequest) -> Reply:
     """ListGroups: groups that this broker coordinates and the caller may see, by state and type."""
     if not context.active:
         check = Check(
@@ -61,7 +61,7 @@ def _listed(name: str, group: Any) -> Body:
     }
 
 
-def _each(context: Context, request: Request, names: list[str]) -> list[tuple[str, Check | None]]:
+def _each(context: Context, request: CoordinatorRequest, names: list[str]) -> list[tuple[str, Check | None]]:
     """The groups asked for, each with the check that stops it."""
     return [
         (name, preconditions.stopped(context, context.preconditions, request.api, request.caller, name))
@@ -73,7 +73,7 @@ def _worst(checks: list[Check | None], done: str) -> Check:
     return next((check for check in checks if check is not None and check.error), Check(0, done, NONE, done))
 
 
-def describe_groups(context: Context, request: Request) -> Reply:
+def describe_groups(context: Context, request: CoordinatorRequest) -> Reply:
     """DescribeGroups: classic groups; any other id is a Dead group, from v6 on with GROUP_ID_NOT_FOUND."""
     groups = []
     checks: list[Check | None] = []
@@ -94,7 +94,7 @@ def describe_groups(context: Context, request: Request) -> Reply:
     return Reply({"Groups": groups}, _worst(checks, "described"))
 
 
-def _operations(context: Context, request: Request, error: int) -> int:
+def _operations(context: Context, request: CoordinatorRequest, error: int) -> int:
     if error or not request.body.get("IncludeAuthorizedOperations"):
         return NOT_ASKED
     return OPERATIONS | (CONFIG_OPERATIONS if context.since(3, 8) else 0)
@@ -124,17 +124,17 @@ def _described_member(member: Member, protocol: str | None, stable: bool, keeps:
     }
 
 
-def describe_consumer_groups(context: Context, request: Request) -> Reply:
+def describe_consumer_groups(context: Context, request: CoordinatorRequest) -> Reply:
     """ConsumerGroupDescribe: groups of KIP-848 only."""
     return _describe_modern(context, request, ConsumerGroup)
 
 
-def describe_share_groups(context: Context, request: Request) -> Reply:
+def describe_share_groups(context: Context, request: CoordinatorRequest) -> Reply:
     """ShareGroupDescribe: groups of KIP-932 only."""
     return _describe_modern(context, request, ShareGroup)
 
 
-def describe_streams_groups(context: Context, request: Request) -> Reply:
+def describe_streams_groups(context: Context, request: CoordinatorRequest) -> Reply:
     """StreamsGroupDescribe: groups of KIP-1071 only."""
     return _describe_modern(context, request, StreamsGroup)
 
@@ -142,7 +142,7 @@ def describe_streams_groups(context: Context, request: Request) -> Reply:
 Described = type[ConsumerGroup] | type[ShareGroup] | type[StreamsGroup]
 
 
-def _describe_modern(context: Context, request: Request, kind: Described) -> Reply:
+def _describe_modern(context: Context, request: CoordinatorRequest, kind: Described) -> Reply:
     groups = []
     checks: list[Check | None] = []
     for name, check in _each(context, request, request.body["GroupIds"]):
@@ -160,7 +160,7 @@ def _describe_modern(context: Context, request: Request, kind: Described) -> Rep
     return Reply({"Groups": groups}, _worst(checks, "described"))
 
 
-def delete_groups(context: Context, request: Request) -> Reply:
+def delete_groups(context: Context, request: CoordinatorRequest) -> Reply:
     """DeleteGroups: empty groups with their offsets; an id that is named twice counts once."""
     results = []
     checks: list[Check | None] = []

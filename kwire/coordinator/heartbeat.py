@@ -28,7 +28,7 @@ from kwire.coordinator.codes import (
 )
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.context import Context, Reply, Request, elapsed, shown_ms
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply, elapsed, shown_ms
 from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.types import Check
 
@@ -42,7 +42,7 @@ class Beat(NamedTuple):
     generation: int
 
 
-class Rule(NamedTuple):
+class HeartbeatRule(NamedTuple):
     """fails gives the reason when this rule decides. counts: the member is kept alive all the same."""
 
     number: int
@@ -104,18 +104,20 @@ def _generation(beat: Beat) -> str | None:
     return f"generation {beat.generation}, the group is at {beat.group.generation}"
 
 
-DEAD = Rule(5, "group", UNKNOWN_MEMBER_ID, _dead)
-GONE = Rule(5, "group", COORDINATOR_NOT_AVAILABLE, _dead)
-NOT_STABLE = Rule(6, "state", REBALANCE_IN_PROGRESS, _not_stable)
-EMPTY = Rule(6, "state", UNKNOWN_MEMBER_ID, _empty)
-COMPLETING = Rule(6, "state", REBALANCE_IN_PROGRESS, _completing)
-PREPARING = Rule(6, "state", REBALANCE_IN_PROGRESS, _preparing, counts=True)
-NO_INSTANCE = Rule(7, "instance", UNKNOWN_MEMBER_ID, _no_instance)
-INSTANCE = Rule(7, "instance", FENCED_INSTANCE_ID, _instance)
-MEMBER = Rule(7, "member", UNKNOWN_MEMBER_ID, _member)
-GENERATION = Rule(8, "generation", ILLEGAL_GENERATION, _generation)
+DEAD = HeartbeatRule(5, "group", UNKNOWN_MEMBER_ID, _dead)
+GONE = HeartbeatRule(5, "group", COORDINATOR_NOT_AVAILABLE, _dead)
+NOT_STABLE = HeartbeatRule(6, "state", REBALANCE_IN_PROGRESS, _not_stable)
+EMPTY = HeartbeatRule(6, "state", UNKNOWN_MEMBER_ID, _empty)
+COMPLETING = HeartbeatRule(6, "state", REBALANCE_IN_PROGRESS, _completing)
+PREPARING = HeartbeatRule(6, "state", REBALANCE_IN_PROGRESS, _preparing, counts=True)
+NO_INSTANCE = HeartbeatRule(7, "instance", UNKNOWN_MEMBER_ID, _no_instance)
+INSTANCE = HeartbeatRule(7, "instance", FENCED_INSTANCE_ID, _instance)
+MEMBER = HeartbeatRule(7, "member", UNKNOWN_MEMBER_ID, _member)
+GENERATION = HeartbeatRule(8, "generation", ILLEGAL_GENERATION, _generation)
 
-ERAS: tuple[tuple[tuple[int, int], tuple[Rule, ...]], ...] = (  # newest first; (0, 10) stands for 0.10.1 and later
+ERAS: tuple[
+    tuple[tuple[int, int], tuple[HeartbeatRule, ...]], ...
+] = (  # newest first; (0, 10) stands for 0.10.1 and later
     ((3, 0), (GONE, NO_INSTANCE, INSTANCE, MEMBER, GENERATION, EMPTY, PREPARING)),
     ((2, 7), (GONE, INSTANCE, MEMBER, GENERATION, EMPTY, PREPARING)),
     ((2, 3), (GONE, INSTANCE, MEMBER, GENERATION, EMPTY, COMPLETING, PREPARING)),
@@ -124,12 +126,12 @@ ERAS: tuple[tuple[tuple[int, int], tuple[Rule, ...]], ...] = (  # newest first; 
 )
 
 
-def of_era(era: tuple[int, int]) -> tuple[Rule, ...]:
+def of_era(era: tuple[int, int]) -> tuple[HeartbeatRule, ...]:
     """The rules in that release's order."""
     return next((rules for start, rules in ERAS if era >= start), ERAS[-1][1])
 
 
-def heartbeat(context: Context, request: Request) -> Reply:
+def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:
     """Heartbeat. gates.py has made checks 1 to 4."""
     body = request.body
     group = context.groups.get(body["GroupId"])

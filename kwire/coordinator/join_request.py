@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kwire.coordinator.context import Request
+from kwire.coordinator.context import CoordinatorRequest
 
 
-class Join(NamedTuple):
+class JoinRequest(NamedTuple):
     """A JoinGroup request's values."""
 
     member: str
@@ -23,10 +23,10 @@ class Join(NamedTuple):
         return [name for name, _ in self.protocols]
 
 
-def read(request: Request) -> Join:
+def read(request: CoordinatorRequest) -> JoinRequest:
     body = request.body
     session = body["SessionTimeoutMs"]
-    return Join(
+    return JoinRequest(
         body["MemberId"],
         body.get("GroupInstanceId"),
         session,

@@ -25,10 +25,10 @@ from kwire.coordinator.codes import (
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.migration import NEEDS_MEMBER_ID
-from kwire.coordinator.context import Context, Reply, Request, shown_ms
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply, shown_ms
 from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import kind_of
-from kwire.coordinator.join_request import Join, read
+from kwire.coordinator.join_request import JoinRequest, read
 from kwire.coordinator.modern import modern
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
@@ -41,7 +41,7 @@ def _refused(error: int, name: str, why: str, member: str = "") -> Reply:
     return Reply(classic.unjoined_body(error, member), Check(0, name, error, why))
 
 
-def join(context: Context, request: Request) -> Reply | None:
+def join(context: Context, request: CoordinatorRequest) -> Reply | None:
     """JoinGroup: answered at once with an error or the present generation, or when the rebalance ends."""
     asked = read(request)
     low, high = context.settings.group_min_session_timeout_ms, context.settings.group_max_session_timeout_ms
@@ -67,7 +67,7 @@ def join(context: Context, request: Request) -> Reply | None:
     return _join_known(context, request, group, asked) if asked.member else _join_new(context, request, group, asked)
 
 
-def _join_other(context: Context, request: Request, asked: Join, group: object) -> Reply:
+def _join_other(context: Context, request: CoordinatorRequest, asked: JoinRequest, group: object) -> Reply:
     """A group of another kind with members, or one that makes no way."""
     if isinstance(group, ConsumerGroup):
         return migration.join(context, request, group, asked)
@@ -101,7 +101,7 @@ def _has_room(group: Group, member_id: str, limit: int) -> bool:
             return True
 
 
-def _unsupported(group: Group, asked: Join) -> str:
+def _unsupported(group: Group, asked: JoinRequest) -> str:
     if not asked.protocol_type or not asked.protocols:
         return "a member must name a protocol type and at least one protocol"
     if group.protocol_type != asked.protocol_type:
@@ -114,7 +114,7 @@ def _unsupported(group: Group, asked: Join) -> str:
 # new members
 
 
-def _join_new(context: Context, request: Request, group: Group, asked: Join) -> Reply | None:
+def _join_new(context: Context, request: CoordinatorRequest, group: Group, asked: JoinRequest) -> Reply | None:
     if asked.instance is not None:
         new_id = context.new_id(asked.instance)
         old = group.members.get(group.instances.get(asked.instance, ""))
@@ -133,7 +133,7 @@ def _join_new(context: Context, request: Request, group: Group, asked: Join) -> 
     return _refused(MEMBER_ID_REQUIRED, "member id", why, new_id)
 
 
-def _add(context: Context, request: Request, group: Group, asked: Join, member_id: str) -> None:
+def _add(context: Context, request: CoordinatorRequest, group: Group, asked: JoinRequest, member_id: str) -> None:
     """addMemberThenRebalanceOrCompleteJoin."""
     caller = request.caller
     member = Member(
@@ -159,7 +159,7 @@ def _add(context: Context, request: Request, group: Group, asked: Join, member_i
     classic.rebalance_or_complete(context, group, why, member.id, "joined")
 
 
-def _facts(member: Member, asked: Join) -> dict[str, Any]:
+def _facts(member: Member, asked: JoinRequest) -> dict[str, Any]:
     return {
         "client_id": member.client_id,
         "host": member.client_host,
@@ -175,7 +175,7 @@ def _facts(member: Member, asked: Join) -> dict[str, Any]:
 # members that come back
 
 
-def _join_known(context: Context, request: Request, group: Group, asked: Join) -> Reply | None:
+def _join_known(context: Context, request: CoordinatorRequest, group: Group, asked: JoinRequest) -> Reply | None:
     """classicGroupJoinExistingMember."""
     if asked.member in group.pending:
         if asked.instance is not None:  # Kafka: IllegalStateException
@@ -206,7 +206,9 @@ def _join_known(context: Context, request: Request, group: Group, asked: Join) -
     return None
 
 
-def _update(context: Context, request: Request, group: Group, asked: Join, member: Member, trigger: str) -> None:
+def _update(
+    context: Context, request: CoordinatorRequest, group: Group, asked: JoinRequest, member: Member, trigger: str
+) -> None:
     """updateMemberThenRebalanceOrCompleteJoin. Of two JoinGroups of one member Kafka forgets the first."""
     group.update(member, asked.protocols, asked.session_ms, asked.rebalance_ms)
     before = group.await_join(member, context.wait(request))
@@ -217,7 +219,7 @@ def _update(context: Context, request: Request, group: Group, asked: Join, membe
 
 
 def _rejoin_static(
-    context: Context, request: Request, group: Group, asked: Join, old: Member, new_id: str
+    context: Context, request: CoordinatorRequest, group: Group, asked: JoinRequest, old: Member, new_id: str
 ) -> Reply | None:
     """updateStaticMemberThenRebalanceOrCompleteJoin: in a stable group a static member that restarts takes the place of
     its former self; the generation stays unless its protocols change the group's."""
@@ -243,7 +245,7 @@ def _rejoin_static(
 # SyncGroup
 
 
-def sync(context: Context, request: Request) -> Reply | None:
+def sync(context: Context, request: CoordinatorRequest) -> Reply | None:
     """SyncGroup: the leader's brings the assignment, the others wait for it."""
     body = request.body
     if request.version >= NAMES_PROTOCOL and None in (body.get("ProtocolType"), body.get("ProtocolName")):
@@ -275,7 +277,7 @@ def sync(context: Context, request: Request) -> Reply | None:
     return None
 
 
-def _refuse_sync(group: Group, request: Request) -> Reply | None:
+def _refuse_sync(group: Group, request: CoordinatorRequest) -> Reply | None:
     """validateSyncGroup."""
     body = request.body
     member, instance, generation = body["MemberId"], body.get("GroupInstanceId"), body["GenerationId"]
@@ -313,7 +315,7 @@ def _assign(context: Context, group: Group, assignments: list[dict[str, Any]]) -
 # LeaveGroup
 
 
-def leave(context: Context, request: Request) -> Reply:
+def leave(context: Context, request: CoordinatorRequest) -> Reply:
     """LeaveGroup: one member (below v3), or several with an error each."""
     group = context.groups.get(request.body["GroupId"])
     before = len(group.members) if isinstance(group, Group) else 0
@@ -340,7 +342,7 @@ def leave(context: Context, request: Request) -> Reply:
     return Reply({"ErrorCode": top, "Members": results}, Check(0, "left", first, why))
 
 
-def _leavers(request: Request) -> Iterator[tuple[str, str | None, str]]:
+def _leavers(request: CoordinatorRequest) -> Iterator[tuple[str, str | None, str]]:
     if request.version < 3:
         yield request.body["MemberId"], None, "not provided"
         return

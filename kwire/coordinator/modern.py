@@ -18,7 +18,7 @@ DUE = "consumer"  # the operation that waits for a group's next deadline
 CLEANUP = "consumer cleanup"  # the one that takes away a group which holds nothing any more
 
 
-class Modern(Protocol):
+class ModernGroup(Protocol):
     """fresh: not stored yet. lapses: an empty one is taken away some time after its last offset.
     makes_way: an empty one gives its place to a classic group of the same id."""
 
@@ -44,12 +44,12 @@ class Modern(Protocol):
     def topics_changed(self) -> None: ...
 
 
-def modern(group: object) -> Modern | None:
+def modern(group: object) -> ModernGroup | None:
     """The group, unless it is a classic one, or none."""
     return None if group is None or isinstance(group, Group) else group  # type: ignore[return-value]
 
 
-def kinds(context: Context, settled: Callable[[Context, Modern], None]) -> dict[str, OperationKind]:
+def kinds(context: Context, settled: Callable[[Context, ModernGroup], None]) -> dict[str, OperationKind]:
     """The purgatory's table. settled: what follows after a group's time has passed."""
 
     def expire(key: Key, now: int) -> None:
@@ -71,7 +71,7 @@ def kinds(context: Context, settled: Callable[[Context, Modern], None]) -> dict[
     return {DUE: OperationKind(expire), CLEANUP: OperationKind(clean_up)}
 
 
-def settle(context: Context, group: Modern) -> None:
+def settle(context: Context, group: ModernGroup) -> None:
     """Passes the group's events on and waits for its next deadline."""
     context.events.extend(group.events())
     key = Key(DUE, group.name)
@@ -87,13 +87,13 @@ def settle(context: Context, group: Modern) -> None:
         context.purgatory.wait(unused, context.now + CLEANUP_MS * MS)
 
 
-def forget(context: Context, group: Modern) -> None:
+def forget(context: Context, group: ModernGroup) -> None:
     """Another group takes its place: nothing of it waits any more."""
     for kind in (DUE, CLEANUP):
         context.purgatory.end(Key(kind, group.name))
 
 
-def bury(context: Context, group: Modern, why: str) -> None:
+def bury(context: Context, group: ModernGroup, why: str) -> None:
     """Takes the group away."""
     forget(context, group)
     del context.groups[group.name]

@@ -24,7 +24,7 @@ from kwire.coordinator.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
 )
-from kwire.coordinator.context import Context, Reply, Request, counted
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply, counted
 from kwire.coordinator.group_kinds import Commit, kind_of
 from kwire.coordinator.types import Check, KnownTopic
 
@@ -79,7 +79,7 @@ class Offsets:
                 }
 
 
-class Named(NamedTuple):
+class NamedTopic(NamedTuple):
     """A topic of a request. error: it is not known, in which case name or id may be missing."""
 
     name: str
@@ -93,7 +93,7 @@ class Named(NamedTuple):
         return {"Name": self.name, "TopicId": self.id, "Partitions": partitions}
 
 
-def _named(context: Context, request: Request, given: list[dict[str, Any]]) -> Iterator[Named]:
+def _named(context: Context, request: CoordinatorRequest, given: list[dict[str, Any]]) -> Iterator[NamedTopic]:
     """The request's topics, looked up by name or by id."""
     by_id = request.version >= BY_ID.get(request.api, 99)
     known = None if context.topics is None else context.topics()
@@ -103,17 +103,17 @@ def _named(context: Context, request: Request, given: list[dict[str, Any]]) -> I
             topic = ids.get(each["TopicId"])
             error = UNKNOWN_TOPIC_ID if topic is None and known is not None else NONE
             name = topic.name if topic else str(each["TopicId"]) if known is None else ""
-            yield Named(name, each["TopicId"], topic, error, each)
+            yield NamedTopic(name, each["TopicId"], topic, error, each)
         else:
             topic = None if known is None else known.get(each["Name"])
             error = UNKNOWN_TOPIC_OR_PARTITION if topic is None and known is not None else NONE
-            yield Named(each["Name"], topic.id if topic else NO_ID, topic, error, each)
+            yield NamedTopic(each["Name"], topic.id if topic else NO_ID, topic, error, each)
 
 
 # commit
 
 
-def commit(context: Context, request: Request) -> Reply:
+def commit(context: Context, request: CoordinatorRequest) -> Reply:
     """OffsetCommit and TxnOffsetCommit: topics first, then the group, then each partition's metadata."""
     body, transactional = request.body, request.api == "TxnOffsetCommit"
     generation = body.get("GenerationIdOrMemberEpoch", -1)
@@ -139,7 +139,7 @@ def commit(context: Context, request: Request) -> Reply:
     return Reply({"Topics": answers}, check)
 
 
-def _exists(named: Named, partition: int) -> bool:
+def _exists(named: NamedTopic, partition: int) -> bool:
     return named.error == NONE and (named.topic is None or 0 <= partition < named.topic.partitions)
 
 
@@ -159,7 +159,9 @@ def _may_commit(context: Context, group_id: str, who: Commit) -> Check:
     return kind_of(group).may_commit(context, group, who)
 
 
-def _judge(context: Context, group_id: str, topic: Named, part: Mapping[str, Any], who: Commit, check: Check) -> int:
+def _judge(
+    context: Context, group_id: str, topic: NamedTopic, part: Mapping[str, Any], who: Commit, check: Check
+) -> int:
     """A partition's error."""
     if not _exists(topic, part["PartitionIndex"]):
         return topic.error or UNKNOWN_TOPIC_OR_PARTITION
@@ -174,13 +176,13 @@ def _judge(context: Context, group_id: str, topic: Named, part: Mapping[str, Any
     return OFFSET_METADATA_TOO_LARGE if len(part["CommittedMetadata"] or "") > METADATA_MAX else NONE
 
 
-def _committed(context: Context, topic: Named, part: Mapping[str, Any], who: Commit) -> CommittedOffset:
+def _committed(context: Context, topic: NamedTopic, part: Mapping[str, Any], who: Commit) -> CommittedOffset:
     epoch, metadata = part.get("CommittedLeaderEpoch", -1), part["CommittedMetadata"] or ""
     topic_id = topic.given.get("TopicId", NO_ID)
     return CommittedOffset(part["CommittedOffset"], epoch, metadata, context.now, who.member, topic_id)
 
 
-def _store(context: Context, request: Request, places: dict[Place, CommittedOffset], who: Commit) -> None:
+def _store(context: Context, request: CoordinatorRequest, places: dict[Place, CommittedOffset], who: Commit) -> None:
     if not places:
         return
     group = request.body["GroupId"]
@@ -200,7 +202,7 @@ def _store(context: Context, request: Request, places: dict[Place, CommittedOffs
 # fetch
 
 
-def fetch(context: Context, request: Request) -> Reply:
+def fetch(context: Context, request: CoordinatorRequest) -> Reply:
     """OffsetFetch: one group (below v8) or several."""
     body = request.body
     if request.version >= 8:
@@ -217,7 +219,7 @@ def fetch(context: Context, request: Request) -> Reply:
     return Reply(fetched, check)
 
 
-def _fetch_group(context: Context, request: Request, asked: Mapping[str, Any]) -> tuple[Body, Check]:
+def _fetch_group(context: Context, request: CoordinatorRequest, asked: Mapping[str, Any]) -> tuple[Body, Check]:
     group_id = asked["GroupId"]
     check = preconditions.stopped(context, context.preconditions, request.api, request.caller, group_id)
     group = context.groups.get(group_id)
@@ -236,7 +238,7 @@ def _fetch_group(context: Context, request: Request, asked: Mapping[str, Any]) -
     return {"GroupId": group_id, "Topics": answers, "ErrorCode": NONE}, check
 
 
-def _fetch_topic(context: Context, group: str, named: Named, stable: bool) -> Body:
+def _fetch_topic(context: Context, group: str, named: NamedTopic, stable: bool) -> Body:
     # A topic that is not known by its name may still have offsets; one that is not known by its id has no name.
     error = named.error if named.error == UNKNOWN_TOPIC_ID else NONE
     indexes = named.given["PartitionIndexes"]
@@ -262,7 +264,7 @@ def _fetched(
     }
 
 
-def _all_topics(context: Context, request: Request, group: str, stable: bool) -> list[Body]:
+def _all_topics(context: Context, request: CoordinatorRequest, group: str, stable: bool) -> list[Body]:
     """Every partition that has an offset; by id only topics that still exist."""
     found: dict[str, list[Body]] = {}
     for place in context.offsets.committed.get(group, {}):
@@ -288,7 +290,7 @@ def _failed(topics: list[dict[str, Any]], error: int) -> list[Body]:
 # delete
 
 
-def delete(context: Context, request: Request) -> Reply:
+def delete(context: Context, request: CoordinatorRequest) -> Reply:
     """OffsetDelete: not of topics that members still subscribe to."""
     group_id = request.body["GroupId"]
     group = context.groups.get(group_id)
@@ -314,7 +316,7 @@ def delete(context: Context, request: Request) -> Reply:
     return Reply({"Topics": answers}, check)
 
 
-def refused(request: Request, check: Check) -> Body:
+def refused(request: CoordinatorRequest, check: Check) -> Body:
     """A commit that a precondition stopped: the error stands at each partition."""
     topics = [
         {

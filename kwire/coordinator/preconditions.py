@@ -18,7 +18,7 @@ from kwire.coordinator.codes import (
     NOT_COORDINATOR,
 )
 from kwire.coordinator.context import Context
-from kwire.coordinator.types import Caller, Check
+from kwire.coordinator.types import Check, ClientIdentity
 
 EMPTY_ID = frozenset(  # they take group id "" too, or have an error of their own for it
     {
@@ -39,28 +39,28 @@ class Precondition(NamedTuple):
     number: int
     name: str
     error: int
-    fails: Callable[[Context, str, Caller, str], str | None]  # context, api, caller, group
+    fails: Callable[[Context, str, ClientIdentity, str], str | None]  # context, api, caller, group
 
 
-def _authorised(context: Context, api: str, caller: Caller, group: str) -> str | None:  # noqa: ARG001
+def _authorised(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     if context.may(caller, group):
         return None
     return f"{caller.principal or 'nobody, logged in as such,'} may not use group {group}"
 
 
-def _active(context: Context, api: str, caller: Caller, group: str) -> str | None:  # noqa: ARG001
+def _active(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return None if context.active else "the coordinator is not active"
 
 
-def _named(context: Context, api: str, caller: Caller, group: str) -> str | None:  # noqa: ARG001
+def _named(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return None if group or api in EMPTY_ID else "the group id is empty"
 
 
-def _owned(context: Context, api: str, caller: Caller, group: str) -> str | None:  # noqa: ARG001
+def _owned(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return None if context.owns(group) else f"another broker coordinates group {group}"
 
 
-def _loaded(context: Context, api: str, caller: Caller, group: str) -> str | None:  # noqa: ARG001
+def _loaded(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return f"group {group} is being loaded" if group in context.loading else None
 
 
@@ -83,7 +83,7 @@ def of_era(era: tuple[int, int]) -> tuple[Precondition, ...]:
 
 
 def stopped(
-    context: Context, preconditions: tuple[Precondition, ...], api: str, caller: Caller, group: str
+    context: Context, preconditions: tuple[Precondition, ...], api: str, caller: ClientIdentity, group: str
 ) -> Check | None:
     """The check that ends the request, or None."""
     for precondition in preconditions:

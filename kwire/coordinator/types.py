@@ -10,7 +10,7 @@ from uuid import UUID
 MS = 1_000_000  # ns; times are ns, timeouts ms as in Kafka's protocol and configuration
 
 
-class Caller(NamedTuple):
+class ClientIdentity(NamedTuple):
     """Who asks. principal: None when nobody logged in."""
 
     client_id: str = ""

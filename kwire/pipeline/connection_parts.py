@@ -47,7 +47,7 @@ class Flow(NamedTuple):
     number: int
 
 
-class Exit(NamedTuple):
+class PartExit(NamedTuple):
     """How a part ends: TCP's state, who the client is, the open requests with their indexes. flows: the client's, then
     the broker's."""
 
@@ -70,7 +70,7 @@ class Exit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Part:
+class ConnectionPart:
     """A connection in a split. opened: it begins there with its SYN. key: from the client to the broker. block: of the
     split in which its first segment lies, number: that one's packet. head: what of either stream comes before the first
     request that the split reads, and before its answer. ordinal: counts the split's connections. turn: the first packet
@@ -83,7 +83,7 @@ class Part:
     block: int
     number: int
     head: tuple[Piece | None, Piece | None]
-    exit: Exit
+    exit: PartExit
     ordinal: int = 0
     turn: int = 0
     waited: bool = False
@@ -123,7 +123,7 @@ def edge_of(conversation: Conversation) -> Edge | None:
     )  # fmt: skip
 
 
-def edge_behind(before: Edge | None, part: Part) -> Edge:
+def edge_behind(before: Edge | None, part: ConnectionPart) -> Edge:
     """The edge behind a part that follows the edge before."""
     exit = part.exit
     syns = tuple(flow.syn for flow in exit.flows) if part.opened or before is None else before.syns
@@ -134,7 +134,7 @@ def edge_behind(before: Edge | None, part: Part) -> Edge:
     )  # fmt: skip
 
 
-def follows(edge: Edge, part: Part, kinds: Kinds, max_size: int = MAX_SIZE) -> bool:
+def follows(edge: Edge, part: ConnectionPart, kinds: Kinds, max_size: int = MAX_SIZE) -> bool:
     """Whether the part, which has no SYN, goes on exactly at the edge."""
     if edge.closed or edge.nexts != tuple(flow.first for flow in part.exit.flows):
         return False
@@ -174,7 +174,7 @@ def _frames(data: bytes, max_size: int) -> list[bytes] | None:
     return out if pos == len(data) else None
 
 
-def exit_of(conversation: Conversation) -> Exit | None:
+def exit_of(conversation: Conversation) -> PartExit | None:
     """How a conversation stands; None when something about it is not regular."""
     connection, client = conversation.connection, conversation.info.client
     partials = conversation.requests.partial(), conversation.responses.partial()
@@ -195,7 +195,7 @@ def exit_of(conversation: Conversation) -> Exit | None:
             stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, partial, index
         ))  # fmt: skip
     fins = bool(connection.fins >> client & 1), bool(connection.fins >> (1 - client) & 1)
-    return Exit(
+    return PartExit(
         (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
         connection.last_time, connection.segments, fins, connection.reset, connection.fin, connection.rst,
         list(connection.opening), list(connection.opened_at),
@@ -213,7 +213,7 @@ def _raw(message: Message) -> Raw:
     )  # fmt: skip
 
 
-def join(conversation: Conversation, part: Part, packets: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def join(conversation: Conversation, part: ConnectionPart, packets: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """The conversation goes on behind the part, which follows it; what the head completes it gives out. packets: how
     many there are before the split. The positions of the streams where the part begins, and the indexes of the frames
     where its reading begins: what the split must know to name its frames as they are."""
@@ -231,7 +231,7 @@ def join(conversation: Conversation, part: Part, packets: int) -> tuple[tuple[in
     return bases, indexes
 
 
-def take_over(conversation: Conversation, part: Part, bases: tuple[int, int], packets: int) -> None:
+def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int, int], packets: int) -> None:
     """The conversation gets the state in which the part ends."""
     connection, client, exit = conversation.connection, conversation.info.client, part.exit
     assert client is not None

@@ -31,7 +31,7 @@ IN_ALL = 1 << 20  # rows that wait in all partitions together
 TIMES = dict.fromkeys(("connections", "clients", "findings", "audit"), "first_time_ns")  # others are dated by time_ns
 
 
-class Written(NamedTuple):
+class WrittenFile(NamedTuple):
     """A file: the table's name, the partition's path in it, the file's name, how many rows."""
 
     table: str
@@ -65,13 +65,13 @@ class Hive:
             for place in list(self._waiting):
                 self._flush(place)
 
-    def close(self) -> list[Written]:
+    def close(self) -> list[WrittenFile]:
         """All that there is, on disk."""
         out = []
         for place in list(self._rows):
             self._flush(place)
             self._writers[place].close()
-            out.append(Written(*place, self._file(place[0]), self._rows[place]))
+            out.append(WrittenFile(*place, self._file(place[0]), self._rows[place]))
         return out
 
     def _file(self, table: str) -> str:
@@ -103,7 +103,7 @@ def has_api(table: str) -> bool:
 
 
 def place(
-    folder: str, staged: str, written: Iterable[Written], replaced: Iterable[str] = (), keep: bool = False
+    folder: str, staged: str, written: Iterable[WrittenFile], replaced: Iterable[str] = (), keep: bool = False
 ) -> None:  # fmt: skip
     """Moves files to where they belong. replaced: tables that are written anew as a whole; keep: there is more."""
     for table in replaced:

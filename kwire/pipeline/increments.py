@@ -18,7 +18,7 @@ from kwire.analyze.clients import Clients
 from kwire.capture.tcp import Key
 from kwire.pipeline.capture_quality import of_chain, of_file
 from kwire.pipeline.leftover_segments import Residue, residue
-from kwire.pipeline.plan import Plan, placed, span, task_of
+from kwire.pipeline.plan import TaskPlan, placed, span, task_of
 from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Survey
 from kwire.session.reader import Settings
@@ -93,10 +93,10 @@ class Advance:
     window: int | None = None
     in_order: bool = False
 
-    def by(self, state: StreamState, files: Iterable[list[Survey]], final: bool = False) -> Plan:
+    def by(self, state: StreamState, files: Iterable[list[Survey]], final: bool = False) -> TaskPlan:
         """Takes files that came, and changes the state; what became final. final: nothing more will come, so that all
         is stitched and all connections end."""
-        plan = Plan()
+        plan = TaskPlan()
         builder = Builder(self.names, lambda name, batch: plan.rows.append((name, batch)), self.bodies, whole=False)
         builder.clients = state.clients
         for chain in state.chains:
@@ -141,7 +141,7 @@ class Advance:
         state.waiting = [made for made in state.waiting if not any(made is other for other in ready)]
         return sorted(ready, key=lambda made: (*span(made), made[0].split.path))
 
-    def _stitch(self, state: StreamState, surveys: list[Survey], builder: Builder, plan: Plan) -> Chain:
+    def _stitch(self, state: StreamState, surveys: list[Survey], builder: Builder, plan: TaskPlan) -> Chain:
         first, last = span(surveys)
         point = Path(surveys[0].split.path).name if self.in_order else None
         late = point is None and first < state.released

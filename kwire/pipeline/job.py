@@ -17,8 +17,8 @@ from uuid import UUID, uuid4
 import pyarrow as pa
 from pyspark import TaskContext
 
-from kwire.pipeline.hive import Hive, Written
-from kwire.pipeline.plan import Plan, Task, read_task, survey_with_rows, wanted
+from kwire.pipeline.hive import Hive, WrittenFile
+from kwire.pipeline.plan import Task, TaskPlan, read_task, survey_with_rows, wanted
 from kwire.pipeline.provisional import fixed
 from kwire.pipeline.spill import Spill, rows_of
 from kwire.pipeline.splits import Split
@@ -65,7 +65,7 @@ def survey_splits(spark: SparkSession, splits: Sequence[Split], job: Job, staged
     return Surveyed(spark, splits, surveys, files, sum(map(len, rows)))
 
 
-def write_rows(surveyed: Surveyed, plan: Plan, job: Job, staged: str, tag: str) -> list[Written]:
+def write_rows(surveyed: Surveyed, plan: TaskPlan, job: Job, staged: str, tag: str) -> list[WrittenFile]:
     """Writes the rows of all splits, and those of the stitch, into files below a folder."""
     spark = surveyed.spark
     files = {
@@ -74,7 +74,7 @@ def write_rows(surveyed: Surveyed, plan: Plan, job: Job, staged: str, tag: str) 
     }
     made = [(files[task.split.path, task.split.number], task.ordinals) for task in plan.tasks if task.made]
     again = [task for task in plan.tasks if not task.made]
-    out: list[Written] = []
+    out: list[WrittenFile] = []
     if made:
         known = spark.sparkContext.broadcast((made, plan.names))
         parts = min(len(made), max(2 * spark.sparkContext.defaultParallelism, len(made) // SPLITS))
@@ -136,7 +136,7 @@ def _reading(tasks: list[Task], names: dict[UUID, str], job: Job, staged: str, t
     return run
 
 
-def _collected(frame: DataFrame) -> list[Written]:
+def _collected(frame: DataFrame) -> list[WrittenFile]:
     return [written for row in frame.collect() for written in pickle.loads(row.data)]
 
 

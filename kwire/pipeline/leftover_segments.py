@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kwire.capture.packets import Ints
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.tcp import Chosen, Key, Segments
+from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.pipeline.splits import Split, SplitReader
 from kwire.session.reader import Settings
 
@@ -48,7 +48,7 @@ def weigh(segments: Segments) -> Segments:
 def residue(split: Split, settings: Settings, keys: set[Key], window: int | None = None) -> Iterator[Residue]:
     """The segments of these connections in the split, block by block."""
     cut = SplitReader(split) if window is None else SplitReader(split, window)
-    segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
+    segmenter = Segmenter(ConnectionFilter(settings.ports, settings.hosts))
     for at, (_, packets) in enumerate(cut.blocks()):
         for joined, segments in enumerate(segmenter.read(packets).segments):
             left = chosen(segments, keys)

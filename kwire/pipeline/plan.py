@@ -43,7 +43,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Plan:
+class TaskPlan:
     """tasks: what is still to be read; rows: what the stitch made, by table. parts, again: how many there were, and how
     many were read again; packets: in all; failed: files that could not be read, with why; origins: of connections."""
 
@@ -100,9 +100,9 @@ def chains(files: Sequence[list[Survey]]) -> list[list[list[Survey]]]:
 def stitch(
     files: Sequence[list[Survey]], names: Iterable[str], settings: Settings, *, bodies: BodyTexts | None = None,
     window: int | None = None, origins: bool = False,
-) -> Plan:  # fmt: skip
+) -> TaskPlan:  # fmt: skip
     """Joins the surveys of all files. origins: whether to say where connections began."""
-    tables, plan = list(dict.fromkeys(names)), Plan()
+    tables, plan = list(dict.fromkeys(names)), TaskPlan()
     good = []
     for surveys in files:
         if surveys[0].error is None:
@@ -121,13 +121,13 @@ def stitch(
 
 
 def _stitched(
-    plan: Plan, joined: list[list[list[Survey]]], tables: list[str], settings: Settings, bodies: BodyTexts | None,
+    plan: TaskPlan, joined: list[list[list[Survey]]], tables: list[str], settings: Settings, bodies: BodyTexts | None,
     window: int | None, known: dict[UUID, str], origins: bool,
-) -> tuple[Plan, bool, dict[UUID, str]]:  # fmt: skip
+) -> tuple[TaskPlan, bool, dict[UUID, str]]:  # fmt: skip
     def again(made: Survey, keys: set[Key]) -> Iterator[Residue]:
         return residue(placed(made), settings, keys, window)
 
-    out = Plan(failed=plan.failed)
+    out = TaskPlan(failed=plan.failed)
     builder = Builder(tables, lambda name, batch: out.rows.append((name, batch)), bodies, whole=False)
     names, unknown = dict(known), False
     readers: list[Reader] = []

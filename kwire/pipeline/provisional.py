@@ -23,7 +23,7 @@ PACKETS = frozenset({"packet", "last_packet", "request_packet", "response_packet
 PLACED = {"messages": ("index", "position"), "bodies": ("index",)}
 
 
-class Later(dict[UUID, str]):
+class ProvisionalNames(dict[UUID, str]):
     """Topic names that are not known yet: marked ids."""
 
     def get(self, ident: UUID, default: Any = None) -> Any:  # noqa: ARG002

@@ -20,12 +20,12 @@ from kwire.analyze.clients import Clients
 from kwire.capture.connections import Connection, Connections
 from kwire.capture.segmenter import Segmenter
 from kwire.capture.streams import WRAP
-from kwire.capture.tcp import Chosen, Key, Segments
+from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.errors import KwireError
-from kwire.pipeline.connection_parts import IDENTIFYING, Part, exit_of
+from kwire.pipeline.connection_parts import IDENTIFYING, ConnectionPart, exit_of
 from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
 from kwire.pipeline.midstream import Half
-from kwire.pipeline.provisional import Later, provisional_name
+from kwire.pipeline.provisional import ProvisionalNames, provisional_name
 from kwire.pipeline.remote_bytes import Finder, leave, long
 from kwire.pipeline.splits import Split, SplitReader
 from kwire.pipeline.survey import Fix, Survey, SurveyBlock, SurveyNames
@@ -78,7 +78,7 @@ class _Track:
     ordinal: int
     conversation: Conversation | None = None
     half: Half | None = None
-    part: Part | None = None
+    part: ConnectionPart | None = None
     fix: Fix | None = None
     turn: int = 0
     waited: bool = False
@@ -105,11 +105,11 @@ class _Reading:
         self._cut = SplitReader(split) if window is None else SplitReader(split, window)
         self._settings, self._wanted, self._fixes, self._builder = settings, wanted, fixes, builder
         self._kinds, self._brokers = Kinds(settings.library, settings.thresholds), Brokers(settings.ports)
-        self._segmenter = Segmenter(Chosen(settings.ports, settings.hosts))
+        self._segmenter = Segmenter(ConnectionFilter(settings.ports, settings.hosts))
         self._connections = Connections(settings.held, settings.memory // 4)
         self._topics = topics or Topics()
         if fixes is None:
-            self._topics.names = Later()
+            self._topics.names = ProvisionalNames()
         self._aligned = self._cut.aligned
         self._tracks: dict[int, _Track] = {}
         self._pairs: dict[Key, list[_Track]] = {}
@@ -266,7 +266,7 @@ class _Reading:
         track.conversation = conversation
         conversation.known_from(client, conversation.info.name)
         left = list(begun.left)
-        track.part = Part(key, False, track.block, track.number, begun.heads, _NOWHERE, ordinal=track.ordinal)
+        track.part = ConnectionPart(key, False, track.block, track.number, begun.heads, _NOWHERE, ordinal=track.ordinal)
         if fix is not None:
             conversation.info.capture = fix.capture
             conversation.indexes[:] = fix.indexes
@@ -349,7 +349,7 @@ class _Reading:
         self._spoiled.add(pair(track.connection.key))
         track.spoil()
 
-    def _part(self, track: _Track) -> Part | None:
+    def _part(self, track: _Track) -> ConnectionPart | None:
         """What the track came to; None when the stitch must read it."""
         conversation = track.conversation
         if conversation is None or track.spoiled:
@@ -358,7 +358,7 @@ class _Reading:
         if exit is None:
             return None
         client, key = conversation.info.client, track.connection.key
-        part = track.part or Part(
+        part = track.part or ConnectionPart(
             key if client == 0 else (*key[3:], *key[:3]), True, track.block, track.number, (None, None), exit,
             ordinal=track.ordinal,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kwire.capture.streams import Piece
 from kwire.capture.tcp import Segments
-from kwire.pipeline.connection_parts import Flow, Part
+from kwire.pipeline.connection_parts import ConnectionPart, Flow
 
 LEAST = 1 << 13  # bytes that stay
 
@@ -71,14 +71,14 @@ class Finder:
         return None
 
 
-def long(part: Part) -> bool:
+def long(part: ConnectionPart) -> bool:
     """Whether the part has bytes that had better stay."""
     heads = [len(piece.data) for piece in part.head if piece is not None]
     asked = [len(raw.data) for _, raw in part.exit.open]
     return max([*heads, *asked, *(len(flow.frames.parts) for flow in part.exit.flows)]) >= LEAST
 
 
-def leave(part: Part, finder: Finder) -> Part:
+def leave(part: ConnectionPart, finder: Finder) -> ConnectionPart:
     """The part without its long bytes."""
     far: list[Far] = []
     heads = list(part.head)
@@ -112,7 +112,7 @@ def leave(part: Part, finder: Finder) -> Part:
     return replace(part, head=(heads[0], heads[1]), exit=exit, far=far)
 
 
-def fetch(part: Part, path: str) -> None:
+def fetch(part: ConnectionPart, path: str) -> None:
     """Brings the part's bytes back from the file. Raises OSError."""
     if not part.far:
         return
@@ -133,7 +133,7 @@ def fetch(part: Part, path: str) -> None:
     part.far = []
 
 
-def _put_head(part: Part, turn: int, data: bytes) -> None:
+def _put_head(part: ConnectionPart, turn: int, data: bytes) -> None:
     heads: list[Piece | None] = list(part.head)
     piece = heads[turn]
     assert piece is not None
@@ -141,7 +141,7 @@ def _put_head(part: Part, turn: int, data: bytes) -> None:
     part.head = heads[0], heads[1]
 
 
-def _put_partial(part: Part, turn: int, data: bytes) -> None:
+def _put_partial(part: ConnectionPart, turn: int, data: bytes) -> None:
     flows: list[Flow] = list(part.exit.flows)
     flow = flows[turn]
     flows[turn] = flow._replace(frames=flow.frames._replace(parts=data))

@@ -15,7 +15,7 @@ from kwire.pipeline.rollups import ROLLUPS
 ROWS = 15
 
 
-class Report(NamedTuple):
+class RollupReport(NamedTuple):
     """A rollup's name, what it is about, its columns, its first rows, how many there are in all."""
 
     name: str
@@ -25,7 +25,7 @@ class Report(NamedTuple):
     total: int
 
 
-def reports(folder: Path, chosen: tuple[str, ...] = (), most: int = ROWS) -> Iterator[Report]:
+def reports(folder: Path, chosen: tuple[str, ...] = (), most: int = ROWS) -> Iterator[RollupReport]:
     """The rollups of a folder, those chosen; each with its most telling rows first. Raises NoReport, OSError."""
     there = [name for name in ROLLUPS if (folder / "rollups" / name).is_dir()]
     if not there:
@@ -45,7 +45,7 @@ def reports(folder: Path, chosen: tuple[str, ...] = (), most: int = ROWS) -> Ite
         table = table.sort_by(_once(keys))
         first = table.slice(0, most)
         rows = [list(row.values()) for row in first.to_pylist()]
-        yield Report(name, ROLLUPS[name].about, table.column_names, rows, table.num_rows)
+        yield RollupReport(name, ROLLUPS[name].about, table.column_names, rows, table.num_rows)
 
 
 def _once(keys: list[tuple[str, str]]) -> list[tuple[str, str]]:

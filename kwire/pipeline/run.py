@@ -29,7 +29,7 @@ from kwire.tables.columns import JUDGEMENTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.pipeline.hive import Written
+    from kwire.pipeline.hive import WrittenFile
 
 TAG = "batch"
 
@@ -147,7 +147,7 @@ def _tables(
     )  # fmt: skip
 
 
-def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str) -> list[Written]:
+def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str) -> list[WrittenFile]:
     """Tables that judge captures as a whole: they are read once more, from beginning to end, here."""
     rows = hive.Hive(staged, f"{TAG}-judged")
     build(paths, names, rows.write, job.settings)
@@ -155,7 +155,7 @@ def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str) -
 
 
 def _placed(
-    spark: SparkSession, written: Sequence[Written], names: Sequence[str], folder: str, staged: str, form: str,
+    spark: SparkSession, written: Sequence[WrittenFile], names: Sequence[str], folder: str, staged: str, form: str,
     variant: bool, twice: Sequence[Copy],
 ) -> dict[str, int]:  # fmt: skip
     """Brings staged tables to their places; how many rows they have now, where that changed."""

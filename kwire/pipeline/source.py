@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from kwire.errors import KwireError
 from kwire.pipeline.columns import AskedColumns, asked, ddl
 from kwire.pipeline.options import PipelineOptions, in_short
-from kwire.pipeline.plan import SUMS, Plan, Task, read_task, stitch, survey_all, wanted
+from kwire.pipeline.plan import SUMS, Task, TaskPlan, read_task, stitch, survey_all, wanted
 from kwire.pipeline.pushdown import Test, test_of
 from kwire.pipeline.splits import Split, plan
 from kwire.pipeline.stream_source import KwireStream
@@ -65,11 +65,11 @@ class Rows(InputPartition):
 class Reads(InputPartition):
     """A split that is to be read."""
 
-    def __init__(self, task: Task, plan: Plan) -> None:
+    def __init__(self, task: Task, plan: TaskPlan) -> None:
         self.task, self.names = replace(task, ordinals={}), plan.names
 
 
-class Whole(InputPartition):
+class WholeFiles(InputPartition):
     """Files that are to be read from their beginning to their end, of which nothing is known before."""
 
     def __init__(self, paths: list[str]) -> None:
@@ -92,9 +92,9 @@ class KwireReader(DataSourceReader):
         """How bodies become JSON, without secrets, where they are what the table holds."""
         if self._options.table != "bodies":
             return None
-        from kwire.render.bodies import Bodies
+        from kwire.render.bodies import BodyRenderer
 
-        return Bodies()
+        return BodyRenderer()
 
     @in_short
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
@@ -113,10 +113,10 @@ class KwireReader(DataSourceReader):
             or len(splits) == 1
             or _size(splits) <= min(LEAST, self._options.split_size)
         ):
-            return [Whole(paths)]
+            return [WholeFiles(paths)]
         return self.planned(self._plan(splits))
 
-    def planned(self, made: Plan) -> Sequence[InputPartition]:
+    def planned(self, made: TaskPlan) -> Sequence[InputPartition]:
         """What is to be read of a plan, and what it has already."""
         table = self._options.table
         assert self._asked.names
@@ -149,7 +149,7 @@ class KwireReader(DataSourceReader):
                 columns=self._asked.names,
             )  # fmt: skip
         else:
-            assert isinstance(partition, Whole)
+            assert isinstance(partition, WholeFiles)
             try:
                 self._whole(partition.paths, emit)
             except KwireError:  # one of the files cannot be read: by splits, the others still can
@@ -163,7 +163,7 @@ class KwireReader(DataSourceReader):
         builder = Builder([self._options.table], emit, self.bodies, columns=self._asked.names)
         builder.finish(read_into(builder, paths, self._options.settings()))
 
-    def _plan(self, splits: Sequence[Split], jobs: int | None = None) -> Plan:
+    def _plan(self, splits: Sequence[Split], jobs: int | None = None) -> TaskPlan:
         settings, tables = self._options.settings(), [self._options.table]
         want = wanted(tables)
         files = survey_all(splits, surveyor(settings, want, jobs), settings, want)

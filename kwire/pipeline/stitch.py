@@ -19,7 +19,7 @@ import numpy as np
 
 from kwire.capture.connections import Connection
 from kwire.capture.tcp import SYN, Key, Segments
-from kwire.pipeline.connection_parts import Edge, Part, edge_behind, edge_of, follows, join, take_over
+from kwire.pipeline.connection_parts import ConnectionPart, Edge, edge_behind, edge_of, follows, join, take_over
 from kwire.pipeline.duplicates import Origin, origin_of
 from kwire.pipeline.leftover_segments import Residue, pair, together
 from kwire.pipeline.remote_bytes import fetch
@@ -49,7 +49,7 @@ class _Pair:
     """Parts of a connection that begin in a group of blocks, in order, with their surveys; first: the first packet."""
 
     first: int
-    parts: list[tuple[int, Part]] = field(default_factory=list)
+    parts: list[tuple[int, ConnectionPart]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -66,9 +66,9 @@ class _File:
     kinds: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
     late: dict[int, bool] = field(default_factory=dict)
     fit: dict[tuple[int, Key], bool] = field(default_factory=dict)
-    known: dict[int, dict[Key, list[Part]]] = field(default_factory=dict)
+    known: dict[int, dict[Key, list[ConnectionPart]]] = field(default_factory=dict)
 
-    def parts(self, at: int, key: Key) -> list[Part]:
+    def parts(self, at: int, key: Key) -> list[ConnectionPart]:
         """What a split has of the connections between two endpoints, in order."""
         if at not in self.known:
             found = self.known[at] = {}
@@ -233,7 +233,7 @@ class Stitch:
         for batch in reader.release():
             self._builder.add(batch)
 
-    def _fit(self, parts: list[tuple[int, Part]]) -> bool:
+    def _fit(self, parts: list[tuple[int, ConnectionPart]]) -> bool:
         """Whether all parts follow each other, from where the connection stands."""
         if len({part.key for _, part in parts}) > 1:
             return False
@@ -258,7 +258,7 @@ class Stitch:
             edge = edge_behind(edge, part)
         return True
 
-    def _join(self, at: int, part: Part, file: _File, there: set[Place]) -> Join:
+    def _join(self, at: int, part: ConnectionPart, file: _File, there: set[Place]) -> Join:
         before, fixes = file.starts[at], file.fixes[at]
 
         def go() -> Conversation:
@@ -291,7 +291,7 @@ class Stitch:
 
         return go
 
-    def _begin(self, part: Part, before: int) -> Conversation:
+    def _begin(self, part: ConnectionPart, before: int) -> Conversation:
         """A connection that a part opens, in place of the one that was there."""
         reader = self.reader
         over, connection = reader.connections.begin(part.key)
@@ -305,7 +305,7 @@ class Stitch:
         take_over(conversation, part, (0, 0), before)
         return conversation
 
-    def _clients(self, conversation: Conversation, part: Part) -> None:
+    def _clients(self, conversation: Conversation, part: ConnectionPart) -> None:
         """Takes over what the part says of its clients, under the connection's own name and identity."""
         said = conversation.info.identity
         name = f"{conversation.info.capture} {conversation.info.name}"

@@ -23,7 +23,7 @@ from kwire.pipeline.increments import LATENESS, Advance, StreamState, load
 from kwire.pipeline.job import Job, Surveyed, survey_splits, write_rows
 from kwire.pipeline.messages import arriving, is_topic, land
 from kwire.pipeline.paths import is_elsewhere, local
-from kwire.pipeline.plan import Plan, survey_all, wanted
+from kwire.pipeline.plan import TaskPlan, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
 from kwire.pipeline.run import RunOutcome
 from kwire.pipeline.splits import SIZE, plan
@@ -89,7 +89,7 @@ class BatchStream:
             self.job.names, self.job.settings, self.job.bodies, self.lateness, in_order=self.in_order
         )  # fmt: skip
 
-    def _write(self, surveyed: Surveyed, made: Plan, tag: str, staged: str) -> None:
+    def _write(self, surveyed: Surveyed, made: TaskPlan, tag: str, staged: str) -> None:
         there = {(split.path, split.number) for split in surveyed.splits}
         for task in made.tasks:  # of files that waited, the rows are made now
             task.made &= (task.split.path, task.split.number) in there
@@ -144,7 +144,7 @@ class BatchStream:
                 shutil.rmtree(folder)
 
 
-def replace_made(plan: Plan) -> Plan:
+def replace_made(plan: TaskPlan) -> TaskPlan:
     """The plan with all splits to be read anew."""
     plan.tasks = [replace(task, made=False) for task in plan.tasks]
     return plan

@@ -25,12 +25,12 @@ from pyspark.sql.streaming.datasource import (
 from kwire.errors import OptionError
 from kwire.pipeline.increments import Advance, StreamState, load
 from kwire.pipeline.options import PipelineOptions, in_short
-from kwire.pipeline.plan import Plan, survey_all, wanted
+from kwire.pipeline.plan import TaskPlan, survey_all, wanted
 from kwire.pipeline.splits import plan
 from kwire.pipeline.workers import surveyor
 from kwire.tables.build import BodyTexts
 
-Planned = Callable[[Plan], Sequence[InputPartition]]
+Planned = Callable[[TaskPlan], Sequence[InputPartition]]
 Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
 
 

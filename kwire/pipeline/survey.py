@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kwire.capture.tcp import Key
-from kwire.pipeline.connection_parts import Part
+from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.leftover_segments import Residue
 from kwire.pipeline.splits import Split
 
@@ -48,7 +48,7 @@ class Survey:
     dropped: int = 0
     unread: dict[str, int] = field(default_factory=dict)
     blocks: list[SurveyBlock] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ConnectionPart] = field(default_factory=list)
     residue: list[Residue] = field(default_factory=list)
     again: set[Key] = field(default_factory=set)
     error: str | None = None

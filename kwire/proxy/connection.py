@@ -19,7 +19,7 @@ from kwire.client.security import tls_failure
 from kwire.errors import KwireError
 from kwire.proxy.cutter import End, Piece, Wait
 from kwire.proxy.link import Link
-from kwire.proxy.routes import Route
+from kwire.proxy.routes import ProxyRoute
 from kwire.proxy.types import PeerRefused
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ Cut = Callable[[bytes], list[Piece]]
 class Pair:
     """One client and its broker."""
 
-    def __init__(self, server: ProxyServer, route: Route) -> None:
+    def __init__(self, server: ProxyServer, route: ProxyRoute) -> None:
         self.server, self.route = server, route
         self.judge = server.judge(self)
         self.link = Link(server.edits, server.limits.frame, self.judge)
-        self.client = Half(self, self.link.requests)
-        self.broker = Half(self, self.link.responses)
+        self.client = ProxiedSide(self, self.link.requests)
+        self.broker = ProxiedSide(self, self.link.responses)
         self.name = ""
         self.began = server.loop.time()
         self.spoke = False
@@ -116,7 +116,7 @@ class Pair:
             if end.made and not end.lost:
                 end.transport.abort()
 
-    def lost(self, half: Half) -> None:
+    def lost(self, half: ProxiedSide) -> None:
         """A side is gone."""
         if half is self.broker and self._waits is not None:
             self._late.append(End("closed"))
@@ -129,7 +129,7 @@ class Pair:
 
     # ------------------------------------------------------------ bytes
 
-    def pass_on(self, half: Half, data: bytes) -> None:
+    def pass_on(self, half: ProxiedSide, data: bytes) -> None:
         """What came on a side goes to the other."""
         if self.over or self.dead:
             return
@@ -162,7 +162,7 @@ class Pair:
             self._send(self.client, pieces)
         self.pace()
 
-    def _send(self, half: Half, pieces: Iterable[Piece]) -> None:
+    def _send(self, half: ProxiedSide, pieces: Iterable[Piece]) -> None:
         """Pieces to one side, as far as none of them says otherwise."""
         ready: list[bytes | memoryview] = []
         pieces = iter(pieces)
@@ -182,7 +182,7 @@ class Pair:
             return
         self._write(half, ready)
 
-    def _write(self, half: Half, pieces: list[bytes | memoryview]) -> None:
+    def _write(self, half: ProxiedSide, pieces: list[bytes | memoryview]) -> None:
         if not pieces or self.over or self.dead:
             return
         if half.side is not None:
@@ -228,7 +228,7 @@ class Pair:
         self.pace()
 
 
-class Half(asyncio.Protocol):
+class ProxiedSide(asyncio.Protocol):
     """One of the two sides. side: where it is recorded, if it is."""
 
     def __init__(self, pair: Pair, cut: Cut) -> None:

@@ -19,7 +19,7 @@ BACKLOG = 512
 
 
 @dataclass(eq=False, slots=True)
-class Route:
+class ProxyRoute:
     """A local port and the brokers behind it, tried in their order: several only of the first port. number counts from
     1, 0 is the first port. node: the broker's id, below zero while no answer has named it."""
 
@@ -35,14 +35,14 @@ class Route:
 class Routes:
     """opened(route, socket) is called for each new one; its socket is bound already, so that its port is known."""
 
-    def __init__(self, settings: ProxySettings, opened: Callable[[Route, socket.socket], None]) -> None:
+    def __init__(self, settings: ProxySettings, opened: Callable[[ProxyRoute, socket.socket], None]) -> None:
         self.settings = settings
-        self.by_broker: dict[tuple[str, int], Route] = {}
-        self.all: list[Route] = []
+        self.by_broker: dict[tuple[str, int], ProxyRoute] = {}
+        self.all: list[ProxyRoute] = []
         self._opened = opened
         self._next = 0
 
-    def begin(self) -> Route:
+    def begin(self) -> ProxyRoute:
         """The first port. Raises OSError with the reason in a line."""
         listen, upstream = self.settings.listen, self.settings.upstream
         try:
@@ -68,16 +68,18 @@ class Routes:
         known.node = node
         return self._advertised(known)
 
-    def _advertised(self, route: Route) -> tuple[str, int]:
+    def _advertised(self, route: ProxyRoute) -> tuple[str, int]:
         return self.settings.advertise or route.local.host, route.local.port
 
-    def address(self, route: Route) -> Address:
+    def address(self, route: ProxyRoute) -> Address:
         """Where clients reach it."""
         return Address(*self._advertised(route))
 
-    def _add(self, upstream: tuple[Address, ...], sock: socket.socket) -> Route:
+    def _add(self, upstream: tuple[Address, ...], sock: socket.socket) -> ProxyRoute:
         port = sock.getsockname()[1]
-        route = Route(len(self.all), upstream, Address(reachable(self.settings.listen.host), port), -1 - len(self.all))
+        route = ProxyRoute(
+            len(self.all), upstream, Address(reachable(self.settings.listen.host), port), -1 - len(self.all)
+        )
         self.all.append(route)
         self._opened(route, sock)
         return route

@@ -18,7 +18,7 @@ from kwire.broker.faults import Faults
 from kwire.proxy.connection import Pair
 from kwire.proxy.faults import Judge, name_of
 from kwire.proxy.rewrite import edits
-from kwire.proxy.routes import Route, Routes
+from kwire.proxy.routes import ProxyRoute, Routes
 from kwire.proxy.tap import Tap
 from kwire.proxy.types import Notice, ProxySettings
 
@@ -86,12 +86,12 @@ class ProxyServer:
         if self.tap is not None:
             self.tap.close()
 
-    def _opened(self, route: Route, sock: socket.socket) -> None:
+    def _opened(self, route: ProxyRoute, sock: socket.socket) -> None:
         task = self.loop.create_task(self._listen(route, sock))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
-    async def _listen(self, route: Route, sock: socket.socket) -> None:
+    async def _listen(self, route: ProxyRoute, sock: socket.socket) -> None:
         listener = await self.loop.create_server(lambda: Pair(self, route).client, sock=sock, ssl=self.tls)
         self._listeners.append(listener)
         if self._stopping:
@@ -108,7 +108,7 @@ class ProxyServer:
 
         return Judge(self.faults, lambda: pair.route.node, time.time_ns, told, self._pace, self._saw)
 
-    def silence(self, route: Route) -> int:
+    def silence(self, route: ProxyRoute) -> int:
         """ns until one may look again whether a broker still says nothing; 0: it speaks."""
         return self.faults.silence(route.node, time.time_ns())
 

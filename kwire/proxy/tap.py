@@ -59,19 +59,19 @@ class Tap:
     def begin(self, client: Any, local: Any, outer: Any, broker: Any) -> tuple[RecordedSide, RecordedSide]:
         """A connection: the addresses of the client, of the port it called, of the proxy's other end, of the broker.
         Gives what the client's side and the broker's side are told to."""
-        near: list[Writer] = []
-        far: list[Writer] = []
+        near: list[TapWriter] = []
+        far: list[TapWriter] = []
         if self.recorder is not None:
             near.append(self._writer(self.recorder.begin(client, local)))
             far.append(self._writer(self.recorder.begin(outer, broker)))
         if self.feed is not None:
             self._streams += 1
             shown = RecordedStream(self.feed, *_alike(client, broker), 1_000 * self._streams, summed=False)
-            near.append(Writer(shown.client, shown.broker, shown.end))
+            near.append(TapWriter(shown.client, shown.broker, shown.end))
         return RecordedSide(near, asks=True), RecordedSide(far, asks=False)
 
-    def _writer(self, stream: RecordedStream) -> Writer:
-        plain = Writer(stream.client, stream.broker, stream.end)
+    def _writer(self, stream: RecordedStream) -> TapWriter:
+        plain = TapWriter(stream.client, stream.broker, stream.end)
         return plain if self.secrets else Blanked(plain, self.largest, self._held)
 
     def _full(self) -> None:
@@ -87,7 +87,7 @@ def _alike(client: Any, broker: Any) -> tuple[Any, Any]:
     return ends[0], ends[1]
 
 
-class Writer:
+class TapWriter:
     """Where one connection goes: request(bytes), response(bytes), end()."""
 
     def __init__(
@@ -103,11 +103,11 @@ class Held:
         self.most, self.size = most, 0
 
 
-class Blanked(Writer):
+class Blanked(TapWriter):
     """A writer that is given everything without its secrets; zeros from where nobody can say what is one: behind what
     is no Kafka, and where too much waits for the rest of its frame."""
 
-    def __init__(self, plain: Writer, largest: int, held: Held) -> None:
+    def __init__(self, plain: TapWriter, largest: int, held: Held) -> None:
         self._link = Link(blanking(), largest, lenient=True)
         self._plain, self._held, self._own = plain, held, 0
         self._lost = False
@@ -156,7 +156,7 @@ class Blanked(Writer):
 class RecordedSide:
     """One of the two connections; asks: its peer is the client."""
 
-    def __init__(self, writers: list[Writer], asks: bool) -> None:
+    def __init__(self, writers: list[TapWriter], asks: bool) -> None:
         self._writers = writers
         self.came = self._requests if asks else self._responses
         self.went = self._responses if asks else self._requests

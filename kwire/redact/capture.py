@@ -12,15 +12,15 @@ from kwire.capture.save import writer_of
 from kwire.capture.tcp import Key
 from kwire.capture.tls.session import TlsSession
 from kwire.redact.frames import Redactor
-from kwire.redact.names import Names
-from kwire.redact.packets import RAW_LINK, Rewriter, Said, Stretch
+from kwire.redact.names import Pseudonyms
+from kwire.redact.packets import RAW_LINK, Rewriter, SentStretches, Stretch
 from kwire.session.exchange import Message
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RedactionReport:
     """What became of a capture. frames: that were replaced; names: texts that were, each once; blanked: bytes of
     payload that were not read or not to be shown; left_out: packets that are not TCP; sealed: TLS connections."""
 
@@ -35,14 +35,14 @@ class Report:
 
 def redact(
     path: str, target: BinaryIO, form: str, salt: bytes, keep: Collection[str] = (), settings: Settings | None = None
-) -> Report:
+) -> RedactionReport:
     """Writes the capture anew, as pcap or pcapng. keep: kinds of names that stay, as frames.KINDS has them. The path is
     read twice. Raises OSError, CaptureError."""
-    names = Names(salt)
+    names = Pseudonyms(salt)
     redactor = Redactor(names, keep)
     with tempfile.TemporaryFile() as spool:
         reading = Reading([path], settings or Settings())
-        said: dict[Key, list[Said]] = {}
+        said: dict[Key, list[SentStretches]] = {}
         frames = 0
         for batch in reading.batches(ordered=False):
             for row in range(len(batch)):
@@ -63,10 +63,12 @@ def redact(
                 total += 1
         writer.close()
     blanked = redactor.blanked + rewriter.blanked
-    return Report(total, frames, names.count, blanked, rewriter.left_out, reading.encrypted, tuple(reading.notes))
+    return RedactionReport(
+        total, frames, names.count, blanked, rewriter.left_out, reading.encrypted, tuple(reading.notes)
+    )
 
 
-def _keep(said: dict[Key, list[Said]], spool: BinaryIO, message: Message, redactor: Redactor) -> bool:
+def _keep(said: dict[Key, list[SentStretches]], spool: BinaryIO, message: Message, redactor: Redactor) -> bool:
     """Writes a frame's new bytes down; whether it is known where they belong."""
     client, connection = message.connection.client, message.connection.tcp
     side = client if message.kind == "request" else 1 - (client or 0)
@@ -78,7 +80,7 @@ def _keep(said: dict[Key, list[Said]], spool: BinaryIO, message: Message, redact
     directions = said.setdefault(key, [])
     one = next((each for each in directions if each.base == base), None)
     if one is None:
-        one = Said(message.packet, base)
+        one = SentStretches(message.packet, base)
         directions.append(one)
     one.packet = min(one.packet, message.packet)
     data = redactor.frame(message)

@@ -12,7 +12,7 @@ from uuid import UUID
 from kwire.codec.span import UNDECODED, Span
 from kwire.payloads.open import open_payloads
 from kwire.records.batch import crc32, crc32c
-from kwire.redact.names import Names
+from kwire.redact.names import Pseudonyms
 from kwire.session.exchange import Message
 from kwire.session.quality import Quality
 
@@ -41,7 +41,7 @@ SOFTWARE = ("ClientSoftwareName", "ClientSoftwareVersion")
 class Redactor:
     """frame() gives a frame's bytes with all replaced but the kinds that are kept."""
 
-    def __init__(self, names: Names, keep: Collection[str] = ()) -> None:
+    def __init__(self, names: Pseudonyms, keep: Collection[str] = ()) -> None:
         self.names = names
         self._keep = {word for kind in keep for word in KINDS[kind]}
         self.blanked = 0  # bytes

@@ -19,7 +19,7 @@ LOOPBACK, ANY = 127, 0  # first numbers of addresses that tell nothing
 MAPPED = 0xFFFF << 32
 
 
-class Names:
+class Pseudonyms:
     """text() and address() say what stands for one. salt: who knows it can find out by trying."""
 
     def __init__(self, salt: bytes) -> None:

@@ -16,9 +16,9 @@ from kwire.capture.ip import MAPPED, RAW_LINK, TCP, Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.tcp import HEADER, Key
 from kwire.redact.frames import BLANK
-from kwire.redact.names import Names
+from kwire.redact.names import Pseudonyms
 
-__all__ = ["RAW_LINK", "Made", "Rewriter", "Said", "Stretch"]
+__all__ = ["RAW_LINK", "Made", "Rewriter", "SentStretches", "Stretch"]
 
 WRAP = 1 << 32
 CHECKSUM = 16  # where it stands in a TCP header (RFC 9293)
@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Said:
+class SentStretches:
     """One direction of a connection. packet: the first with a frame of it; base: the sequence number of position 0."""
 
     packet: int
@@ -54,7 +54,7 @@ class Made(NamedTuple):
 class Rewriter:
     """packets(block) gives the block's packets anew. said: by flow, its directions in the order of their packets."""
 
-    def __init__(self, said: dict[Key, list[Said]], spool: BinaryIO, names: Names) -> None:
+    def __init__(self, said: dict[Key, list[SentStretches]], spool: BinaryIO, names: Pseudonyms) -> None:
         self._said, self._spool, self._names = said, spool, names
         self._network = Network()
         self.left_out = 0  # packets

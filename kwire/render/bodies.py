@@ -20,7 +20,7 @@ BESIDE_TABLES = TOTAL // 2  # of a frame, where rows of many others are kept bes
 WHOLE = ("ok", "trailing", "orphan", "inferred")  # qualities of bodies that the values codec reads
 
 
-class Bodies:
+class BodyRenderer:
     """json(message) is the body as JSON text. inner: records and other inner formats as objects. inflate: what the
     batches of a frame may decompress to, bytes; a third of it where they go into the text, which is kept too."""
 

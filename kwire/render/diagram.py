@@ -57,7 +57,7 @@ class Section(NamedTuple):
     data: bytes
 
 
-class Inner(NamedTuple):
+class InnerStruct(NamedTuple):
     """A struct that gets a section of its own, behind the section that it was found in."""
 
     path: str
@@ -118,12 +118,12 @@ class _Gutter:
 def sections_of(span: Span, data: bytes, options: DiagramOptions) -> Iterator[Section]:
     """The sections of a tree: a frame's size goes with its header."""
     if span.type == "message":
-        yield from _struct_sections(span.name, Inner("", span, data), options)
+        yield from _struct_sections(span.name, InnerStruct("", span, data), options)
         return
     head: list[DiagramRow] = []
     for child in span.children:
         if child.type in ("header", "message"):
-            sections = list(_struct_sections(child.name, Inner("", child, data), options))
+            sections = list(_struct_sections(child.name, InnerStruct("", child, data), options))
             yield Section(sections[0].title, head + sections[0].rows, data)
             yield from sections[1:]
             head = []
@@ -133,9 +133,9 @@ def sections_of(span: Span, data: bytes, options: DiagramOptions) -> Iterator[Se
         yield Section(span.name, head, data)
 
 
-def _struct_sections(title: str, struct: Inner, options: DiagramOptions) -> Iterator[Section]:
+def _struct_sections(title: str, struct: InnerStruct, options: DiagramOptions) -> Iterator[Section]:
     rows: list[DiagramRow] = []
-    inner: list[Inner] = []
+    inner: list[InnerStruct] = []
     bound = options.elements if struct.span.is_list else 0  # a file of batches or entries is a list itself
     shown = struct.span.children[: bound or None]
     for child in shown:
@@ -149,7 +149,9 @@ def _struct_sections(title: str, struct: Inner, options: DiagramOptions) -> Iter
         yield from _struct_sections(f"{found.path}{f' · {label}' if label else ''}{inside}", found, options)
 
 
-def _collect(span: Span, parent: Inner, rows: list[DiagramRow], inner: list[Inner], options: DiagramOptions) -> None:
+def _collect(
+    span: Span, parent: InnerStruct, rows: list[DiagramRow], inner: list[InnerStruct], options: DiagramOptions
+) -> None:
     """A field's row, the rows that belong beneath it, and the structs that get sections of their own."""
     if span.type == TAGGED:
         rows.append(_row_of(span, "tagged", options))
@@ -162,16 +164,16 @@ def _collect(span: Span, parent: Inner, rows: list[DiagramRow], inner: list[Inne
         value = span.children[0] if span.children else span
         for child in span.children[1:]:
             rows.append(_row_of(child, child.name, options))
-        _nested(Inner(path, value, parent.data), rows, inner, options)
+        _nested(InnerStruct(path, value, parent.data), rows, inner, options)
         return
     if span.type == TAG:  # an unknown one: tag, size and value in one row
         rows.append(DiagramRow(span, "  " + clean(span.name), span.end, tuple(_notes(span, options))))
         return
     rows.append(_row_of(span, span.name, options))
-    _nested(Inner(path, span, parent.data), rows, inner, options)
+    _nested(InnerStruct(path, span, parent.data), rows, inner, options)
 
 
-def _nested(found: Inner, rows: list[DiagramRow], inner: list[Inner], options: DiagramOptions) -> None:
+def _nested(found: InnerStruct, rows: list[DiagramRow], inner: list[InnerStruct], options: DiagramOptions) -> None:
     """What lies inside a span: elements each, the fields of a struct together."""
     span = found.span
     data = found.data if span.buffer is None else span.buffer
@@ -182,7 +184,7 @@ def _nested(found: Inner, rows: list[DiagramRow], inner: list[Inner], options: D
     shown = span.children[: options.elements] if options.elements else span.children
     for element in shown:
         if element.children:
-            inner.append(Inner(found.path + element.name, element, data))
+            inner.append(InnerStruct(found.path + element.name, element, data))
         else:
             rows.append(_row_of(element, "  " + element.name, options))
     left = len(span.children) - len(shown)

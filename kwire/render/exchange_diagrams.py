@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire.analyze.tls import records_text
 from kwire.codec.annotate import count_bytes
 from kwire.records.compression import TOTAL, Budget
-from kwire.render.bodies import Bodies, shown_span
+from kwire.render.bodies import BodyRenderer, shown_span
 from kwire.render.diagram import DiagramOptions, diagram
 from kwire.render.exchanges import ExchangeLines, took
 from kwire.render.jsonform import to_jsonable
@@ -24,7 +24,7 @@ def diagram_lines(
     exchange: Exchange, width: int, elements: int, full: bool, show_secrets: bool, start: int | None,
     inflate: int = TOTAL,
 ) -> Iterator[Line]:  # fmt: skip
-    """Both frames, each with a title; start as ExchangeLines has it, inflate as Bodies."""
+    """Both frames, each with a title; start as ExchangeLines has it, inflate as BodyRenderer."""
     for message in (exchange.request, exchange.response):
         if message is not None:
             yield from message_lines(message, width, elements, full, show_secrets, start, inflate=inflate)
@@ -95,7 +95,7 @@ def body_lines(
 ) -> Iterator[Line]:
     """The bodies as JSON. bounded: long values are broken, as on a terminal; a pipe gets them in one piece. A body may
     be hundreds of megabytes: no line is kept."""
-    bodies = Bodies(show_secrets, inner, inflate)
+    bodies = BodyRenderer(show_secrets, inner, inflate)
     room = max(width - 6, 1)
     lines = re.compile(rf"\S.{{0,{room - 1}}}(?=\s|$)|" + (rf"\S{{1,{room}}}" if bounded else r"\S+"))
     for message, mark in ((exchange.request, "→"), (exchange.response, "←")):

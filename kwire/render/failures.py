@@ -9,7 +9,7 @@ from kwire.analyze.failures import Failures, failures_of
 from kwire.render.lines import Line, clean, flowing, paragraph
 
 if TYPE_CHECKING:
-    from kwire.analyze.findings import Clock
+    from kwire.analyze.findings import TimeFormat
     from kwire.session.exchange import Exchange
 
 SHOWN = 4  # words beneath a line, at most
@@ -47,7 +47,7 @@ def _words(exchange: Exchange) -> Iterator[tuple[str, str]]:
                 yield f"record {number}: {text}", one.subject
 
 
-def failures_lines(failures: Failures, clock: Clock, width: int, everything: bool) -> list[Line]:
+def failures_lines(failures: Failures, clock: TimeFormat, width: int, everything: bool) -> list[Line]:
     """Which error, for whom, on what, how often and when, with the packets; the broker's words beneath."""
     found = failures.most()
     lines: list[Line] = []

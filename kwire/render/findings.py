@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import detector
-from kwire.analyze.findings import SEVERITIES, Clock, Finding, lasted
+from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat, lasted
 from kwire.counted import counted
 from kwire.render.jsonform import dumps
 from kwire.render.lines import Line, clean, joined, paragraph
@@ -64,15 +64,15 @@ def told_lines(told: ToldFinding, width: int) -> list[Line]:
     """What a look at traffic that goes on shows: a finding, or that there is more of it, or that it is none."""
     one, before = told.finding, told.before
     if before is None and not told.gone:
-        return [[], *finding_lines(one, Clock(), width)]
+        return [[], *finding_lines(one, TimeFormat(), width)]
     if told.gone:
-        return [[], *_head(one, Clock(), width), [(f"{MARGIN}no more: what followed shows otherwise", "dim")]]
+        return [[], *_head(one, TimeFormat(), width), [(f"{MARGIN}no more: what followed shows otherwise", "dim")]]
     assert before is not None
     was = f"was {before.severity}" if before.severity != one.severity else f"was {before.count:,}"
-    return [[], *_head(one, Clock(), width, was), *paragraph(clean(one.what), width, MARGIN, "", breaks=True)]
+    return [[], *_head(one, TimeFormat(), width, was), *paragraph(clean(one.what), width, MARGIN, "", breaks=True)]
 
 
-def _head(finding: Finding, clock: Clock, width: int, was: str = "") -> list[Line]:
+def _head(finding: Finding, clock: TimeFormat, width: int, was: str = "") -> list[Line]:
     """Severity, detector, when, how often."""
     first, last = clock(finding.time), clock(finding.last if finding.last is not None else finding.time)
     when = f"at {first}" if first == last else f"{first} to {last}"
@@ -84,7 +84,7 @@ def _head(finding: Finding, clock: Clock, width: int, was: str = "") -> list[Lin
     return [[(f"{finding.severity:<9}", STYLES[finding.severity]), *joined(parts, width)[0]]]
 
 
-def finding_lines(finding: Finding, clock: Clock, width: int) -> list[Line]:
+def finding_lines(finding: Finding, clock: TimeFormat, width: int) -> list[Line]:
     """A finding: severity, detector, when; what, advice, packets."""
     lines = _head(finding, clock, width)
     lines += paragraph(clean(finding.what), width, MARGIN, "", breaks=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kwire.analyze.departures import Departures, frame, words_of
-from kwire.analyze.findings import SEVERITIES, Clock, Finding, lasted
+from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat, lasted
 from kwire.analyze.history import Generation, History
 from kwire.analyze.members import Seat
 from kwire.counted import counted
@@ -20,7 +20,7 @@ LANES = 16
 Judged = Sequence[tuple[History, Departures, list[Finding]]]
 
 
-def groups_lines(judged: Judged, clock: Clock, width: int, everything: bool, timeline: bool | None) -> list[Line]:
+def groups_lines(judged: Judged, clock: TimeFormat, width: int, everything: bool, timeline: bool | None) -> list[Line]:
     """judged: groups with their findings, the most troubled first. timeline: None draws it where it fits."""
     if not judged:
         return [[("no groups", "dim")]]
@@ -80,7 +80,7 @@ def _summary(judged: Judged) -> list[Line]:
 
 
 def _group(
-    history: History, departures: Departures, clock: Clock, width: int, everything: bool, timeline: bool | None
+    history: History, departures: Departures, clock: TimeFormat, width: int, everything: bool, timeline: bool | None
 ) -> list[Line]:
     lines = flowing([(clean(history.name), "section"), (clean(kind_of(history)), "")], width, "  ")
     lines += paragraph(" · ".join(facts_of(history, clock)), width, "  ", "dim", "    ", breaks=True)
@@ -118,7 +118,7 @@ def kind_of(history: History) -> str:
     return " · ".join([f"{kinds} group" if history.kinds and kinds != "offsets only" else kinds, *filter(None, said)])
 
 
-def facts_of(history: History, clock: Clock) -> list[str]:
+def facts_of(history: History, clock: TimeFormat) -> list[str]:
     """What is known of the group as a whole."""
     facts = [f"{counted(history.calls, 'exchange')}, {clock(history.first)} to {clock(history.last)}"]
     if history.coordinators:
@@ -168,7 +168,9 @@ def member_cells(seat: Seat, history: History) -> list[Piece]:
     return [(clean(seat.label), "name"), (seat.host or "not seen", ""), (timeouts, ""), (text, "")]
 
 
-def generation_cells(history: History, departures: Departures, clock: Clock, most: int | None) -> list[list[Piece]]:
+def generation_cells(
+    history: History, departures: Departures, clock: TimeFormat, most: int | None
+) -> list[list[Piece]]:
     """A row for each generation and what went on in it: when it began, how long it took, its number, what happened.
     most: only so many, the last ones."""
     found = list(history.generations)
@@ -248,7 +250,7 @@ def _indented(lines: list[Line]) -> list[Line]:
     return [[("  ", ""), *line] for line in lines]
 
 
-def document(judged: Judged, clock: Clock) -> dict[str, Any]:
+def document(judged: Judged, clock: TimeFormat) -> dict[str, Any]:
     """All of it. Times are ns since the epoch."""
     return {
         "start": clock.start,

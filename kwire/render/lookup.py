@@ -1,5 +1,5 @@
 """What explain is asked for: a message or an API, an error, a number, a field, a type; else words that pages have. Each
-gives an Answer."""
+gives a LookupPage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kwire.schema.errorcodes import ErrorCode, errors
 from kwire.schema.model import Definition, Field, MessageSchema
 
 
-class Answer(NamedTuple):
+class LookupPage(NamedTuple):
     """A page of any kind: its title, its lines for a width, and the same as plain data."""
 
     title: str
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     to_json: Callable[[], Any]
 
 
-def look_up(name: str, library: Library, version: int | None, every: bool, diff: tuple[int, int] | None) -> Answer:
+def look_up(name: str, library: Library, version: int | None, every: bool, diff: tuple[int, int] | None) -> LookupPage:
     """Finds what name is, or else the pages that have its words. Raises UnknownName with the nearest names."""
     try:
         return _named(name, library, version, every, diff)
@@ -39,10 +39,10 @@ def look_up(name: str, library: Library, version: int | None, every: bool, diff:
         if not found:
             raise unknown from None
     data = [{"kind": entry.kind, "page": entry.name, "about": entry.summary} for entry in found]
-    return Answer(name, lambda width: found_lines(found, name, width), lambda: data)
+    return LookupPage(name, lambda width: found_lines(found, name, width), lambda: data)
 
 
-def _named(name: str, library: Library, version: int | None, every: bool, diff: tuple[int, int] | None) -> Answer:
+def _named(name: str, library: Library, version: int | None, every: bool, diff: tuple[int, int] | None) -> LookupPage:
     wanted = name.strip()
     if wanted.lstrip("-").isdecimal():
         return _number(int(wanted), library)
@@ -58,15 +58,15 @@ def _named(name: str, library: Library, version: int | None, every: bool, diff: 
         return _diff(page, diff, library)
     if every:
         return _every(page, library)
-    return Answer(page.title, page.lines, page.to_json)
+    return LookupPage(page.title, page.lines, page.to_json)
 
 
-def _other(name: str, unknown: UnknownName, library: Library) -> Answer:
+def _other(name: str, unknown: UnknownName, library: Library) -> LookupPage:
     error = errors.get(name)
     if error:
         return _error(error, library)
     if name.lower() in keylog.NAMES:
-        return Answer("keylog", keylog.lines, keylog.document)
+        return LookupPage("keylog", keylog.lines, keylog.document)
     if name.lower() in detectors.names():
         return _detector(name.lower())
     types = read_types()
@@ -78,20 +78,20 @@ def _other(name: str, unknown: UnknownName, library: Library) -> Answer:
     raise UnknownName("message, error, field, type or detector", name, (*unknown.nearest, *near)[:3])
 
 
-def _detector(name: str) -> Answer:
+def _detector(name: str) -> LookupPage:
     try:
         from kwire.render.findings import explain_json, explain_lines
 
         detectors.detector(name)
     except ModuleNotFoundError as error:  # a detector's page stands in its code, which works on columns
         raise KwireError(f"the page of a detector needs {error.name}, which is not installed") from error
-    return Answer(name, lambda width: explain_lines(name, width), lambda: explain_json(name))
+    return LookupPage(name, lambda width: explain_lines(name, width), lambda: explain_json(name))
 
 
 # ---------------------------------------------------------------- messages
 
 
-def _every(page: Page, library: Library) -> Answer:
+def _every(page: Page, library: Library) -> LookupPage:
     message = page.plans[0].message
     name = message.name if len(page.plans) == 1 else page.definition.name
     pages = [page_of(name, version, library) for version in reversed(message.versions.each())]
@@ -102,10 +102,10 @@ def _every(page: Page, library: Library) -> Answer:
             out += ([[], []] if index else []) + one.lines(width, words=index == 0)
         return out
 
-    return Answer(f"{name}, every version", lines, lambda: [one.to_json() for one in pages])
+    return LookupPage(f"{name}, every version", lines, lambda: [one.to_json() for one in pages])
 
 
-def _diff(page: Page, diff: tuple[int, int], library: Library) -> Answer:
+def _diff(page: Page, diff: tuple[int, int], library: Library) -> LookupPage:
     old, new = sorted(diff)
     messages = [plan.message for plan in page.plans]
     pairs = [(message, library.plan(message.name, old), library.plan(message.name, new)) for message in messages]
@@ -119,13 +119,13 @@ def _diff(page: Page, diff: tuple[int, int], library: Library) -> Answer:
     def data() -> list[Any]:
         return [page_of(plan.message.name, v, library).to_json() for plan in page.plans for v in (old, new)]
 
-    return Answer(f"{page.definition.name} v{old} and v{new}", lines, data)
+    return LookupPage(f"{page.definition.name} v{old} and v{new}", lines, data)
 
 
 # ---------------------------------------------------------------- errors and numbers
 
 
-def _error(error: ErrorCode, library: Library) -> Answer:
+def _error(error: ErrorCode, library: Library) -> LookupPage:
     def lines(width: int) -> list[Line]:
         retry = "retriable" if error.retriable else "not retriable"
         out: list[Line] = [[(error.name, "title"), (f" · error code {error.code} · {retry}", "dim")]]
@@ -142,7 +142,7 @@ def _error(error: ErrorCode, library: Library) -> Answer:
         apis = [{"api_key": d.key, "api": d.name, "note": note} for d, note in returned_by(error, library)]
         return {**error._asdict(), "was": list(error.was), "apis": apis}
 
-    return Answer(error.name, lines, data)
+    return LookupPage(error.name, lines, data)
 
 
 def returned_by(error: ErrorCode, library: Library) -> Iterator[tuple[Definition, str]]:
@@ -153,7 +153,7 @@ def returned_by(error: ErrorCode, library: Library) -> Iterator[tuple[Definition
                 yield definition, related.note
 
 
-def _number(number: int, library: Library) -> Answer:
+def _number(number: int, library: Library) -> LookupPage:
     """A bare number: the error code and the API of that number, both briefly."""
     error = errors.get(number)
     known = library.registry.keys()
@@ -184,7 +184,7 @@ def _number(number: int, library: Library) -> Answer:
         about = {"name": definition.name, "about": definition.about} if definition else None
         return shown | {"api": about}
 
-    return Answer(str(number), lines, data)
+    return LookupPage(str(number), lines, data)
 
 
 # ---------------------------------------------------------------- fields
@@ -198,7 +198,7 @@ class _Place(NamedTuple):
     field: Field
 
 
-def _field(name: str, library: Library) -> Answer:
+def _field(name: str, library: Library) -> LookupPage:
     owner, _, path = name.partition(".")
     found = library.registry.find(owner)
     wanted = path.replace("[]", "").lower()
@@ -218,7 +218,7 @@ def _field(name: str, library: Library) -> Answer:
             out += ([[]] if index else []) + list(_field_lines(place, width))
         return out
 
-    return Answer(name, lines, lambda: [_field_json(place, library) for place in places])
+    return LookupPage(name, lines, lambda: [_field_json(place, library) for place in places])
 
 
 def _field_lines(place: _Place, width: int) -> Iterator[Line]:
@@ -286,10 +286,10 @@ def _field_json(place: _Place, library: Library) -> dict[str, Any]:
 # ---------------------------------------------------------------- types
 
 
-def _type(word: str, types: dict[str, tuple[str, str]]) -> Answer:
+def _type(word: str, types: dict[str, tuple[str, str]]) -> LookupPage:
     title, text = types[word]
 
     def lines(width: int) -> list[Line]:
         return [[(word, "title"), (f" · {title}", "dim")], *paragraph(text, width, "  ")]
 
-    return Answer(word, lines, lambda: {"type": word, "title": title, "text": text})
+    return LookupPage(word, lines, lambda: {"type": word, "title": title, "text": text})

@@ -11,7 +11,7 @@ from kwire.session.record import about_row, error_name, records
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec
-    from kwire.render.bodies import Bodies
+    from kwire.render.bodies import BodyRenderer
     from kwire.schema.model import MessageSchema
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch, Side
@@ -33,7 +33,7 @@ class _Api(NamedTuple):
 class MessageLines:
     """of(batch) gives for each exchange the lines of its messages; with bodies, if they are given."""
 
-    def __init__(self, bodies: Bodies | None = None) -> None:
+    def __init__(self, bodies: BodyRenderer | None = None) -> None:
         self._bodies = bodies
         self._texts: dict[str | None, str] = {None: "null"}
         self._apis: dict[Kind | None, _Api] = {}

@@ -11,13 +11,13 @@ from kwire.render.lines import Line, Piece, clean, joined, table
 from kwire.session.quorum import NOBODY
 
 if TYPE_CHECKING:
-    from kwire.analyze.findings import Clock
-    from kwire.analyze.quorum import Moment, Quorum
+    from kwire.analyze.findings import TimeFormat
+    from kwire.analyze.quorum import Quorum, QuorumChange
 
 ROWS = 50  # changes, unless all are asked for: the newest
 
 
-def quorum_lines(quorum: Quorum, clock: Clock, width: int, everything: bool = False) -> list[Line]:
+def quorum_lines(quorum: Quorum, clock: TimeFormat, width: int, everything: bool = False) -> list[Line]:
     """One quorum."""
     led = f"leader {quorum.leader} in epoch {quorum.epoch}" if quorum.epoch >= 0 else "no leader told"
     parts: list[Piece] = [(f"quorum of cluster {clean(quorum.cluster) or '(not told)'}", "title"), (led, "")]
@@ -43,7 +43,7 @@ def quorum_lines(quorum: Quorum, clock: Clock, width: int, everything: bool = Fa
     return lines
 
 
-def _words(moment: Moment) -> str:
+def _words(moment: QuorumChange) -> str:
     node = moment.node
     if moment.what == LEADER:
         after = (

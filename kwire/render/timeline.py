@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwire.analyze.findings import Clock, error_label, lasted
+from kwire.analyze.findings import TimeFormat, error_label, lasted
 from kwire.analyze.history import History
 from kwire.render.lines import Line, clean
 
@@ -47,7 +47,7 @@ class Chart:
     """From start to end, ns; hidden: lanes left out; noun: what the bands' numbers count."""
 
     title: str
-    clock: Clock
+    clock: TimeFormat
     start: int
     end: int
     lanes: tuple[Lane, ...]
@@ -56,7 +56,7 @@ class Chart:
     noun: str = "generation"
 
 
-def chart_of(history: History, clock: Clock, most: int | None) -> Chart | None:
+def chart_of(history: History, clock: TimeFormat, most: int | None) -> Chart | None:
     """The chart of a group; at most so many lanes, the most eventful ones. None without members."""
     seats = list(history.seats.all.values())
     if not seats:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import NamedTuple
 
-from kwire.analyze.findings import Clock
+from kwire.analyze.findings import TimeFormat
 from kwire.render.colors import COLORS, FONT, GROUND, palette
 from kwire.render.groups import LANES, ROWS, STYLES, Judged
 from kwire.render.html.frame import Facts
@@ -43,7 +43,7 @@ WIDE = Shape(1080, 190, 24, 28, 0, 8, "wide")
 NARROW = Shape(380, 12, 16, 42, 17, 3, "narrow")  # of a phone
 
 
-def picture(judged: Judged, clock: Clock, everything: bool) -> str:
+def picture(judged: Judged, clock: TimeFormat, everything: bool) -> str:
     """All charts, one beneath the other."""
     charts = _charts(judged, clock, everything)
     height = sum(_height(chart, WIDE) for chart in charts) + 40
@@ -61,7 +61,7 @@ def picture(judged: Judged, clock: Clock, everything: bool) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def page(judged: Judged, clock: Clock, everything: bool, facts: Facts = ()) -> str:
+def page(judged: Judged, clock: TimeFormat, everything: bool, facts: Facts = ()) -> str:
     """The verdicts, then the charts. facts: what stands at the top."""
     items = [
         element("li", element("b", one.severity, class_=STYLES[one.severity]), " ", element("b", history.name), " ",
@@ -94,7 +94,7 @@ def _beneath(label: str, text: str, style: str | None = None) -> Markup | None:
     return joined([Markup("<br>"), element("span", label, text, class_=style)]) if text else None
 
 
-def _charts(judged: Judged, clock: Clock, everything: bool) -> list[Chart]:
+def _charts(judged: Judged, clock: TimeFormat, everything: bool) -> list[Chart]:
     chosen = judged if everything else judged[:ROWS]
     found = (chart_of(history, clock, None if everything else LANES) for history, _, _ in chosen)
     return [chart for chart in found if chart is not None]

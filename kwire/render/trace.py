@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kwire.analyze.findings import Clock, Finding, error_label, lasted
-from kwire.analyze.steps import Step
+from kwire.analyze.findings import Finding, TimeFormat, error_label, lasted
+from kwire.analyze.steps import StepOutcomes
 from kwire.analyze.trace import Consumer
 from kwire.counted import counted
 from kwire.render.groups import STYLES
@@ -16,7 +16,7 @@ ROWS = 10  # consumers, unless all are asked for
 Traced = Sequence[tuple[Consumer, Finding]]
 
 
-def trace_lines(traced: Traced, clock: Clock, width: int, everything: bool) -> list[Line]:
+def trace_lines(traced: Traced, clock: TimeFormat, width: int, everything: bool) -> list[Line]:
     """Those that are stuck first."""
     lines: list[Line] = []
     shown = traced if everything else traced[:ROWS]
@@ -28,12 +28,12 @@ def trace_lines(traced: Traced, clock: Clock, width: int, everything: bool) -> l
     return lines or [[("no consumer", "dim")]]
 
 
-def document(traced: Traced, clock: Clock) -> dict[str, Any]:
+def document(traced: Traced, clock: TimeFormat) -> dict[str, Any]:
     """All of it."""
     return {"start": clock.start, "consumers": [consumer.row(found) for consumer, found in traced]}
 
 
-def _consumer(consumer: Consumer, found: Finding, clock: Clock, width: int) -> list[Line]:
+def _consumer(consumer: Consumer, found: Finding, clock: TimeFormat, width: int) -> list[Line]:
     title = clean(consumer.name) or "(no client id)"
     parts: list[Piece] = [(title, "section"), (consumer.host, "")]
     if consumer.sharing > 1:
@@ -53,7 +53,7 @@ def _consumer(consumer: Consumer, found: Finding, clock: Clock, width: int) -> l
     return [*lines, [], *([("  ", ""), *line] for line in table(heads, rows, width - 2, frozenset({1, 2, 3})))]
 
 
-def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
+def _step(consumer: Consumer, step: StepOutcomes, clock: TimeFormat) -> list[Piece]:
     first = clock(step.first.time) if step.first else ""
     reached = clock(step.reached.time) if step.reached else "-" if not step.tries else "?" if step.unseen else "no"
     style = {"-": "dim", "?": "note", "no": "error"}.get(reached, "good")
@@ -74,7 +74,7 @@ def _step(consumer: Consumer, step: Step, clock: Clock) -> list[Piece]:
             (clean(" · ".join(said)), "")]  # fmt: skip
 
 
-def _pace(step: Step) -> str:
+def _pace(step: StepOutcomes) -> str:
     """How far apart its requests come on a connection: at regular intervals, or between which most of them lie."""
     if step.usual is not None:
         return f"every {lasted(step.usual)}"

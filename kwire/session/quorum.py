@@ -23,7 +23,7 @@ NOBODY = -1
 Body = dict[str, Any]
 
 
-class Said(NamedTuple):
+class QuorumFacts(NamedTuple):
     """What an exchange says. leader: -1 nobody, None: not told; epoch likewise. candidate, voter: of a vote, with
     whether it is a pre-vote; granted: None without an answer. replica: who fetches; at: from which offset. preferred:
     whom a leader that gives up names. voters, observers: of DescribeQuorum. error: of the partition."""
@@ -42,7 +42,7 @@ class Said(NamedTuple):
     error: int = 0
 
 
-def said_of(kind: Kind, body: Body, answer: Body | None) -> Said:
+def said_of(kind: Kind, body: Body, answer: Body | None) -> QuorumFacts:
     """Of a message of RAFT, or of a Fetch of the metadata topic."""
     asked, told = _partition(body), _partition(answer or {})
     current = told.get("CurrentLeader") or told
@@ -50,7 +50,7 @@ def said_of(kind: Kind, body: Body, answer: Body | None) -> Said:
     epoch, leader = _number(current, "LeaderEpoch"), _number(current, "LeaderId")
     if kind.key == VOTE:
         candidate = asked.get("ReplicaId", asked.get("CandidateId"))
-        return Said(
+        return QuorumFacts(
             asked.get("ReplicaEpoch", asked.get("CandidateEpoch")), leader, candidate, body.get("VoterId", NOBODY),
             bool(asked.get("PreVote")), told.get("VoteGranted"), error=error,
         )  # fmt: skip
@@ -58,16 +58,18 @@ def said_of(kind: Kind, body: Body, answer: Body | None) -> Said:
         preferred = tuple(one["CandidateId"] for one in asked.get("PreferredCandidates") or ())
         preferred = preferred or tuple(asked.get("PreferredSuccessors") or ())
         voter = body.get("VoterId") if kind.key == BEGIN_QUORUM_EPOCH else None
-        return Said(asked.get("LeaderEpoch"), asked.get("LeaderId"), voter=voter, preferred=preferred, error=error)
+        return QuorumFacts(
+            asked.get("LeaderEpoch"), asked.get("LeaderId"), voter=voter, preferred=preferred, error=error
+        )
     if kind.key == DESCRIBE_QUORUM:
         voters, observers = (
             tuple(one["ReplicaId"] for one in told.get(name) or ()) for name in ("CurrentVoters", "Observers")
         )
-        return Said(epoch, leader, voters=voters, observers=observers, error=error)
+        return QuorumFacts(epoch, leader, voters=voters, observers=observers, error=error)
     replica = body.get("ReplicaId", (body.get("ReplicaState") or {}).get("ReplicaId"))
     mine = _number(asked, "CurrentLeaderEpoch")
     at = asked.get("FetchOffset", asked.get("Position"))
-    return Said(mine if epoch is None else epoch, leader, replica=replica, at=at, error=error)
+    return QuorumFacts(mine if epoch is None else epoch, leader, replica=replica, at=at, error=error)
 
 
 def words_of(kind: Kind, body: Body, answer: Body | None) -> str:

@@ -17,7 +17,7 @@ from kwire.capture.packet_numbers import Places
 from kwire.capture.packets import Packets
 from kwire.capture.segmenter import Block, ClockStep, Segmenter
 from kwire.capture.streams import HELD
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.codec.frames import MAX_SIZE
@@ -86,7 +86,7 @@ class Reader:
         self.last_time = 0
         self.kinds = Kinds(self.settings.library, self.settings.thresholds)
         self._tracking, self._ended = tracking, ended
-        self._segmenter = Segmenter(Chosen(self.settings.ports, self.settings.hosts))
+        self._segmenter = Segmenter(ConnectionFilter(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
         self._twins = Twins()
         self.tls = TlsLayer(self.settings.keys, self.settings.ledger)

@@ -41,12 +41,12 @@ class Kept(NamedTuple):
     last: int
 
 
-class Part:
+class SlicePart:
     """An exchange that a slice may hold: its frames with all their packets, and the topic ids that it names."""
 
     __slots__ = ("frames", "ids", "login", "packets", "talk")
 
-    def __init__(self, talk: Talk, exchange: Exchange, ids: frozenset[UUID] = frozenset()) -> None:
+    def __init__(self, talk: SlicedConnection, exchange: Exchange, ids: frozenset[UUID] = frozenset()) -> None:
         self.talk, self.ids = talk, ids
         kind = exchange.first.api
         self.login = exchange.first.token or (kind is not None and kind.key == LOGIN)
@@ -63,7 +63,7 @@ class Part:
         self.packets = tuple(packets)
 
 
-class Talk:
+class SlicedConnection:
     """A connection: what of it is kept, and what could be asked for."""
 
     def __init__(self, connection: Connection, places: Places) -> None:
@@ -71,15 +71,15 @@ class Talk:
         self.frames: set[Kept] = set()
         self.packets: set[int] = set()
         self.ids: set[UUID] = set()  # of topics that what is kept names
-        self.identity: list[Part] = []
-        self.tellers: list[Part] = []
+        self.identity: list[SlicePart] = []
+        self.tellers: list[SlicePart] = []
         self.told: set[UUID] = set()
 
-    def teller(self, ident: UUID) -> Part | None:
+    def teller(self, ident: UUID) -> SlicePart | None:
         """The first exchange that tells the topic's name."""
         return next((part for part in self.tellers if ident in part.ids), None)
 
-    def keep(self, part: Part) -> bool:
+    def keep(self, part: SlicePart) -> bool:
         """Whether it was not kept before."""
         new = not self.frames.issuperset(part.frames)
         self.frames.update(part.frames)
@@ -96,16 +96,16 @@ class Slice:
     def __init__(self, bare: bool = False, whole: bool = False) -> None:
         self.context = self.logins = self.context_logins = 0
         self._whole, self._bare = whole, bare or whole
-        self._talks: dict[Connection, Talk] = {}
-        self._tellers: dict[UUID, Part] = {}  # the first one
-        self._sessions: dict[tuple[str, int], list[Part]] = {}
+        self._talks: dict[Connection, SlicedConnection] = {}
+        self._tellers: dict[UUID, SlicePart] = {}  # the first one
+        self._sessions: dict[tuple[str, int], list[SlicePart]] = {}
         self._wanted_sessions: dict[tuple[str, int], int] = {}  # how many of their parts
         self._by_id: dict[Kind, bool] = {}
 
     def add(self, exchange: Exchange) -> None:
         """An exchange that is wanted."""
         talk = self._talk(exchange)
-        part = Part(talk, exchange, frozenset() if self._bare else self._ids(exchange))
+        part = SlicePart(talk, exchange, frozenset() if self._bare else self._ids(exchange))
         self.logins += part.login
         if self._whole:
             talk.packets.update(part.packets)
@@ -121,7 +121,7 @@ class Slice:
         key = None if kind is None else kind.key
         if key in IDENTIFYING or exchange.first.token:
             talk = self._talk(exchange)
-            talk.identity.append(Part(talk, exchange))
+            talk.identity.append(SlicePart(talk, exchange))
         elif key == FETCH:
             self._fetch(exchange, wanted)
         response = exchange.response
@@ -174,11 +174,11 @@ class Slice:
                     _mark(talk, side, cuts)
         return numbers, cuts
 
-    def _talk(self, exchange: Exchange) -> Talk:
+    def _talk(self, exchange: Exchange) -> SlicedConnection:
         connection = exchange.connection
         talk = self._talks.get(connection.tcp)
         if talk is None:
-            talk = self._talks[connection.tcp] = Talk(connection.tcp, connection.places)
+            talk = self._talks[connection.tcp] = SlicedConnection(connection.tcp, connection.places)
         return talk
 
     def _tells(self, exchange: Exchange, response: Message) -> None:
@@ -189,7 +189,7 @@ class Slice:
         if ids <= known:
             return
         talk = self._talk(exchange)
-        part = Part(talk, exchange, ids)
+        part = SlicePart(talk, exchange, ids)
         talk.tellers.append(part)
         talk.told |= ids
         for ident in ids:
@@ -206,13 +206,13 @@ class Slice:
             answer = exchange.response.body() if exchange.response and body["SessionEpoch"] == 0 else None
             opened = (answer or {}).get("SessionId", NONE)
             if opened and (len(self._sessions) < MOST_SESSIONS or (broker, opened) in self._sessions):
-                self._sessions[broker, opened] = [Part(self._talk(exchange), exchange, self._ids(exchange))]
+                self._sessions[broker, opened] = [SlicePart(self._talk(exchange), exchange, self._ids(exchange))]
             return
         known = self._sessions.get((broker, session))
         if known is None:
             return
         if (body["Topics"] or body["ForgottenTopicsData"]) and len(known) < MOST_OF_SESSION:
-            known.append(Part(self._talk(exchange), exchange, self._ids(exchange)))
+            known.append(SlicePart(self._talk(exchange), exchange, self._ids(exchange)))
         if wanted:
             self._wanted_sessions[broker, session] = len(known)
 
@@ -232,7 +232,7 @@ class Slice:
         return frozenset(ident for body in bodies for ident in _ids(body))
 
 
-def _mark(talk: Talk, side: int, cuts: dict[int, Cut]) -> None:
+def _mark(talk: SlicedConnection, side: int, cuts: dict[int, Cut]) -> None:
     """What to say of the packets of a stream at which something is left out."""
     stream = talk.connection.streams[side]
     encrypted = isinstance(talk.connection.tls, TlsSession)

@@ -26,7 +26,7 @@ OPTIONAL = ("</td>", "</th>", "</tr>", "</tbody>", "</thead>", "</li>")  # ends 
 MOST_VERSIONS = 30  # for which the switch marks the one that is shown
 
 
-class Written(NamedTuple):
+class WrittenSite(NamedTuple):
     """How many pages there are, and the bytes of all files: pyodide's alone, and the others'."""
 
     pages: int
@@ -44,7 +44,7 @@ class Leaf(NamedTuple):
     versions: int = 0
 
 
-def write_site(folder: Path, library: Library, pyodide: bundle.Pyodide) -> Written:
+def write_site(folder: Path, library: Library, pyodide: bundle.Pyodide) -> WrittenSite:
     """Writes everything into folder, which is there or is made."""
     links = Links(names_of(library, set(indexes.every_kip(library))))
     sizes, count = 0, 0
@@ -59,7 +59,7 @@ def write_site(folder: Path, library: Library, pyodide: bundle.Pyodide) -> Writt
         sizes += len(content)
     own = bundle.own_code()
     (folder / "playground" / bundle.CODE).write_bytes(own)
-    return Written(count, sizes + len(own), pyodide.copy_into(folder / "playground"))
+    return WrittenSite(count, sizes + len(own), pyodide.copy_into(folder / "playground"))
 
 
 def _put(folder: Path, place: str, text: str) -> int:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kwire.analyze.clients import Clients
 from kwire.capture.segmenter import Block, Segmenter
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.errors import JobError, KwireError
 from kwire.session.reader import Settings
 from kwire.session.reading import Progress, Reading
@@ -27,7 +27,7 @@ from kwire.tables.build import BodyTexts, Builder, Emit, into, read_into
 from kwire.tables.columns import JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sharding import leave, take
-from kwire.tables.shared_memory import Place, Slot
+from kwire.tables.shared_memory import MemorySlot, Place
 
 AHEAD = 3  # blocks that may be on their way
 CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # what workers are told
@@ -59,7 +59,7 @@ def build_with_jobs(
     crew = _Crew(paths, names, emit, settings, jobs, bodies)
     try:
         for chain in reading.chains:
-            segmenter, name = Segmenter(Chosen(settings.ports, settings.hosts)), ""
+            segmenter, name = Segmenter(ConnectionFilter(settings.ports, settings.hosts)), ""
             crew.tell(CHAIN)
             for capture, packets in reading.blocks(chain):
                 name = capture.name
@@ -89,8 +89,8 @@ class _Crew:
         self.clients, self.exchanges, self.notes = Clients(), 0, list[tuple[str, str]]()
         self.sealed = 0  # TLS connections that were not decrypted
         self._emit, self._next = emit, 0
-        self._blocks = [Slot() for _ in range(AHEAD)]
-        self._rows = [[Slot() for _ in range(AHEAD + 1)] for _ in range(jobs)]
+        self._blocks = [MemorySlot() for _ in range(AHEAD)]
+        self._rows = [[MemorySlot() for _ in range(AHEAD + 1)] for _ in range(jobs)]
         self._busy: list[set[int]] = [set() for _ in range(AHEAD)]  # the workers that have not done with a block
         self._orders: list[Connection] = []
         self._results: list[Connection] = []
@@ -182,8 +182,8 @@ class _Worker:
     of: int
     orders: Connection
     results: Connection
-    blocks: list[Slot]
-    rows: list[Slot]
+    blocks: list[MemorySlot]
+    rows: list[MemorySlot]
     made: list[tuple[str, memoryview]] = field(default_factory=list)
 
     def run(

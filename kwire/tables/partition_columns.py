@@ -27,7 +27,7 @@ NUMBERS = ("PartitionIndex", "Partition", "Index")
 
 
 @dataclass(slots=True, eq=False)
-class Named:
+class NamedPartitions:
     """Partitions of one side, a row each: the exchange, the numbers of group, topic and id (-1: none), the partition's
     number, and where in the columns of fields it stands, whose offsets count in buffer."""
 
@@ -43,7 +43,7 @@ class Named:
     def __len__(self) -> int:
         return len(self.owner)
 
-    def only(self, chosen: Mask) -> Named:
+    def only(self, chosen: Mask) -> NamedPartitions:
         """The rows that the mask chooses."""
         names = ("owner", "group", "topic", "ident", "number", "places")
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
@@ -64,7 +64,7 @@ class Words:
 
 
 @dataclass(slots=True, eq=False)
-class Names:
+class PartitionNames:
     """of(bodies) finds the partitions of a side; what it gives numbers to is in groups, topics and idents. known: names
     of topics by id."""
 
@@ -73,7 +73,7 @@ class Names:
     topics: Words = field(default_factory=Words)
     idents: Words = field(default_factory=Words)
 
-    def of(self, bodies: Bodies) -> Named:
+    def of(self, bodies: Bodies) -> NamedPartitions:
         """None of bodies that hold no partitions where Kafka's do."""
         body, owner, buffer = bodies.columns, bodies.rows, bodies.buffer
         group = np.full(len(body), NOTHING)
@@ -92,11 +92,11 @@ class Names:
         number = next((fields[name] for name in NUMBERS if name in fields), None)
         if topics is None or not isinstance(flat, Structs) or inner is None or not isinstance(number, Numbers):
             none = np.zeros(0, np.int64)
-            return Named(none, none, none, none, none, none, {}, buffer)
+            return NamedPartitions(none, none, none, none, none, none, {}, buffer)
         within = np.arange(len(body)).repeat(np.diff(topics.offsets))
         parent = np.arange(len(flat)).repeat(np.diff(inner.offsets))
         topic, ident = self._topics(flat, buffer)
-        found = Named(
+        found = NamedPartitions(
             owner[within][parent], group[within][parent], topic[parent], ident[parent],
             number.values.astype(np.int64), np.arange(len(parent)), fields, buffer,
         )  # fmt: skip

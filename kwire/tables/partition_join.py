@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Numbers
-from kwire.tables.partition_columns import Named
+from kwire.tables.partition_columns import NamedPartitions
 from kwire.wire.columns import Ints
 
 Mask = NDArray[np.bool_]
@@ -18,11 +18,12 @@ MOST_KEYS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joined:
-    """Partitions, a row each: owner, group, topic and number as in Named; at: the row of requests and that of responses
-    that are about it, -1 where there is none. rows is the reverse: of each side's rows, which row of these it is."""
+class JoinedPartitions:
+    """Partitions, a row each: owner, group, topic and number as in NamedPartitions; at: the row of requests and that
+    of responses that are about it, -1 where there is none. rows is the reverse: of each side's rows, which row of
+    these it is."""
 
-    sides: tuple[Named, Named]
+    sides: tuple[NamedPartitions, NamedPartitions]
     owner: Ints
     group: Ints
     topic: Ints
@@ -55,7 +56,7 @@ class Joined:
         return np.where(first >= 0, first, second)
 
 
-def join(sides: tuple[Named, Named]) -> Joined:
+def join(sides: tuple[NamedPartitions, NamedPartitions]) -> JoinedPartitions:
     """By exchange, group, topic and partition, in the order of the exchanges. A partition that an exchange names
     several times has as many rows: the first time on both sides is one, and so on."""
     names = "owner", "group", "topic", "number"
@@ -72,7 +73,7 @@ def join(sides: tuple[Named, Named]) -> Joined:
         found[mine] = np.arange(len(mine))
         at.append(found)
     owner, group, topic, number = (column[first] for column in columns)
-    return Joined(sides, owner, group, topic, number, (at[0], at[1]), rows)
+    return JoinedPartitions(sides, owner, group, topic, number, (at[0], at[1]), rows)
 
 
 def _times(keys: Ints) -> Ints:

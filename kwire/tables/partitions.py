@@ -23,8 +23,8 @@ from kwire.session.record import error_name
 from kwire.tables.arrow import slices
 from kwire.tables.batch_headers import COMPRESSIONS, Headers, columns, headers
 from kwire.tables.columns import EXCHANGE
-from kwire.tables.partition_columns import Named, Names
-from kwire.tables.partition_join import Joined, join
+from kwire.tables.partition_columns import NamedPartitions, PartitionNames
+from kwire.tables.partition_join import JoinedPartitions, join
 from kwire.tables.schemas import Makes, record_batch
 from kwire.wire.columns import Columns, Ints
 
@@ -43,8 +43,8 @@ class _Found:
 
     key: int
     asked: Bodies
-    names: Names
-    joined: Joined
+    names: PartitionNames
+    joined: JoinedPartitions
     turn: int
     records: Slices | None
     batches: Headers | None
@@ -69,7 +69,7 @@ def _read(decoded: Decoded, number: int) -> _Found:
     batch, asked = decoded.batch, decoded.requests(number)
     kind = batch.kinds[number]
     assert kind is not None
-    key, names = kind.key, Names(batch.connections[0].topics)
+    key, names = kind.key, PartitionNames(batch.connections[0].topics)
     joined, turn = join((names.of(asked), names.of(decoded.responses(number)))), int(key != PRODUCE)
     side = joined.sides[turn]
     records = _records(side) if key <= FETCH else None
@@ -79,7 +79,7 @@ def _read(decoded: Decoded, number: int) -> _Found:
     return _Found(key, asked, names, joined, turn, records, batches)
 
 
-def _records(side: Named) -> Slices | None:
+def _records(side: NamedPartitions) -> Slices | None:
     column = side.fields.get("Records")
     if not isinstance(column, Slices):
         return None
@@ -134,7 +134,7 @@ def _group(read: _Found) -> pa.Array:
     return _texts(texts, asked.places(joined.owner))
 
 
-def _old_offset(joined: Joined) -> pa.Array:
+def _old_offset(joined: JoinedPartitions) -> pa.Array:
     """The first of the offsets that ListOffsets v0 gives."""
     side = joined.sides[1]
     column = side.fields[OLD_OFFSETS]
@@ -154,12 +154,12 @@ def _known(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(column, -1), None, column)
 
 
-def _error_codes(joined: Joined) -> pa.Array:
+def _error_codes(joined: JoinedPartitions) -> pa.Array:
     code = joined.numbers(1, "ErrorCode", pa.int16())
     return pc.if_else(pc.equal(code, 0), None, code)
 
 
-def _error_names(joined: Joined) -> pa.Array:
+def _error_names(joined: JoinedPartitions) -> pa.Array:
     coded = _error_codes(joined).dictionary_encode()
     return pa.array(map(error_name, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)
 

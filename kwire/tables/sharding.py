@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kwire.capture.cuts import Cut
 from kwire.capture.segmenter import Block
 from kwire.capture.tcp import Key, Segments
-from kwire.tables.shared_memory import Piece, Place, Slot
+from kwire.tables.shared_memory import MemorySlot, Piece, Place
 
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length", "flow")
 
@@ -28,7 +28,7 @@ class Left(NamedTuple):
     cuts: list[dict[int, Cut]]
 
 
-def leave(slot: Slot, block: Block) -> Left:
+def leave(slot: MemorySlot, block: Block) -> Left:
     """Puts a block into a slot."""
     pieces = [piece for segments in block.segments for piece in _pieces(segments)]
     places = slot.write(pieces)
@@ -39,7 +39,7 @@ def leave(slot: Slot, block: Block) -> Left:
     return Left(block.packets, block.first_time, block.last_time, groups, tunnels, block.secrets, cuts)
 
 
-def take(slot: Slot, left: Left, number: int, of: int) -> Block:
+def take(slot: MemorySlot, left: Left, number: int, of: int) -> Block:
     """The block with the segments of the connections that fall to this one of so many workers, as long as nobody writes
     into the slot."""
     segments = [
@@ -55,7 +55,7 @@ def _pieces(segments: Segments) -> list[Piece]:
 
 
 def _taken(
-    slot: Slot, places: list[Place], tunnels: dict[Key, str], cuts: dict[int, Cut], number: int, of: int
+    slot: MemorySlot, places: list[Place], tunnels: dict[Key, str], cuts: dict[int, Cut], number: int, of: int
 ) -> Segments:
     buffer, *columns, last = (slot.look(place) for place in places)
     values = dict(zip(COLUMNS, (np.frombuffer(column, np.int64) for column in columns), strict=True))

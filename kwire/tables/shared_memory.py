@@ -14,7 +14,7 @@ Place = tuple[int, int]  # from, to
 Piece = bytes | memoryview
 
 
-class Slot:
+class MemorySlot:
     """write(pieces) puts them in place of those before and says where each lies; look(place) gives one; close().
 
     It lies in memory as a file without a name, which grows. Raises OSError when there is no room."""

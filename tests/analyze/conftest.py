@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kwire.analyze.calls import Call
-from kwire.analyze.findings import Clock, Finding, Reference
-from kwire.analyze.groups import Groups
+from kwire.analyze.findings import Finding, Reference, TimeFormat
+from kwire.analyze.groups import GroupHistories
 from kwire.analyze.history import History
 from kwire.analyze.verdicts import judge
 from kwire.schema.registry import builtin
@@ -23,7 +23,7 @@ class Life:
 
     def __init__(self, group: str = "billing") -> None:
         self.group, self.frame = group, 0
-        self.groups = Groups()
+        self.groups = GroupHistories()
         self.end = START
 
     def call(
@@ -132,7 +132,7 @@ class Life:
 
     def findings(self, until: float | None = None) -> list[Finding]:
         self.history(until)
-        (found,) = [found for _, _, found in judge(self.groups, Clock(START)).groups]
+        (found,) = [found for _, _, found in judge(self.groups, TimeFormat(START)).groups]
         return found
 
     def said(self, until: float | None = None, *, notes: bool = False) -> list[str]:

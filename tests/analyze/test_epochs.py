@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kwire.analyze.groups import Groups
+from kwire.analyze.groups import GroupHistories
 from kwire.analyze.history import History
 from kwire.session.reading import Reading
 
@@ -12,7 +12,7 @@ CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 
 
 def history(name: str) -> History:
-    groups = Groups()
+    groups = GroupHistories()
     for exchange in Reading([next(CAPTURES.glob(f"{name}.pcap*"))], tracking=True).exchanges():
         groups.add(exchange)
     groups.finish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.analyze.findings import Clock, Finding, Reference, lasted, worst_first
+from kwire.analyze.findings import Finding, Reference, TimeFormat, lasted, worst_first
 
 START = 1_700_000_000_000_000_000
 REF = Reference("a.pcap", 118, START, "c>b#1", "HeartbeatResponse v4")
@@ -45,11 +45,11 @@ def test_rows_have_evidence() -> None:
     [(0, "0.000"), (12_031_999_999, "12.031"), (999_999, "0.000"), (-1_500_000_000, "-1.500"), (10**12, "1000.000")],
 )
 def test_clock_counts_from_the_start(since: int, text: str) -> None:
-    assert Clock(START)(START + since) == text
+    assert TimeFormat(START)(START + since) == text
 
 
 def test_clock_without_a_start_gives_the_time_of_day() -> None:
-    assert Clock()(START + 1_000_000) == "22:13:20.001"
+    assert TimeFormat()(START + 1_000_000) == "22:13:20.001"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scenes import START
 
-from kwire.analyze.findings import Clock
+from kwire.analyze.findings import TimeFormat
 from kwire.analyze.verdicts import VerdictLimits, judge
 
 Life = Any
@@ -337,7 +337,7 @@ def test_from_when_on_heartbeats_are_close_may_be_set(life: Life) -> None:
         life.beat("c2", at, 1)
     life.history(9.0)
     for near, count in ((0.7, 0), (0.3, 2)):
-        ((_, _, found),) = judge(life.groups, Clock(START), VerdictLimits(near=near)).groups
+        ((_, _, found),) = judge(life.groups, TimeFormat(START), VerdictLimits(near=near)).groups
         assert len([one for one in found if "between two heartbeats" in one.what]) == count
 
 

@@ -12,7 +12,7 @@ from scenes import packets_of
 from session.conftest import block
 
 from kwire.analyze import quorum as module
-from kwire.analyze.findings import Clock
+from kwire.analyze.findings import TimeFormat
 from kwire.analyze.quorum import Quorum, Quorums, quorums_of
 from kwire.render.lines import plain
 from kwire.render.quorum import quorum_lines
@@ -48,7 +48,7 @@ def test_an_election() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_timeline_fits(width: int) -> None:
-    lines = [plain(line) for line in quorum_lines(collected(), Clock(START), width)]
+    lines = [plain(line) for line in quorum_lines(collected(), TimeFormat(START), width)]
     assert [line for line in lines if len(line) > width] == []
     assert lines[0].startswith("quorum of cluster a3dpcmUtdHJvdWJsZS1sYQ")
     assert any(line.endswith("vote for 1: granted by 3 2") for line in lines)
@@ -58,7 +58,7 @@ def test_only_so_many_changes_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "MOST_MOMENTS", 3)
     found = collected()
     assert (len(found.moments), found.unkept) == (3, 3)
-    assert plain(quorum_lines(found, Clock(START), 80)[-1]) == "… 3 more changes that could not be kept"
+    assert plain(quorum_lines(found, TimeFormat(START), 80)[-1]) == "… 3 more changes that could not be kept"
 
 
 def test_lines_name_leader_epoch_and_votes(kwire: Callable[..., Any]) -> None:

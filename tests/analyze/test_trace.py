@@ -9,7 +9,7 @@ import pytest
 from scenes import START, Scene
 from traces import consumer, traced, traced_scene
 
-from kwire.analyze.findings import Clock
+from kwire.analyze.findings import TimeFormat
 from kwire.analyze.standing import verdict
 from kwire.codec.library import builtin_library
 
@@ -84,7 +84,7 @@ def test_a_fetch_that_was_only_refused_is_not_reached() -> None:
         line.ask(1 + turn, "Fetch", 4, *fetch(error=29))
     (one,) = traced_scene(scene).consumers()
     assert (one.steps[6].reached, one.fetches, one.steps[6].errors) == (None, 0, {29: 4})
-    found = verdict(one, START + 5_000_000_000, Clock(START))
+    found = verdict(one, START + 5_000_000_000, TimeFormat(START))
     assert found.severity == "error"
     assert found.what.startswith("repeats step 7, fetch: TOPIC_AUTHORIZATION_FAILED 4 times from 1.001 to 4.001")
 
@@ -121,7 +121,7 @@ def test_an_error_of_one_topic_is_not_that_of_the_others() -> None:
     step = one.steps[0]
     assert (step.tries, step.good, {name: wrong.count for name, wrong in step.wrong.items()}) == (4, 4, {"missing": 4})
     assert step.reached is not None
-    found = verdict(one, START + 6_000_000_000, Clock(START))
+    found = verdict(one, START + 6_000_000_000, TimeFormat(START))
     said = "repeats step 1, metadata, for missing: UNKNOWN_TOPIC_OR_PARTITION 4 times"
     assert (found.severity, found.what.startswith(said)) == ("error", True)
 
@@ -148,7 +148,7 @@ def test_what_fails_at_one_broker_is_over_when_it_goes_well_at_another() -> None
     new.ask(5, "Fetch", 4, *fetch())
     (one,) = traced_scene(scene).consumers()
     assert one.steps[6].wrong == {}
-    assert verdict(one, START + 6_000_000_000, Clock(START)).severity == "note"
+    assert verdict(one, START + 6_000_000_000, TimeFormat(START)).severity == "note"
 
 
 def beat(member: str, error: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -255,7 +255,7 @@ def test_answers_that_the_capture_lacks_are_neither_good_nor_bad() -> None:
     line.ask(9, "Metadata", 1, *metadata(("orders", 0)))
     (one,) = traced_scene(scene).consumers()
     assert (one.steps[6].tries, one.steps[6].good, one.steps[6].unseen) == (5, 0, 5)
-    found = verdict(one, START + 9_100_000_000, Clock(START))
+    found = verdict(one, START + 9_100_000_000, TimeFormat(START))
     assert (found.severity, "does not show" in found.what) == ("note", True)
 
 
@@ -267,5 +267,5 @@ def test_a_capture_without_answers_does_not_say_that_none_came() -> None:
     line.ask(9, "Heartbeat", 3, *beat("m"))
     scene.traffic.packets = [packet for packet in scene.packets if packet.data[12:16] != bytes([10, 0, 0, 2])]
     (one,) = traced_scene(scene).consumers()
-    found = verdict(one, START + 20_000_000_000, Clock(START))
+    found = verdict(one, START + 20_000_000_000, TimeFormat(START))
     assert found.severity == "note"

@@ -8,8 +8,8 @@ from struct import pack, unpack_from
 
 import pytest
 
-from kwire.analyze.findings import Clock, Finding
-from kwire.analyze.groups import Groups
+from kwire.analyze.findings import Finding, TimeFormat
+from kwire.analyze.groups import GroupHistories
 from kwire.analyze.history import History
 from kwire.analyze.verdicts import judge
 from kwire.session.reading import Reading
@@ -28,7 +28,7 @@ def read(
     name: str, start: float = 0.0, end: float | None = None, client: str = ""
 ) -> list[tuple[History, list[Finding]]]:
     reading = Reading([next(CAPTURES.glob(f"{name}.pcap*"))], tracking=True)
-    groups = Groups()
+    groups = GroupHistories()
     batches = list(reading.batches())
     first = min(reader.first_time or 0 for reader in reading.readers)
     chosen = Selection.of(
@@ -38,7 +38,7 @@ def read(
         for exchange in chosen.wanted(batch):
             groups.add(exchange)
     groups.finish()
-    return [(history, found) for history, _, found in judge(groups, Clock(first)).groups]
+    return [(history, found) for history, _, found in judge(groups, TimeFormat(first)).groups]
 
 
 @pytest.mark.parametrize(
@@ -271,12 +271,12 @@ def test_frames_that_the_capture_cut_off_still_tell_who_and_how_long(tmp_path: P
         at += 16 + length
     (tmp_path / "cut.pcap").write_bytes(out)
     reading = Reading([tmp_path / "cut.pcap"], tracking=True)
-    groups = Groups()
+    groups = GroupHistories()
     for exchange in reading.exchanges():
         groups.add(exchange)
     groups.finish()
     first = min(reader.first_time or 0 for reader in reading.readers)
-    ((history, _, found),) = judge(groups, Clock(first)).groups
+    ((history, _, found),) = judge(groups, TimeFormat(first)).groups
     assert found[0].what == (
         "paused: UNKNOWN_MEMBER_ID at 17.234 (Heartbeat): evicted at 12.853, 6.0 s after its last "
         "heartbeat (frame 306); "

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, GroupSettings
+from kwire.coordinator.types import MS, ClientIdentity, GroupSettings
 
 INTERVAL_MS, SESSION_MS = 3_000, 45_000
 GROUP_SIZE = 100
@@ -114,7 +114,7 @@ def whole(members: int, schedule: list[tuple[int, int]]) -> tuple[float, int]:
     bodies = []
     for first in range(0, members, GROUP_SIZE):
         bodies += populate(coordinator, f"group-{first // GROUP_SIZE}", min(GROUP_SIZE, members - first))
-    caller = Caller("bench")
+    caller = ClientIdentity("bench")
     refused, look = 0, 0
     ask, answers = coordinator.ask, coordinator.answers
     began = process_time()
@@ -138,18 +138,18 @@ def populate(coordinator: Coordinator, group: str, size: int) -> list[dict[str, 
         "Protocols": [{"Name": "range", "Metadata": bytes(14)}],
     }
     for _ in range(size):
-        coordinator.ask("JoinGroup", 9, {**join, "MemberId": ""}, Caller("bench"), 0)
+        coordinator.ask("JoinGroup", 9, {**join, "MemberId": ""}, ClientIdentity("bench"), 0)
     ids = [answer.body["MemberId"] for answer in coordinator.answers()]
     for member in ids:
-        coordinator.ask("JoinGroup", 9, {**join, "MemberId": member}, Caller("bench"), 0)
+        coordinator.ask("JoinGroup", 9, {**join, "MemberId": member}, ClientIdentity("bench"), 0)
     joined = coordinator.answers()
     if len(joined) < size:  # the first came alone, and rejoins with the others
-        coordinator.ask("JoinGroup", 9, {**join, "MemberId": ids[0]}, Caller("bench"), 0)
+        coordinator.ask("JoinGroup", 9, {**join, "MemberId": ids[0]}, ClientIdentity("bench"), 0)
         joined = coordinator.answers()
     stay = {"GroupId": group, "GenerationId": coordinator.groups[group].generation}
     for member in ids:
         sync = {**stay, "MemberId": member, "ProtocolType": "consumer", "ProtocolName": "range", "Assignments": []}
-        coordinator.ask("SyncGroup", 5, sync, Caller("bench"), 0)
+        coordinator.ask("SyncGroup", 5, sync, ClientIdentity("bench"), 0)
     coordinator.answers()
     coordinator.events()
     return [{**stay, "MemberId": member, "GroupInstanceId": None} for member in ids]

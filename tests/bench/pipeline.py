@@ -117,7 +117,7 @@ def core(path: Path, names: list[str], split_size: int) -> None:
     splits = plan([path], split_size << 20)
     surveys: list[Any] = []
     files: dict[int, dict[str, str]] = {}
-    found: list[planning.Plan] = []
+    found: list[planning.TaskPlan] = []
     folder = tempfile.TemporaryDirectory()
 
     def survey() -> None:

@@ -12,7 +12,7 @@ import pytest
 from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
-from kwire.broker.service import Reply, Service
+from kwire.broker.service import ReplyFrame, Service
 from kwire.broker.shape import fitted
 from kwire.broker.sharing import Sharing
 from kwire.broker.state import BrokerState
@@ -83,13 +83,15 @@ class Desk:
         codec = library.codec(f"{api}Request", version)
         return head + codec.encode(fitted(codec.plan.root, body))
 
-    def raw(self, data: bytes, peer: Peer | None = None) -> list[Reply]:
-        replies: list[Reply] = []
+    def raw(self, data: bytes, peer: Peer | None = None) -> list[ReplyFrame]:
+        replies: list[ReplyFrame] = []
         for _ in self.service.serve(peer or self.peer, data, replies.append) or ():
             self.steps += 1
         return replies
 
-    def send(self, api: str, version: int, body: dict[str, Any], node: int = 1, client: str = "test") -> list[Reply]:
+    def send(
+        self, api: str, version: int, body: dict[str, Any], node: int = 1, client: str = "test"
+    ) -> list[ReplyFrame]:
         return self.raw(self.frame(api, version, body, client), Peer(2, "127.0.0.1", 40001, node))
 
     def ask(self, api: str, version: int, body: dict[str, Any], node: int = 1, client: str = "test") -> Any:
@@ -97,7 +99,7 @@ class Desk:
         assert len(replies) == 1, "the answer is not there"
         return self.body(api, version, replies[0])
 
-    def body(self, api: str, version: int, reply: Reply) -> Any:
+    def body(self, api: str, version: int, reply: ReplyFrame) -> Any:
         data = reply.data
         assert data is not None, reply.close
         size, correlation = unpack_from(">ii", data)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kwire.broker.budgets import Lane, Pool
+from kwire.broker.budgets import Pool, TurnQueue
 
 
 @dataclass(eq=False)
@@ -65,7 +65,7 @@ def test_many_with_little_hold_no_more_than_there_is() -> None:
 
 def test_a_place_for_one() -> None:
     called: list[str] = []
-    lane = Lane(called.append)  # type: ignore[arg-type]
+    lane = TurnQueue(called.append)  # type: ignore[arg-type]
     a, b, c = "abc"
     assert lane.enter(a)  # type: ignore[arg-type]
     assert [lane.enter(who) for who in (b, c, b, a)] == [False, False, False, True]  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.fault_rules import GROUP_APIS, LEADER_APIS, Rule, address, duration
+from kwire.broker.fault_rules import GROUP_APIS, LEADER_APIS, FaultRule, address, duration
 from kwire.errors import KwireError
 from kwire.schema.model import Versions
 
@@ -44,7 +44,7 @@ Parsed = tuple[frozenset[str] | None, dict[str, str], list[tuple[str, Any]], int
     ],
 )
 def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
-    rule = Rule.parse(text)
+    rule = FaultRule.parse(text)
     assert (rule.apis, rule.where, rule.actions, rule.after, rule.times, rule.chance) == expected
 
 
@@ -104,7 +104,7 @@ def test_a_rule_says_who_what_and_when(text: str, expected: Parsed) -> None:
 )  # fmt: skip
 def test_what_means_nothing_is_explained(text: str, message: str) -> None:
     with pytest.raises(KwireError) as error:
-        Rule.parse(text)
+        FaultRule.parse(text)
     assert str(error.value) == message
 
 
@@ -132,4 +132,4 @@ def test_what_is_no_address(text: str) -> None:
     ],
 )
 def test_a_rule_says_what_it_leaves_as_it_is(text: str, says: bool) -> None:
-    assert ("Heartbeat:expire takes it out" in Rule.parse(text).note) is says
+    assert ("Heartbeat:expire takes it out" in FaultRule.parse(text).note) is says

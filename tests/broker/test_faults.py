@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.context import Body, BrokerSettings, Request
-from kwire.broker.service import Reply
+from kwire.broker.service import ReplyFrame
 from kwire.errors import KwireError
 
 METADATA: Body = {"Topics": None}
@@ -60,14 +60,14 @@ def test_a_node_that_is_not_there(make_desk: Any, nodes: int, known: str) -> Non
 @pytest.mark.parametrize(
     ("rule", "reply", "written"),
     [
-        ("Produce:drop", Reply(None), 0),
-        ("Produce:drop=after", Reply(None), 1),
-        ("Produce:cut", Reply(None, "cut on purpose"), 0),
-        ("Produce:cut=after", Reply(None, "cut on purpose"), 1),
-        ("Produce:error=NOT_LEADER_OR_FOLLOWER,cut=after", Reply(None, "cut on purpose"), 0),
+        ("Produce:drop", ReplyFrame(None), 0),
+        ("Produce:drop=after", ReplyFrame(None), 1),
+        ("Produce:cut", ReplyFrame(None, "cut on purpose"), 0),
+        ("Produce:cut=after", ReplyFrame(None, "cut on purpose"), 1),
+        ("Produce:error=NOT_LEADER_OR_FOLLOWER,cut=after", ReplyFrame(None, "cut on purpose"), 0),
     ],
 )
-def test_answers_that_never_come(desk: Any, rule: str, reply: Reply, written: int) -> None:
+def test_answers_that_never_come(desk: Any, rule: str, reply: ReplyFrame, written: int) -> None:
     from kwire.records import build
 
     desk.faults.add(rule)
@@ -97,7 +97,7 @@ def test_a_delayed_answer_to_a_closed_connection_is_none(desk: Any) -> None:
 def test_a_frame_cut_short(desk: Any) -> None:
     whole = desk.send("Metadata", 12, METADATA)[0].data
     desk.faults.add("Metadata:short=20")
-    assert desk.send("Metadata", 12, METADATA) == [Reply(whole[:20], "cut short after 20 bytes, on purpose")]
+    assert desk.send("Metadata", 12, METADATA) == [ReplyFrame(whole[:20], "cut short after 20 bytes, on purpose")]
 
 
 def test_flipped_bytes_spare_size_and_correlation_id(desk: Any) -> None:
@@ -118,7 +118,7 @@ def test_versions_are_announced_and_kept_to(desk: Any) -> None:
     rows = desk.ask("ApiVersions", 0, {})["ApiKeys"]
     assert [(row["MinVersion"], row["MaxVersion"]) for row in rows if row["ApiKey"] == 3] == [(0, 4)]
     assert desk.ask("Metadata", 4, {**METADATA, "AllowAutoTopicCreation": False})["ControllerId"] == 1
-    assert desk.send("Metadata", 5, METADATA) == [Reply(None, "Metadata v5 is not served, 0-4 are")]
+    assert desk.send("Metadata", 5, METADATA) == [ReplyFrame(None, "Metadata v5 is not served, 0-4 are")]
 
 
 @pytest.mark.parametrize(("version", "rows"), [(0, 1), (3, 1), (4, 1)])
@@ -196,7 +196,7 @@ def test_a_hook_answers_goes_on_or_gives_actions(desk: Any) -> None:
 
     control = desk.faults.control("heartbeat", hook)
     assert [desk.ask("Heartbeat", 4, HEARTBEAT)["ErrorCode"] for _ in range(3)] == [25, 14, 16]
-    assert desk.send("Heartbeat", 4, HEARTBEAT) == [Reply(None, "cut on purpose")]
+    assert desk.send("Heartbeat", 4, HEARTBEAT) == [ReplyFrame(None, "cut on purpose")]
     why = desk.send("Heartbeat", 4, HEARTBEAT)[0].close
     assert why.startswith("the hook on Heartbeat at tests/broker/test_faults.py:")
     assert " gave no rule's actions: fault nonsense: no action" in why

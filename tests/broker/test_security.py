@@ -8,20 +8,20 @@ import hmac
 
 import pytest
 
-from kwire.broker.security import Credential, Login, Users, Wrong
+from kwire.broker.security import Credential, LoginFailed, ServerLogin, Users
 from kwire.payloads.scram import server_signature
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 BAD = "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-256"
 
 
-def login(mechanism: str) -> Login:
-    made = Login(Users({"ann": "secret", "b,c=d": "p"}))
+def login(mechanism: str) -> ServerLogin:
+    made = ServerLogin(Users({"ann": "secret", "b,c=d": "p"}))
     assert made.handshake(mechanism, 1)
     return made
 
 
-def scram(made: Login, user: str, password: str, mechanism: str) -> list[bytes]:
+def scram(made: ServerLogin, user: str, password: str, mechanism: str) -> list[bytes]:
     """A client's side of the exchange; the tokens in order."""
     name = HASHES[mechanism]
     bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r=abc".encode()
@@ -50,7 +50,7 @@ def test_scram_with_the_right_password(mechanism: str, user: str, password: str)
 @pytest.mark.parametrize(("user", "password"), [("ann", "wrong"), ("nobody", ""), ("nobody", "secret")])
 def test_scram_with_a_wrong_one(user: str, password: str) -> None:
     made = login("SCRAM-SHA-256")
-    with pytest.raises(Wrong, match=BAD):
+    with pytest.raises(LoginFailed, match=BAD):
         scram(made, user, password, "SCRAM-SHA-256")
     assert made.user is None
 
@@ -59,13 +59,13 @@ def test_scram_with_a_wrong_one(user: str, password: str) -> None:
 def test_a_final_message_that_is_none(final: bytes) -> None:
     made = login("SCRAM-SHA-256")
     made.token(b"n,,n=ann,r=abc")
-    with pytest.raises(Wrong, match=BAD):
+    with pytest.raises(LoginFailed, match=BAD):
         made.token(final)
 
 
 @pytest.mark.parametrize("first", [b"", b"n,,n=ann", b"p=tls-unique,,n=ann,r=x", b"n,,n=ann,r=a b", b"\xff"])
 def test_a_first_message_that_is_none(first: bytes) -> None:
-    with pytest.raises(Wrong, match="SCRAM-SHA-256: the client's first message cannot be read"):
+    with pytest.raises(LoginFailed, match="SCRAM-SHA-256: the client's first message cannot be read"):
         login("SCRAM-SHA-256").token(first)
 
 
@@ -90,14 +90,14 @@ def test_plain(token: bytes, user: str) -> None:
 )
 def test_plain_that_fails(token: bytes, why: str) -> None:
     made = login("PLAIN")
-    with pytest.raises(Wrong) as wrong:
+    with pytest.raises(LoginFailed) as wrong:
         made.token(token)
     assert (str(wrong.value), made.user) == (why, None)
 
 
 def test_a_token_before_the_handshake() -> None:
-    with pytest.raises(Wrong, match="SaslAuthenticate request received before a SaslHandshake"):
-        Login(Users({"ann": "secret"})).token(b"\0ann\0secret")
+    with pytest.raises(LoginFailed, match="SaslAuthenticate request received before a SaslHandshake"):
+        ServerLogin(Users({"ann": "secret"})).token(b"\0ann\0secret")
 
 
 def test_salts_are_steady_and_differ() -> None:
@@ -116,13 +116,13 @@ def test_credentials_that_come_and_go() -> None:
         ("bob", "new", "SCRAM-SHA-512", False), ("ann", "secret", "SCRAM-SHA-256", True),
         ("ann", "secret", "SCRAM-SHA-512", False),
     ):  # fmt: skip
-        made = Login(users)
+        made = ServerLogin(users)
         made.handshake(mechanism, 1)
         if may:
             scram(made, user, password, mechanism)
             assert made.user == user
         else:
-            with pytest.raises(Wrong):
+            with pytest.raises(LoginFailed):
                 scram(made, user, password, mechanism)
     users.keep("bob", "SCRAM-SHA-256", None)
     users.keep("bob", "SCRAM-SHA-256", None)

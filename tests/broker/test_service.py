@@ -10,8 +10,8 @@ import pytest
 
 from kwire.broker.apis import announced
 from kwire.broker.context import BrokerLimits, BrokerSettings, Peer
-from kwire.broker.security import Login
-from kwire.broker.service import Reply, foreign
+from kwire.broker.security import ServerLogin
+from kwire.broker.service import ReplyFrame, foreign
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 
@@ -40,7 +40,7 @@ CASES = [
     ],
 )
 def test_what_closes_a_connection(desk: Any, data: bytes, why: str) -> None:
-    assert desk.raw(data) == [Reply(None, why)]
+    assert desk.raw(data) == [ReplyFrame(None, why)]
 
 
 @pytest.mark.parametrize("version", [6, 99, -1])
@@ -85,7 +85,7 @@ def test_random_bytes_never_raise(desk: Any) -> None:
 def test_only_produce_may_be_large(make_desk: Any) -> None:
     desk = make_desk(BrokerSettings(limits=BrokerLimits(other=20)))
     data = desk.frame("Metadata", 1, {"Topics": [{"Name": "x" * 20}]})
-    assert desk.raw(data) == [Reply(None, f"Metadata of {len(data)} bytes, the limit is 20")]
+    assert desk.raw(data) == [ReplyFrame(None, f"Metadata of {len(data)} bytes, the limit is 20")]
     body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "x" * 20, "PartitionData": []}]}
     assert desk.send("Produce", 9, body)[0].close is None
 
@@ -101,7 +101,7 @@ def test_era_decides_what_is_served(make_desk: Any) -> None:
     assert modern.send("Metadata", 0, {"Topics": []})[0].close is None
     assert old.send("Fetch", 3, old.fetch_body("t"))[0].close is None
     assert old.send("Fetch", 18, old.fetch_body("t"))[0].close == "Fetch v18 is not served, 0-17 are"
-    assert ancient.raw(pack(">hhi", 18, 0, 7)) == [Reply(None, "API key 18 (ApiVersions) is not served")]
+    assert ancient.raw(pack(">hhi", 18, 0, 7)) == [ReplyFrame(None, "API key 18 (ApiVersions) is not served")]
 
 
 def test_api_versions_says_what_is_served_and_hears_who_asks(desk: Any) -> None:
@@ -141,12 +141,14 @@ def test_requests_are_remembered(desk: Any) -> None:
 @pytest.fixture
 def guarded(make_desk: Any) -> Any:
     desk = make_desk(BrokerSettings(users=(("ann", "secret"),)))
-    desk.peer.login = Login(desk.state.users)
+    desk.peer.login = ServerLogin(desk.state.users)
     return desk
 
 
 def test_nothing_else_before_the_login(guarded: Any) -> None:
-    assert guarded.raw(guarded.frame("Metadata", 1, {"Topics": None})) == [Reply(None, "Metadata before the login")]
+    assert guarded.raw(guarded.frame("Metadata", 1, {"Topics": None})) == [
+        ReplyFrame(None, "Metadata before the login")
+    ]
     assert guarded.raw(guarded.frame("ApiVersions", 0, {}))[0].close is None
 
 
@@ -175,14 +177,14 @@ def test_a_wrong_password_is_answered_and_then_closed(guarded: Any) -> None:
 
 def test_bare_tokens_after_a_handshake_of_v0(guarded: Any) -> None:
     guarded.raw(guarded.frame("SaslHandshake", 0, {"Mechanism": "PLAIN"}))
-    assert guarded.raw(b"\0ann\0secret") == [Reply(bytes(4))]
+    assert guarded.raw(b"\0ann\0secret") == [ReplyFrame(bytes(4))]
     assert guarded.raw(guarded.frame("Metadata", 1, {"Topics": None}))[0].close is None
 
 
 def test_a_wrong_bare_token_closes(guarded: Any) -> None:
     guarded.raw(guarded.frame("SaslHandshake", 0, {"Mechanism": "PLAIN"}))
     why = "the login failed: Authentication failed: Invalid username or password"
-    assert guarded.raw(b"\0ann\0wrong") == [Reply(None, why)]
+    assert guarded.raw(b"\0ann\0wrong") == [ReplyFrame(None, why)]
 
 
 def test_an_unknown_mechanism_is_named(guarded: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import BrokerSettings, Peer
-from kwire.broker.security import Login, Users, Wrong
+from kwire.broker.security import LoginFailed, ServerLogin, Users
 from kwire.broker.tokens import EXPIRY_MS, MAX_LIFETIME_MS, Tokens
 
 
@@ -40,9 +40,9 @@ def test_a_tokens_life() -> None:
     assert tokens.all == {}
 
 
-def log_in(users: Users, name: str, password: str) -> Login:
+def log_in(users: Users, name: str, password: str) -> ServerLogin:
     """A SCRAM client that has a token."""
-    login = Login(users)
+    login = ServerLogin(users)
     login.handshake("SCRAM-SHA-256", 1)
     bare = f"n={name},r=abc,tokenauth=true".encode()
     challenge = login.token(b"n,," + bare)
@@ -62,7 +62,7 @@ def test_logging_in_with_a_token() -> None:
     login = log_in(users, token.id, token.password)
     assert (login.user, login.by_token) == ("ann", True)
     for name, password in ((token.id, "wrong"), ("nobody", token.password), ("ann", "secret")):
-        with pytest.raises(Wrong):
+        with pytest.raises(LoginFailed):
             log_in(users, name, password)
 
 
@@ -70,7 +70,7 @@ def test_tokens_by_the_protocol(make_desk: Any) -> None:
     desk = make_desk(BrokerSettings(users=(("ann", "a"), ("bob", "b"))))
 
     def ask(user: str | None, api: str, by_token: bool = False, **body: Any) -> Any:
-        peer = Peer(5, "127.0.0.1", 40005, 1, Login(desk.state.users))
+        peer = Peer(5, "127.0.0.1", 40005, 1, ServerLogin(desk.state.users))
         assert peer.login is not None
         peer.login.user, peer.login.by_token = user, by_token
         (reply,) = desk.raw(desk.frame(api, 2, body), peer)

@@ -14,7 +14,7 @@ from kwire.capture.connections import Connection, Connections
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.streams import Stream
-from kwire.capture.tcp import Chosen, Segments, read_segments
+from kwire.capture.tcp import ConnectionFilter, Segments, read_segments
 
 ENDS = (("10.0.0.1", 40000), ("10.0.0.2", 9092))
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, "A": 16}
@@ -94,9 +94,11 @@ class Make:
             np.array([len(packet) for packet in packets], np.int64), np.full(count, link, np.int64),
         )  # fmt: skip
 
-    def segments(self, block: Packets, chosen: Chosen | None = None, network: Network | None = None) -> Segments:
+    def segments(
+        self, block: Packets, chosen: ConnectionFilter | None = None, network: Network | None = None
+    ) -> Segments:
         data = Columns(block.buffer)
-        return read_segments(block, (network or Network()).read(block, data), data, chosen or Chosen())
+        return read_segments(block, (network or Network()).read(block, data), data, chosen or ConnectionFilter())
 
     def feed(
         self, connections: Connections, packets: Sequence[bytes], first: int = 1, time: int = 0, snaplen: int = 1 << 18

@@ -22,7 +22,7 @@ from kwire.capture.ip import Network
 from kwire.capture.packets import Columns
 from kwire.capture.save import PcapngWriter
 from kwire.capture.source import Source
-from kwire.capture.tcp import Chosen, read_segments
+from kwire.capture.tcp import ConnectionFilter, read_segments
 from kwire.errors import CaptureError
 
 REQUESTS, RESPONSES = random.Random(1).randbytes(900), random.Random(2).randbytes(3000)
@@ -63,7 +63,7 @@ def connections_of(capture: Capture) -> list[Connection]:
         for packets in (block, network.take_whole()):
             if packets is not None:
                 data = Columns(packets.buffer)
-                segments = read_segments(packets, network.read(packets, data), data, Chosen())
+                segments = read_segments(packets, network.read(packets, data), data, ConnectionFilter())
                 seen.update({id(found): found for found in connections.feed(segments)})
     seen.update({id(found): found for found in connections.finish()})
     return list(seen.values())

@@ -12,7 +12,7 @@ from scapy.layers.inet import IP, TCP
 from kwire.capture import tcp
 from kwire.capture.ip import MAPPED, Network
 from kwire.capture.packets import Columns
-from kwire.capture.tcp import Chosen, Segments, read_segments
+from kwire.capture.tcp import ConnectionFilter, Segments, read_segments
 
 DATA = b"0123456789"
 
@@ -87,17 +87,17 @@ def test_a_packet_cut_anywhere_says_how_long_it_was(make: Any) -> None:
 @pytest.mark.parametrize(
     ("chosen", "numbers"),
     [
-        (Chosen(), [1, 2, 3, 4]),
-        (Chosen(frozenset({9092})), [1, 2]),
-        (Chosen(frozenset({9092, 80})), [1, 2, 3]),
-        (Chosen(hosts=frozenset({host("10.0.0.2")})), [1, 2, 4]),
-        (Chosen(hosts=frozenset({host("10.0.0.9"), host("10.0.0.1")})), [1, 2, 3]),
-        (Chosen(frozenset({80}), frozenset({host("10.0.0.2")})), []),
-        (Chosen(hosts=frozenset({(0xFD << 56, 2)})), [4]),
-        (Chosen(frozenset({1})), []),
+        (ConnectionFilter(), [1, 2, 3, 4]),
+        (ConnectionFilter(frozenset({9092})), [1, 2]),
+        (ConnectionFilter(frozenset({9092, 80})), [1, 2, 3]),
+        (ConnectionFilter(hosts=frozenset({host("10.0.0.2")})), [1, 2, 4]),
+        (ConnectionFilter(hosts=frozenset({host("10.0.0.9"), host("10.0.0.1")})), [1, 2, 3]),
+        (ConnectionFilter(frozenset({80}), frozenset({host("10.0.0.2")})), []),
+        (ConnectionFilter(hosts=frozenset({(0xFD << 56, 2)})), [4]),
+        (ConnectionFilter(frozenset({1})), []),
     ],
 )
-def test_ports_and_hosts_choose(make: Any, chosen: Chosen, numbers: list[int]) -> None:
+def test_ports_and_hosts_choose(make: Any, chosen: ConnectionFilter, numbers: list[int]) -> None:
     packets = [
         make.segment(0, 1, DATA),
         make.segment(1, 1, DATA),
@@ -105,7 +105,7 @@ def test_ports_and_hosts_choose(make: Any, chosen: Chosen, numbers: list[int]) -
         make.ip6(make.tcp(DATA, sport=7, dport=8)),
     ]
     hosts = frozenset({host("10.0.0.2"), (0xFD << 56, 2)}) if numbers == [1, 2, 4] else chosen.hosts
-    assert make.segments(make.block(packets), Chosen(chosen.ports, hosts)).number.tolist() == numbers
+    assert make.segments(make.block(packets), ConnectionFilter(chosen.ports, hosts)).number.tolist() == numbers
 
 
 def test_flows_are_numbered_apart_whatever_differs(make: Any) -> None:
@@ -147,5 +147,5 @@ def test_flows_whose_hashes_collide_are_told_apart(make: Any, monkeypatch: pytes
 def test_a_block_without_segments_has_no_flows(make: Any) -> None:
     for block in (make.block([]), make.block([b""]), make.block([make.segment(0, 1)])):
         data = Columns(block.buffer)
-        segments = read_segments(block, Network().read(block, data), data, Chosen())
+        segments = read_segments(block, Network().read(block, data), data, ConnectionFilter())
         assert (len(segments), segments.keys) == (0, [])

@@ -23,7 +23,7 @@ from kwire.capture.connections import Connections
 from kwire.capture.ip import Network, address_text
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.capture.tunnels import DEEPEST, MOST_PATHS, NAMES, Paths
 
 BODY = bytes(range(100))
@@ -258,7 +258,7 @@ def test_sealed_tunnels_are_named(make: Any) -> None:
 
 def test_a_connection_knows_what_it_came_through(make: Any) -> None:
     packets = [bytes(WAYS["VXLAN"][0](IP(make.segment(0, 7, BODY)))), make.ip4(make.tcp(BODY, sport=5))]
-    segmenter, connections = Segmenter(Chosen()), Connections()
+    segmenter, connections = Segmenter(ConnectionFilter()), Connections()
     (segments,) = segmenter.read(make.block(packets)).segments
     assert list(segments.tunnels.values()) == ["VXLAN"]
     found = sorted(connections.feed(segments), key=lambda one: one.tunnel)

@@ -110,7 +110,7 @@ def test_breaking_off_leaves_the_group(kwire: Kwire, monkeypatch: pytest.MonkeyP
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kwire.client.walk.classic.Classic._beat", lambda *_: interrupt(0))
+    monkeypatch.setattr("kwire.client.walk.classic.ClassicWalk._beat", lambda *_: interrupt(0))
     with Broker(topics={"t": 1}) as broker:
         ran = kwire("walk", broker.address, *WALK, "--format", "json")
         assert (ran.status, ran.err) == (130, "kwire: interrupted; left group g\n")

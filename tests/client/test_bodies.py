@@ -101,7 +101,7 @@ def test_fetched(version: int) -> None:
     topic = ({"TopicId": ID} if version >= 13 else {"Topic": "t"}) | {"Partitions": [row]}
     codec = builtin_library().codec("FetchResponse", version)
     error, rows = bodies.fetched(codec.decode(codec.encode({"Responses": [topic]})), NAMES)
-    assert (error, rows) == (0, {("t", 1): bodies.Fetched(0, 8, b"\1\2")})
+    assert (error, rows) == (0, {("t", 1): bodies.FetchAnswer(0, 8, b"\1\2")})
 
 
 @pytest.mark.parametrize(

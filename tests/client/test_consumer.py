@@ -11,7 +11,7 @@ import pytest
 from kwire.client.address import Address
 from kwire.client.cluster import ClusterClient
 from kwire.client.connection import BrokerConnection
-from kwire.client.consumer import ClassicMember, ConsumerConfig, Joined
+from kwire.client.consumer import ClassicMember, ConsumerConfig, JoinedGroup
 from kwire.client.failure import Refusal
 from kwire.client.producer import produce
 from kwire.errors import Failure
@@ -75,12 +75,12 @@ def test_two_members_share() -> None:
         assert {len(one.partitions), len(two.partitions)} == {1, 2}
 
 
-def _in_thread(call: Callable[[], Joined]) -> Callable[[], Joined]:
-    out: list[Joined] = []
+def _in_thread(call: Callable[[], JoinedGroup]) -> Callable[[], JoinedGroup]:
+    out: list[JoinedGroup] = []
     thread = threading.Thread(target=lambda: out.append(call()), daemon=True)
     thread.start()
 
-    def wait() -> Joined:
+    def wait() -> JoinedGroup:
         thread.join(60)
         return out[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.client.address import Address
-from kwire.client.bodies import Fetched
+from kwire.client.bodies import FetchAnswer
 from kwire.client.bootstrap import PartitionView, View
 from kwire.client.cluster import ClusterClient
 from kwire.client.failure import Refusal
@@ -36,7 +36,7 @@ def test_records_before_the_position_are_left_out() -> None:
     reader = _reader(Address("b", 1))
     reader.positions = {("t", 0): 6}
     data = build([(None, b"%d" % n) for n in range(4)], base_offset=4)
-    polled = reader.read(("t", 0), Fetched(0, 8, data))
+    polled = reader.read(("t", 0), FetchAnswer(0, 8, data))
     assert [(one.topic, one.partition, one.record.offset, one.record.value) for one in polled] == [
         ("t", 0, 6, b"2"),
         ("t", 0, 7, b"3"),
@@ -48,7 +48,7 @@ def test_control_batches_are_passed_over() -> None:
     reader = _reader(Address("b", 1))
     reader.positions = {("t", 0): 0}
     data = build([(b"\0\0\0\0", b"\0\0\0\0\0\0")], is_control=True, is_transactional=True, producer_id=1)
-    assert reader.read(("t", 0), Fetched(0, 1, data)) == []
+    assert reader.read(("t", 0), FetchAnswer(0, 1, data)) == []
     assert reader.positions == {("t", 0): 1}
 
 
@@ -64,7 +64,7 @@ def test_partitions_that_were_not_asked_for_are_left_out(fake: Callable[..., Any
     server = fake([replies.versions(*APIS), replies.answer({"Responses": topics})])
     reader = _reader(server.address)
     reader.positions = {("t", 0): 5}
-    assert reader.fetch(server.address, [("t", 0)], 0) == {("t", 0): Fetched(0, 9, b"")}
+    assert reader.fetch(server.address, [("t", 0)], 0) == {("t", 0): FetchAnswer(0, 9, b"")}
     reader.place.cluster.close()
 
 

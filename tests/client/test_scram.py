@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.client.scram import Scram
+from kwire.client.scram import ScramClient
 from kwire.errors import KwireError
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"  # the example of RFC 7677, section 3
@@ -15,14 +15,14 @@ SIGNATURE = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
 def test_the_exchange_of_rfc_7677() -> None:
-    scram = Scram("SCRAM-SHA-256", "user", "pencil", NONCE)
+    scram = ScramClient("SCRAM-SHA-256", "user", "pencil", NONCE)
     assert scram.first() == b"n,,n=user,r=" + NONCE.encode()
     assert scram.final(CHALLENGE) == b"c=biws,r=" + SERVER.encode() + b",p=" + PROOF
     scram.check(SIGNATURE)
 
 
 def test_names_are_escaped() -> None:
-    assert Scram("SCRAM-SHA-512", "a,b=c", "p", "N").first() == b"n,,n=a=2Cb=3Dc,r=N"
+    assert ScramClient("SCRAM-SHA-512", "a,b=c", "p", "N").first() == b"n,,n=a=2Cb=3Dc,r=N"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_names_are_escaped() -> None:
     ],
 )  # fmt: skip
 def test_a_challenge_that_cheats_is_refused(challenge: bytes, said: str) -> None:
-    scram = Scram("SCRAM-SHA-256", "user", "pencil", NONCE)
+    scram = ScramClient("SCRAM-SHA-256", "user", "pencil", NONCE)
     scram.first()
     with pytest.raises(KwireError) as caught:
         scram.final(challenge)
@@ -55,7 +55,7 @@ def test_a_challenge_that_cheats_is_refused(challenge: bytes, said: str) -> None
     ],
 )
 def test_a_server_must_prove_itself(end: bytes, said: str) -> None:
-    scram = Scram("SCRAM-SHA-256", "user", "pencil", NONCE)
+    scram = ScramClient("SCRAM-SHA-256", "user", "pencil", NONCE)
     scram.first()
     scram.final(CHALLENGE)
     with pytest.raises(KwireError) as caught:

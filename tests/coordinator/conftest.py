@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import MS, Answer, Caller, Event, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, Answer, ClientIdentity, Event, GroupSettings, KnownTopic
 
 TOPICS = {"orders": KnownTopic("orders", UUID(int=1), 4), "payments": KnownTopic("payments", UUID(int=2), 2)}
 
@@ -28,7 +28,7 @@ class Lab:
         self._ready: dict[int, Answer] = {}
 
     def ask(self, api: str, version: int, body: dict[str, Any], client: str = "a") -> int:
-        return self.coordinator.ask(api, version, body, Caller(client), self.now * MS)
+        return self.coordinator.ask(api, version, body, ClientIdentity(client), self.now * MS)
 
     def answer(self, ticket: int) -> Answer | None:
         self._ready |= {each.ticket: each for each in self.coordinator.answers()}

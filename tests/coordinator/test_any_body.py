@@ -10,7 +10,7 @@ import kwire
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Slot, StructPlan
 from kwire.coordinator.coordinator import APIS, Coordinator
-from kwire.coordinator.types import MS, Caller, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, ClientIdentity, GroupSettings, KnownTopic
 
 POOLS: dict[str, tuple[Any, ...]] = {
     "string": ("", "g", "h", "m-1", "m-2", "range", "consumer", "orders", "i", "\x00\udcff", "(["),
@@ -58,7 +58,7 @@ def test_any_body_is_answered(seed: int, era: tuple[int, int]) -> None:
     for _ in range(1_500):
         api, version, root = random.choice(plans)
         now += random.choice((0, 1, 400, 7_000))
-        coordinator.ask(api, version, anything(random, root), Caller("c"), now * MS)
+        coordinator.ask(api, version, anything(random, root), ClientIdentity("c"), now * MS)
         asked += 1
         for answer in coordinator.answers():
             kwire.encode(answer.api + "Response", answer.version, answer.body)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.coordinator.assignors import Assignment, Subscriber, assign, java_order
+from kwire.coordinator.assignors import Assignment, SubscribedMember, assign, java_order
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "consumer-groups" / "assignors.jsonl.gz"
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
@@ -39,7 +39,7 @@ def test_every_recorded_group_is_assigned_as_kafka_does() -> None:
         first = case["members"][0][2]  # in the order of that member's set
         order = [*first, *(topic for topic in counts if topic not in first)]
         members = [
-            Subscriber(name, instance, frozenset(map(kafka_uuid, topics)), assignment(had))
+            SubscribedMember(name, instance, frozenset(map(kafka_uuid, topics)), assignment(had))
             for name, instance, topics, had in case["members"]
         ]
         got = assign(case["assignor"], members, {kafka_uuid(topic): counts[topic] for topic in order})
@@ -47,9 +47,9 @@ def test_every_recorded_group_is_assigned_as_kafka_does() -> None:
     assert len(cases) == 300
 
 
-def subscriber(name: str, topics: set[UUID], instance: str | None = None, **had: set[int]) -> Subscriber:
+def subscriber(name: str, topics: set[UUID], instance: str | None = None, **had: set[int]) -> SubscribedMember:
     held = {{"a": A, "b": B, "c": C}[topic]: frozenset(partitions) for topic, partitions in had.items()}
-    return Subscriber(name, instance, frozenset(topics), held)
+    return SubscribedMember(name, instance, frozenset(topics), held)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def subscriber(name: str, topics: set[UUID], instance: str | None = None, **had:
     ],
 )
 def test_range_gives_runs_by_name_static_members_first(
-    members: list[Subscriber], counts: dict[UUID, int], target: dict[str, Assignment]
+    members: list[SubscribedMember], counts: dict[UUID, int], target: dict[str, Assignment]
 ) -> None:
     assert assign("range", members, counts) == target
 
@@ -113,7 +113,9 @@ def test_every_partition_asked_for_goes_to_one_member_that_asks(
 def test_uniform_is_even_and_moves_no_more_than_it_must(before: int, after: int, counts: dict[UUID, int]) -> None:
     asked = set(counts)
     old = assign("uniform", [subscriber(f"m{place}", asked) for place in range(before)], counts)
-    members = [Subscriber(f"m{place}", None, frozenset(asked), old.get(f"m{place}", {})) for place in range(after)]
+    members = [
+        SubscribedMember(f"m{place}", None, frozenset(asked), old.get(f"m{place}", {})) for place in range(after)
+    ]
     new = assign("uniform", members, counts)
     sizes = [sum(map(len, target.values())) for target in new.values()]
     assert max(sizes) - min(sizes) <= 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.types import MS, Caller, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, ClientIdentity, GroupSettings, KnownTopic
 
 SECOND = 1_000 * MS
 SESSION, REBALANCE = 6, 4  # seconds
@@ -44,7 +44,7 @@ class Groups(RuleBasedStateMachine):
 
     def send(self, member: str, epoch: int, **fields: Any) -> dict[str, Any]:
         body = {"GroupId": "g", "MemberId": member, "MemberEpoch": epoch, **fields}
-        return self.group.heartbeat(1, body, Caller(), self.now)[0]
+        return self.group.heartbeat(1, body, ClientIdentity(), self.now)[0]
 
     def hear(self, member: str, answer: dict[str, Any]) -> None:
         """The client does what it is told, at once."""
@@ -152,11 +152,11 @@ def test_twenty_thousand_members_beat_in_a_stable_group() -> None:
     group = ConsumerGroup("g", GroupSettings(), lambda: {"a": topic}, str)
     for number in range(20_000):
         join = {"RebalanceTimeoutMs": 1, "TopicPartitions": [], "SubscribedTopicNames": ["a"]}
-        group.heartbeat(1, {"GroupId": "g", "MemberId": str(number), "MemberEpoch": 0, **join}, Caller(), 0)
+        group.heartbeat(1, {"GroupId": "g", "MemberId": str(number), "MemberEpoch": 0, **join}, ClientIdentity(), 0)
     assert (len(group.members), group.state) == (20_000, "Assigning")
     group.events()
     epoch = group.target_epoch
-    body, _ = group.heartbeat(1, {"GroupId": "g", "MemberId": "7", "MemberEpoch": epoch}, Caller(), 2 * SECOND)
+    body, _ = group.heartbeat(1, {"GroupId": "g", "MemberId": "7", "MemberEpoch": epoch}, ClientIdentity(), 2 * SECOND)
     assert (body["ErrorCode"], group.target_epoch) == (0, 20_001)
     group.tick(46 * SECOND)
     assert list(group.members) == ["7"]

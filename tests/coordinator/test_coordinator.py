@@ -11,7 +11,7 @@ from kwire.coordinator.bodies import shape
 from kwire.coordinator.coordinator import APIS, Coordinator, random_id
 from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.subscriptions import topics_of
-from kwire.coordinator.types import MS, Caller
+from kwire.coordinator.types import MS, ClientIdentity
 
 Make = Callable[..., Any]
 JOIN_848 = {
@@ -233,7 +233,7 @@ def test_many_groups_that_nobody_uses_leave_nothing_behind() -> None:
     body = {"SessionTimeoutMs": 6_000, "RebalanceTimeoutMs": 1, "MemberId": "", "ProtocolType": "x"}
     protocols = [{"Name": "p", "Metadata": b""}]
     for number in range(2_000):
-        coordinator.ask("JoinGroup", 4, {**body, "GroupId": str(number), "Protocols": protocols}, Caller(), 0)
+        coordinator.ask("JoinGroup", 4, {**body, "GroupId": str(number), "Protocols": protocols}, ClientIdentity(), 0)
     assert len(coordinator.groups) == 2_000
     coordinator.tick(1_200_000 * MS)
     assert (coordinator.groups, coordinator.waiting, coordinator.due) == ({}, 0, None)

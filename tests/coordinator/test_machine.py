@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import kwire
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.group import GroupState
-from kwire.coordinator.types import MS, Caller, GroupSettings
+from kwire.coordinator.types import MS, ClientIdentity, GroupSettings
 
 SESSIONS, REBALANCES = (6_000, 10_000), (0, 1_000, 8_000, 60_000)
 BEAT_MS = 2_000  # how often a diligent member beats
@@ -165,7 +165,7 @@ class Members(RuleBasedStateMachine):
     # what must hold
 
     def ask(self, api: str, version: int, body: dict[str, Any]) -> None:
-        ticket = self.coordinator.ask(api, version, {"GroupId": "g", **body}, Caller("c"), self.now * MS)
+        ticket = self.coordinator.ask(api, version, {"GroupId": "g", **body}, ClientIdentity("c"), self.now * MS)
         self.asked[ticket] = (api, self.now, body)
         self.listen()
 

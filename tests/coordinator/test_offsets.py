@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import Caller, KnownTopic
+from kwire.coordinator.types import ClientIdentity, KnownTopic
 
 Make = Callable[..., Any]
 UNKNOWN = UUID(int=99)
@@ -144,8 +144,8 @@ def test_without_topics_any_will_do() -> None:
     coordinator = Coordinator()
     topic = {"TopicId": UNKNOWN, "Partitions": [part()]}
     body = {"GroupId": "g", "GenerationIdOrMemberEpoch": -1, "MemberId": "", "Topics": [topic]}
-    coordinator.ask("OffsetCommit", 10, body, Caller(), 0)
-    coordinator.ask("OffsetFetch", 10, {"Groups": [{"GroupId": "g", "Topics": None}]}, Caller(), 0)
+    coordinator.ask("OffsetCommit", 10, body, ClientIdentity(), 0)
+    coordinator.ask("OffsetFetch", 10, {"Groups": [{"GroupId": "g", "Topics": None}]}, ClientIdentity(), 0)
     committed, everything = coordinator.answers()
     assert error(committed) == 0
     assert everything.body["Groups"][0]["Topics"][0]["Partitions"][0]["CommittedOffset"] == 7

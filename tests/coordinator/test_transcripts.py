@@ -16,7 +16,7 @@ from transcripts import Row, body_of, comparable, load, unlike
 
 import kwire
 from kwire.coordinator.coordinator import Coordinator
-from kwire.coordinator.types import MS, Answer, Caller, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, Answer, ClientIdentity, GroupSettings, KnownTopic
 from kwire.wire.uuids import from_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "coordinator"
@@ -53,7 +53,7 @@ class Replay:
                 self.know(step["topics"])
                 coordinator.topics_changed(now)
                 continue
-            caller = Caller(step["client"], "/127.0.0.1", "User:ANONYMOUS")
+            caller = ClientIdentity(step["client"], "/127.0.0.1", "User:ANONYMOUS")
             body = body_of(step["api"] + "Request", step["version"], step["request"])
             self.tickets[coordinator.ask(step["api"], step["version"], body, caller, now)] = number
             self.collect(coordinator)

@@ -34,7 +34,7 @@ from real_cluster import JAVA, RealCluster, at_hand
 from kwire.capture.connections import Connections
 from kwire.capture.files import open_capture
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.codec.library import builtin_library
 from kwire.proxy.rewrite import ADDRESSES
 
@@ -165,7 +165,7 @@ def _stands_twice(cluster: RealCluster) -> list[dict[str, Any]]:
 
 def streams(capture: Path) -> list[Stream]:
     """The connections that a capture holds whole, in the order of their beginnings; who began one is the client."""
-    connections, segmenter = Connections(), Segmenter(Chosen())
+    connections, segmenter = Connections(), Segmenter(ConnectionFilter())
     bytes_of: dict[int, tuple[Any, list[bytearray]]] = {}
     lacking: set[int] = set()
 

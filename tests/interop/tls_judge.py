@@ -20,7 +20,7 @@ from typing import NamedTuple
 from kwire.capture.connections import Connections
 from kwire.capture.files import open_capture
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.capture.tls.session import TlsSession
@@ -38,7 +38,7 @@ class Inside(NamedTuple):
 def ours(capture: Path, keylog: Path) -> dict[Ends, Inside]:
     """By the connections' ends; what is not TLS is left out."""
     log = KeyLog.of([keylog])
-    connections, segmenter = Connections(tls=TlsLayer(log)), Segmenter(Chosen())
+    connections, segmenter = Connections(tls=TlsLayer(log)), Segmenter(ConnectionFilter())
     found: dict[Ends, Inside] = {}
 
     def take(touched: Iterator[object]) -> None:

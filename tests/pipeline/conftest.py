@@ -95,12 +95,12 @@ def expected(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rows]:
 
 
 @pytest.fixture
-def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rows, planning.Plan]]:
+def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rows, planning.TaskPlan]]:
     """The same rows by way of splits. again: every split is read a second time, for its rows."""
 
     def rows(
         paths: Sequence[Path], names: Sequence[str], size: int, window: int | None = None, again: bool = False
-    ) -> tuple[Rows, planning.Plan]:
+    ) -> tuple[Rows, planning.TaskPlan]:
         settings, want = Settings(), planning.wanted(names)
         parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
         made: dict[tuple[str, int], list[tuple[str, pa.RecordBatch]]] = {}

@@ -19,7 +19,7 @@ from calls import Call
 from kwire.pipeline import hive
 from kwire.pipeline import job as jobs
 from kwire.pipeline.formats import table_of
-from kwire.pipeline.hive import Written
+from kwire.pipeline.hive import WrittenFile
 from kwire.pipeline.job import Job
 from kwire.pipeline.run import run
 from kwire.pipeline.stream import run_stream
@@ -107,7 +107,7 @@ def test_two_attempts_at_every_task_double_nothing(
 ) -> None:
     path, out, writing, surveying = unpacked("kafkajs.pcap"), tmp_path / "out", jobs._writing, jobs._surveying
     staged: list[str] = []
-    late: list[Written] = []
+    late: list[WrittenFile] = []
     place = hive.place
 
     def twice(inner: Any) -> Any:
@@ -119,7 +119,7 @@ def test_two_attempts_at_every_task_double_nothing(
 
         return run
 
-    def placing(folder: str, where: str, written: list[Written], *more: Any, **named: Any) -> None:
+    def placing(folder: str, where: str, written: list[WrittenFile], *more: Any, **named: Any) -> None:
         files = [path.name for path in Path(where).rglob("*.parquet")]
         staged.extend(sorted(files))
         late.extend(written)

@@ -14,7 +14,7 @@ import pytest
 from calls import Call
 from tablerows import untimed
 
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS
 
@@ -35,7 +35,7 @@ def test_a_table_is_that_of_kwire_table(spark: Any, unpacked: Callable[[str], Pa
     """Read as a whole, and by splits. The table bodies holds bodies."""
     path = unpacked("pyclients.pcap")
     reader = spark.read.format("kwire").option("table", table)
-    want = rows_in(tables_of([path], [table], bodies=Bodies())[table])
+    want = rows_in(tables_of([path], [table], bodies=BodyRenderer())[table])
     assert rows_of(reader.load(str(path))) == want
     assert rows_of(reader.option("splitSize", "9000").load(str(path))) == want
     assert want or table == "quality"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import pack
 
 from kwire.proxy import tap
-from kwire.proxy.tap import Blanked, Feed, Held, Tap, Writer
+from kwire.proxy.tap import Blanked, Feed, Held, Tap, TapWriter
 from kwire.session.reader import Reader
 
 ASKED = pack(">ihhih", 14, 3, 1, 7, -1) + pack(">i", -1)
@@ -33,7 +33,7 @@ def test_client_and_broker_may_be_of_two_families() -> None:
 
 def test_what_is_no_kafka_is_blanked_from_there_on() -> None:
     written: list[bytes] = []
-    blanked = Blanked(Writer(written.append, written.append, lambda: None), 1_000, Held(1_000))
+    blanked = Blanked(TapWriter(written.append, written.append, lambda: None), 1_000, Held(1_000))
     blanked.request(ASKED)
     blanked.request(b"GET / HTTP/1.1 hunter2")
     blanked.request(b"hunter2")
@@ -45,7 +45,7 @@ def test_frames_that_never_end_are_not_kept_without_end() -> None:
     held, written = Held(10_000), [[b""] for _ in range(20)]
     begun = pack(">ihhi", 5_000, 36, 1, 7) + b"hunter2" * 300
     for own in written:
-        blanked = Blanked(Writer(own.append, own.append, lambda: None), 100_000, held)
+        blanked = Blanked(TapWriter(own.append, own.append, lambda: None), 100_000, held)
         blanked.request(begun)
         blanked.request(b"x")
     assert held.size <= held.most

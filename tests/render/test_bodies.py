@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kwire.render.bodies import Bodies, body_span, shown_span
+from kwire.render.bodies import BodyRenderer, body_span, shown_span
 from kwire.render.jsonform import to_jsonable
 from kwire.schema.registry import builtin
 from kwire.session.exchange import Message
@@ -31,7 +31,7 @@ def messages(path: Path) -> list[Message]:
 
 @pytest.mark.parametrize("path", FILES, ids=[path.name.split(".")[0] for path in FILES])
 def test_both_ways_say_the_same(path: Path) -> None:
-    quick, exact = Bodies(), Bodies()
+    quick, exact = BodyRenderer(), BodyRenderer()
     exact.plain = lambda _: False
     for message in messages(path)[:120]:
         if len(message.data) < 20_000:
@@ -44,15 +44,18 @@ def test_secrets_are_withheld_by_all_but_show_secrets() -> None:
     ]
     assert found
     for message in found:
-        hidden, shown = json.loads(Bodies().json(message)), json.loads(Bodies(show_secrets=True).json(message))
+        hidden, shown = (
+            json.loads(BodyRenderer().json(message)),
+            json.loads(BodyRenderer(show_secrets=True).json(message)),
+        )
         assert hidden["AuthBytes"].startswith("withheld (")
         assert shown == to_jsonable(message.body())
 
 
 def test_bare_tokens() -> None:
     token = next(message for message in messages(CAPTURES / "sasl-v0.pcap") if message.token)
-    assert json.loads(Bodies().json(token)) == {"AuthBytes": "withheld (35 bytes; --show-secrets)"}
-    assert json.loads(Bodies(True).json(token))["AuthBytes"].startswith("AGZpeHR1cmU")
+    assert json.loads(BodyRenderer().json(token)) == {"AuthBytes": "withheld (35 bytes; --show-secrets)"}
+    assert json.loads(BodyRenderer(True).json(token))["AuthBytes"].startswith("AGZpeHR1cmU")
 
 
 @pytest.mark.parametrize(
@@ -60,22 +63,22 @@ def test_bare_tokens() -> None:
 )
 def test_what_may_be_written_from_the_bytes_alone(name: str, plain: bool) -> None:
     definition = builtin().message(name)
-    assert Bodies().plain(definition) is plain
-    assert Bodies(show_secrets=True).plain(definition) is True
-    assert Bodies(inner=True).plain(definition) is False
-    assert Bodies(True, True).plain(definition) is False
+    assert BodyRenderer().plain(definition) is plain
+    assert BodyRenderer(show_secrets=True).plain(definition) is True
+    assert BodyRenderer(inner=True).plain(definition) is False
+    assert BodyRenderer(True, True).plain(definition) is False
 
 
 def test_inner_formats_are_opened() -> None:
     message = next(each for each in messages(CAPTURES / "classic.pcap.gz") if each.name == "ProduceRequest v10")
-    records = json.loads(Bodies(inner=True).json(message))["TopicData"][0]["PartitionData"][0]["Records"]
+    records = json.loads(BodyRenderer(inner=True).json(message))["TopicData"][0]["PartitionData"][0]["Records"]
     assert records[0]["Records"][0]["Value"]
 
 
 def test_of_a_broken_body_what_could_be_read() -> None:
     message = next(each for each in messages(CAPTURES / "classic.pcap.gz") if each.name == "JoinGroupRequest v5")
     message.data, message.quality = message.data[:45], "truncated"
-    found = json.loads(Bodies().json(message))
+    found = json.loads(BodyRenderer().json(message))
     assert found["GroupId"] == "classic-billing"
     span = body_span(message, False)
     assert span is not None
@@ -86,4 +89,4 @@ def test_of_a_broken_body_what_could_be_read() -> None:
 def test_no_body_is_null() -> None:
     message = messages(CAPTURES / "notkafka.pcap")[0]
     message.api, message.token = None, False
-    assert Bodies().json(message) == "null"
+    assert BodyRenderer().json(message) == "null"

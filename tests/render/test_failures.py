@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.analyze.failures import AnsweredError, FailureKind, Failures
-from kwire.analyze.findings import Clock, Reference
+from kwire.analyze.findings import Reference, TimeFormat
 from kwire.render import failures as module
 from kwire.render.failures import failures_lines, word_lines
 from kwire.render.lines import Line
@@ -53,7 +53,7 @@ def test_text_from_the_wire_is_safe_and_fits(width: int, monkeypatch: pytest.Mon
     failures.kinds[NASTY, NASTY[:9], NASTY, NASTY] = FailureKind(
         3, REF._replace(capture=NASTY, several=True), REF, NASTY, 2
     )
-    table = [plain(line) for line in failures_lines(failures, Clock(0), width, False)]
+    table = [plain(line) for line in failures_lines(failures, TimeFormat(0), width, False)]
     assert "".join(lines + table).isprintable()
     assert max(map(len, lines + table)) <= width
 
@@ -69,7 +69,7 @@ def test_the_table_says_which_error_for_whom_on_what_and_when() -> None:
         12, REF, REF._replace(packet=80, time=9_123_000_000), "no key", 3
     )
     failures.kinds["no answer", "Metadata", "", ""] = FailureKind(1, REF, REF, "")
-    assert [plain(line) for line in failures_lines(failures, Clock(0), 100, False)] == [
+    assert [plain(line) for line in failures_lines(failures, TimeFormat(0), 100, False)] == [
         "      12  INVALID_RECORD  Produce  cart-1  orders-3",
         "          from 2.000 (frame 17) to 9.123 (frame 80)",
         "          ╰ no key (3 times in other words)",

@@ -9,17 +9,19 @@ import pytest
 from kwire.codec.library import builtin_library
 from kwire.errors import UnknownName
 from kwire.render.lines import plain
-from kwire.render.lookup import Answer, look_up, returned_by
+from kwire.render.lookup import LookupPage, look_up, returned_by
 from kwire.render.types import read_types
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 
 
-def _answer(name: str, version: int | None = None, every: bool = False, diff: tuple[int, int] | None = None) -> Answer:
+def _answer(
+    name: str, version: int | None = None, every: bool = False, diff: tuple[int, int] | None = None
+) -> LookupPage:
     return look_up(name, builtin_library(), version, every, diff)
 
 
-def _lines(answer: Answer, width: int = 80) -> list[str]:
+def _lines(answer: LookupPage, width: int = 80) -> list[str]:
     return [plain(line) for line in answer.lines(width)]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.analyze.findings import Clock
+from kwire.analyze.findings import TimeFormat
 from kwire.render.lines import plain
 from kwire.render.timeline import Band, Chart, Lane, Mark, timeline_lines
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 def chart(*lanes: Lane, bands: tuple[Band, ...] = (), end: int = 30, hidden: int = 0) -> Chart:
-    return Chart("g", Clock(0), 0, end * SECOND, lanes, bands, hidden)
+    return Chart("g", TimeFormat(0), 0, end * SECOND, lanes, bands, hidden)
 
 
 def lane(

@@ -15,7 +15,7 @@ import pytest
 from vectors import jsonl
 
 from kwire.capture.files import open_capture
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.render.message_json import MessageLines
 from kwire.session.exchange import Exchange
 from kwire.session.reading import Reading
@@ -89,7 +89,7 @@ def test_there_are_captures() -> None:
 
 @each
 def test_every_frame_is_as_the_official_classes_read_it(name: str) -> None:
-    bodies, ours = Bodies(show_secrets=True), {}
+    bodies, ours = BodyRenderer(show_secrets=True), {}
     rows = jsonl(f"captures/{name}.truth")
     known = {row["connection"].partition("#")[0] for row in rows}
     messages = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.render.message_json import MessageLines
 from kwire.session.batch import of_exchanges
 from kwire.session.record import about_row, error_name, records
@@ -48,7 +48,7 @@ def test_the_columns_and_their_order(everything: Any) -> None:
 
 
 def test_a_line_is_the_row_as_json_dumps_writes_it(everything: Any) -> None:
-    batch, bodies = of_exchanges(everything.exchanges), Bodies()
+    batch, bodies = of_exchanges(everything.exchanges), BodyRenderer()
     plain = "".join(MessageLines().of(batch)).splitlines()
     assert plain == [json.dumps(row | about_row(exchange.about)) for exchange in batch for _, row in records(exchange)]
     bodied = [json.loads(line) for line in "".join(MessageLines(bodies).of(batch)).splitlines()]

@@ -16,7 +16,7 @@ import pytest
 
 from kwire.capture import source
 from kwire.codec.thresholds import TOGETHER
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.render.message_json import MessageLines
 from kwire.session.batch import ExchangeBatch
 from kwire.session.reader import Settings
@@ -59,7 +59,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
 
 def lines_of(paths: list[Path], bodies: bool = False, **settings: Any) -> tuple[list[str], int]:
     """The lines of JSON, and how many exchanges are malformed."""
-    lines, out, malformed = MessageLines(Bodies() if bodies else None), [], 0
+    lines, out, malformed = MessageLines(BodyRenderer() if bodies else None), [], 0
     for batch in Reading(paths, Settings(thresholds=TOGETHER, **settings)).batches():
         malformed += batch.count_of("malformed")
         out += "".join(lines.of(batch)).splitlines()

@@ -19,7 +19,7 @@ from tablerows import names_of, rows_of
 
 import kwire as api
 from kwire.errors import CaptureError, UnknownName
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.session.record import records
 from kwire.tables import build
 from kwire.tables.build import tables_of
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 @cache
 def tables(path: Path) -> dict[str, pa.Table]:
-    return tables_of([path], COLUMNS, bodies=Bodies())
+    return tables_of([path], COLUMNS, bodies=BodyRenderer())
 
 
 def rows(path: Path, table: str) -> list[Row]:
@@ -209,7 +209,7 @@ def test_text_that_is_no_utf8_is_mended(traffic: Any, names: list[str]) -> None:
         tcp.answer(traffic.response("Heartbeat", 4, {}, ident))
     tcp.close()
     path = traffic.save(Path(os.fsdecode(os.fsencode(traffic.folder) + b"/odd\xff.pcap")))
-    found = tables_of([path], names, bodies=Bodies())
+    found = tables_of([path], names, bodies=BodyRenderer())
     assert set(found["messages"]["client_id"].to_pylist()) == {"a\ufffd", "c"}
     assert set(found["messages"]["capture"].to_pylist()) == {"odd\ufffd.pcap"}
     assert found["connections"]["sasl_mechanism"].to_pylist() == ["PL\ufffdIN"]
@@ -232,7 +232,7 @@ def test_changed_bytes_still_make_tables(name: str, tmp_path: Path) -> None:
                 made[at + 16 + rng.randrange(66, size)] = rng.choice((0, 1, 127, 128, 255))
             at += 16 + size
         (tmp_path / "made.pcap").write_bytes(made)
-        found = tables_of([tmp_path / "made.pcap"], COLUMNS, bodies=Bodies())
+        found = tables_of([tmp_path / "made.pcap"], COLUMNS, bodies=BodyRenderer())
         for table in found.values():
             table.validate(full=True)
         exact = [row for exchange in api.read(tmp_path / "made.pcap") for _, row in records(exchange)]

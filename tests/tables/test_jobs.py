@@ -15,7 +15,7 @@ import pytest
 from tablerows import rows_of
 
 from kwire.errors import CaptureError, JobError, KwireError
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.tables import build, jobs
@@ -36,7 +36,7 @@ def ordered(rows: list[dict[str, Any]]) -> list[str]:
 
 def together(paths: list[Path], names: list[str], many: int) -> tuple[dict[str, pa.Table], Reading, int]:
     parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
-    texts = Bodies() if "bodies" in names else None
+    texts = BodyRenderer() if "bodies" in names else None
     reading, exchanges = build_with_jobs(
         paths, names, lambda name, batch: parts[name].append(batch), Settings(), many, texts
     )
@@ -47,7 +47,7 @@ def together(paths: list[Path], names: list[str], many: int) -> tuple[dict[str, 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_any_number_of_jobs_gives_the_same_rows(name: str, many: int) -> None:
     path = CAPTURES / name
-    alone = tables_of([path], COLUMNS, bodies=Bodies())
+    alone = tables_of([path], COLUMNS, bodies=BodyRenderer())
     found, reading, exchanges = together([path], list(COLUMNS), many)
     for table, rows in alone.items():
         assert ordered(rows_of(found[table])) == ordered(rows_of(rows)), table
@@ -146,7 +146,7 @@ def test_many_small_captures_follow_each_other(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number:02}.pcap" for number in range(12)]
     for number, path in enumerate(paths):
         path.write_bytes(plain[:24] + b"".join(piece(packets, number, len(paths))))
-    alone, (found, reading, _) = tables_of(paths, COLUMNS, bodies=Bodies()), together(paths, list(COLUMNS), 2)
+    alone, (found, reading, _) = tables_of(paths, COLUMNS, bodies=BodyRenderer()), together(paths, list(COLUMNS), 2)
     assert packets_of(reading) == len(packets)
     for table, rows in alone.items():
         assert ordered(rows_of(found[table])) == ordered(rows_of(rows)), table

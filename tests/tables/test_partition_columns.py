@@ -12,7 +12,7 @@ from kwire.codec.columnar import Numbers, decode_columns
 from kwire.codec.library import builtin_library
 from kwire.session.decoded import Bodies
 from kwire.session.topics import Topics
-from kwire.tables.partition_columns import Named, Names
+from kwire.tables.partition_columns import NamedPartitions, PartitionNames
 
 KNOWN, OTHER = UUID(int=7 << 64 | 5), UUID(int=8 << 64)
 
@@ -28,14 +28,14 @@ def columns(name: str, version: int, *bodies: dict[str, Any]) -> Bodies:
     return Bodies(found, np.arange(len(bodies)), buffer)
 
 
-def read(name: str, version: int, *bodies: dict[str, Any]) -> tuple[Named, Names]:
+def read(name: str, version: int, *bodies: dict[str, Any]) -> tuple[NamedPartitions, PartitionNames]:
     topics = Topics()
     topics.names[KNOWN] = "known"
-    names = Names(topics)
+    names = PartitionNames(topics)
     return names.of(columns(name, version, *bodies)), names
 
 
-def rows(found: Named, names: Names) -> list[tuple[Any, ...]]:
+def rows(found: NamedPartitions, names: PartitionNames) -> list[tuple[Any, ...]]:
     texts = [[*words.known, None] for words in (names.groups, names.topics, names.idents)]
     each = (found.owner, found.group, found.topic, found.ident, found.number)
     return [
@@ -81,7 +81,7 @@ def test_several_groups() -> None:
 
 def test_both_sides_have_the_same_numbers() -> None:
     body = columns("FetchRequest", 11, {"Topics": [{"Topic": "t", "Partitions": [{"Partition": 0}]}]})
-    names = Names(Topics())
+    names = PartitionNames(Topics())
     assert names.of(body).topic.tolist() == names.of(body).topic.tolist() == [0]
     assert names.topics.array.to_pylist() == ["t"]
 

@@ -10,24 +10,26 @@ import pytest
 
 from kwire.codec.columnar import Numbers
 from kwire.tables import partition_join
-from kwire.tables.partition_columns import Named
-from kwire.tables.partition_join import Joined, join
+from kwire.tables.partition_columns import NamedPartitions
+from kwire.tables.partition_join import JoinedPartitions, join
 
 Place = tuple[int, int, int, int]  # exchange, group, topic, partition
 
 
-def named(places: list[Place], values: list[int], ident: int = -1) -> Named:
+def named(places: list[Place], values: list[int], ident: int = -1) -> NamedPartitions:
     columns = np.array(places, np.int64).reshape(-1, 4).T
     count = np.arange(len(places))
     fields: dict[str, Any] = {"Value": Numbers(np.array(values, np.int64))}
-    return Named(columns[0], columns[1], columns[2], np.full(len(places), ident), columns[3], count, fields, b"")
+    return NamedPartitions(
+        columns[0], columns[1], columns[2], np.full(len(places), ident), columns[3], count, fields, b""
+    )
 
 
 ASKED: list[Place] = [(0, -1, 0, 3), (0, -1, 0, 1), (2, 1, 1, -1), (3, 0, 0, 1 << 31)]
 ANSWERED: list[Place] = [(0, -1, 0, 1), (1, -1, 0, 1), (2, 1, 1, -1), (2, 0, 1, -1), (3, 0, 0, 1 << 31)]
 
 
-def made(most: int, monkeypatch: pytest.MonkeyPatch) -> Joined:
+def made(most: int, monkeypatch: pytest.MonkeyPatch) -> JoinedPartitions:
     monkeypatch.setattr(partition_join, "MOST_KEYS", most)
     return join((named(ASKED, [10, 11, 12, 13]), named(ANSWERED, [20, 21, 22, 23, 24], 5)))
 

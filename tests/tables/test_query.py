@@ -18,7 +18,7 @@ import pytest
 from tablerows import names_of
 
 from kwire.errors import KwireError, QueryError, UnknownName
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables.columns import COLUMNS
@@ -32,7 +32,7 @@ CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "classic.pcap.gz
 @pytest.fixture(scope="module")
 def classic() -> QuerySession:
     """A session with all tables loaded; tests only read."""
-    session = QuerySession([CAPTURE], bodies=Bodies())
+    session = QuerySession([CAPTURE], bodies=BodyRenderer())
     session.load(set(COLUMNS))
     return session
 

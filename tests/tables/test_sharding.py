@@ -11,16 +11,16 @@ import pytest
 
 from kwire.capture.files import open_capture
 from kwire.capture.segmenter import Block, Segmenter
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.tables.sharding import COLUMNS, leave, take
-from kwire.tables.shared_memory import Slot
+from kwire.tables.shared_memory import MemorySlot
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 NAMES = ["classic.pcap.gz", "ipv6.pcap", "notkafka.pcap", "mtu1500.pcap.gz"]
 
 
 def blocks(name: str) -> list[Block]:
-    segmenter = Segmenter(Chosen())
+    segmenter = Segmenter(ConnectionFilter())
     return [segmenter.read(packets) for packets in open_capture(CAPTURES / name).blocks()]
 
 
@@ -39,7 +39,7 @@ def rows(block: Block) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("of", [1, 2, 5])
 @pytest.mark.parametrize("name", NAMES)
 def test_workers_have_together_what_a_block_has(name: str, of: int) -> None:
-    slot = Slot()
+    slot = MemorySlot()
     for block in blocks(name):
         left = leave(slot, block)
         shares = [take(slot, left, number, of) for number in range(of)]
@@ -55,7 +55,7 @@ def test_workers_have_together_what_a_block_has(name: str, of: int) -> None:
 
 
 def test_a_block_without_segments() -> None:
-    slot, block = Slot(), Segmenter(Chosen(ports=frozenset({1})))
+    slot, block = MemorySlot(), Segmenter(ConnectionFilter(ports=frozenset({1})))
     (packets,) = open_capture(CAPTURES / "ipv6.pcap").blocks()
     left = leave(slot, block.read(packets))
     (segments,) = take(slot, left, 0, 2).segments

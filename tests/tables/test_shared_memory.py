@@ -7,7 +7,7 @@ import os
 import pytest
 
 from kwire.tables import shared_memory
-from kwire.tables.shared_memory import Slot
+from kwire.tables.shared_memory import MemorySlot
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from kwire.tables.shared_memory import Slot
     ids=["nothing", "empty", "one", "several"],
 )
 def test_pieces_lie_where_write_says(pieces: list[bytes], places: list[tuple[int, int]]) -> None:
-    slot = Slot()
+    slot = MemorySlot()
     assert slot.write(pieces) == places
     assert [bytes(slot.look(place)) for place in places] == pieces
 
 
 def test_a_slot_grows_and_is_written_again() -> None:
-    slot = Slot()
+    slot = MemorySlot()
     for size in (10, 100_000, 7, 3_000_000):
         data = os.urandom(size)
         (place,) = slot.write([data])
@@ -35,7 +35,7 @@ def test_a_slot_grows_and_is_written_again() -> None:
 
 
 def test_more_pieces_than_one_call_takes() -> None:
-    slot, pieces = Slot(), [bytes([number % 256]) * (number % 70) for number in range(3 * shared_memory.AT_ONCE)]
+    slot, pieces = MemorySlot(), [bytes([number % 256]) * (number % 70) for number in range(3 * shared_memory.AT_ONCE)]
     assert [bytes(slot.look(place)) for place in slot.write(pieces)] == pieces
 
 
@@ -44,12 +44,12 @@ def test_what_one_call_does_not_take_follows(monkeypatch: pytest.MonkeyPatch) ->
         return os.pwrite(file, b"".join(pieces)[:5], at)
 
     monkeypatch.setattr(os, "pwritev", some)
-    slot, pieces = Slot(), [b"abcdefgh" * 20, b"tail"]
+    slot, pieces = MemorySlot(), [b"abcdefgh" * 20, b"tail"]
     assert [bytes(slot.look(place)) for place in slot.write(pieces)] == pieces
 
 
 def test_another_process_sees_it() -> None:
-    slot = Slot()
+    slot = MemorySlot()
     read, write = os.pipe()
     child = os.fork()
     if not child:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from tablerows import untimed
 
-from kwire.render.bodies import Bodies
+from kwire.render.bodies import BodyRenderer
 from kwire.tables import writer
 from kwire.tables.build import build, tables_of
 from kwire.tables.columns import COLUMNS
@@ -36,14 +36,14 @@ each = pytest.mark.parametrize("name", COLUMNS)
 
 @cache
 def tables() -> dict[str, pa.Table]:
-    return tables_of([CAPTURE], COLUMNS, bodies=Bodies())
+    return tables_of([CAPTURE], COLUMNS, bodies=BodyRenderer())
 
 
 @pytest.fixture(scope="module", params=sorted(OPENERS))
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Files of all tables, in each form."""
     files = Files(tmp_path_factory.mktemp("tables") / "deep" / "er", COLUMNS, request.param)
-    build([CAPTURE], COLUMNS, files.write, bodies=Bodies())
+    build([CAPTURE], COLUMNS, files.write, bodies=BodyRenderer())
     files.close()
     assert files.rows == {name: table.num_rows for name, table in tables().items()}
     return files.paths

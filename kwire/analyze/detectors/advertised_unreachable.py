@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from kwire.analyze.cluster import Address, Asking
+from kwire.analyze.cluster import MetadataRequests, NodeAddress
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.dials import Dials
 from kwire.analyze.findings import Finding, about
@@ -49,7 +49,7 @@ class Unreachable(Watch):
         for asking in self.case.cluster.asking.values():
             yield from self._never(asking)
 
-    def _own(self, address: Address) -> Iterator[Finding]:
+    def _own(self, address: NodeAddress) -> Iterator[Finding]:
         """An address that means the client itself."""
         if not is_loopback(address.host) or not address.port:
             return
@@ -70,7 +70,7 @@ class Unreachable(Watch):
         """Whether a connection (client>broker) goes from a host to itself."""
         return connection.partition(">")[2].rpartition(":")[0].strip("[]") == host
 
-    def _dialled(self, address: Address) -> Iterator[Finding]:
+    def _dialled(self, address: NodeAddress) -> Iterator[Finding]:
         """An address that was told and dialled in vain by hosts that never reached it."""
         failing: list[Dials] = []
         for dials in self._candidates(address):
@@ -98,7 +98,7 @@ class Unreachable(Watch):
                       about=self._about(address, [dials.host for dials in failing], target),
                       otherwise="a connection to that address came about")  # fmt: skip
 
-    def _candidates(self, address: Address) -> Iterator[Dials]:
+    def _candidates(self, address: NodeAddress) -> Iterator[Dials]:
         """Attempts at an address; where it is a name, those at its port of an address that answered to nobody."""
         if not is_name(address.host):
             yield from self.case.dials.to(endpoint(address.host, address.port))
@@ -108,7 +108,7 @@ class Unreachable(Watch):
             if told is not None and dials.target.endswith(f":{address.port}") and dials.first >= told.time:
                 yield dials
 
-    def _never(self, asking: Asking) -> Iterator[Finding]:
+    def _never(self, asking: MetadataRequests) -> Iterator[Finding]:
         """A client that gets addresses again and again and asks nobody anything else."""
         who = self.case.participants.known.get((asking.client_id, asking.host))
         if who is None or asking.most < self.limit("repeats") or asking.most_from is None or asking.most_to is None:
@@ -129,7 +129,7 @@ class Unreachable(Watch):
                       otherwise="they were dialled on a port that the capture leaves out")  # fmt: skip
 
     @staticmethod
-    def _about(address: Address, hosts: list[str], target: str = "") -> dict[str, str | int]:
+    def _about(address: NodeAddress, hosts: list[str], target: str = "") -> dict[str, str | int]:
         host = hosts[0] if len(hosts) == 1 else ""
         return about(broker=target or f"{address.host}:{address.port}", address=host)
 

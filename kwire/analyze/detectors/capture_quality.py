@@ -17,7 +17,7 @@ from kwire.session.connection_info import BROKER_ONLY, CLIENT_ONLY
 MILLISECOND = 1_000_000
 
 
-class Quality(Watch):
+class CaptureQuality(Watch):
     def findings(self) -> Iterator[Finding]:
         coverage, start = self.case.coverage, self.case.start or 0
         total = counted(coverage.connections, "connection")
@@ -84,7 +84,7 @@ class Quality(Watch):
 
 DETECTOR = Detector(
     "a direction, bytes or packets that the capture lacks",
-    watch=Quality,
+    watch=CaptureQuality,
     fields="TCP sequence numbers, captured lengths, packet times, tunnels, TLS records",
     source="RFC 9293 section 3.4 for what is missing; the capture's own lengths for what is cut",
     means="The capture does not hold all that was said. What follows from absence is not judged where that matters.",

@@ -34,7 +34,7 @@ class Committer:
     proofs: list[Reference] = field(default_factory=list)
 
 
-class Storm(Watch):
+class CommitStorm(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.committers: dict[tuple[str, str], Committer] = {}
@@ -76,7 +76,7 @@ class Storm(Watch):
 
 DETECTOR = Detector(
     "consumers that commit after each record",
-    watch=Storm,
+    watch=CommitStorm,
     fields="OffsetCommit: how often one client asks",
     source="auto.commit.interval.ms=5000; offsets.topic.* (each commit is a replicated record)",
     means="Commits take the time of the consumer, which waits for each, and of the group's coordinator.",

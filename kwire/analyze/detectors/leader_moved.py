@@ -20,7 +20,7 @@ TOGETHER = 10_000_000_000  # ns within which moves from one broker are one event
 Move = tuple[str, int, NodeRole, NodeRole]  # topic, partition, before, after
 
 
-class Moved(Watch):
+class MovedLeaders(Watch):
     def findings(self) -> Iterator[Finding]:
         events: dict[tuple[str, int], list[list[Move]]] = {}
         for cluster, topic, partition, before, after in self.case.cluster.moves():
@@ -74,7 +74,7 @@ class Moved(Watch):
 
 DETECTOR = Detector(
     "partitions whose leaders moved, and what followed",
-    watch=Moved,
+    watch=MovedLeaders,
     fields="LeaderId and LeaderEpoch of Metadata, CurrentLeader of Produce and Fetch; error codes 5, 6, 56, 74",
     source="KIP-320, KIP-951; org.apache.kafka.metadata.LeaderAndIsr",
     means="A broker led partitions and another one does now: it was restarted, failed, or leaders were elected anew.",

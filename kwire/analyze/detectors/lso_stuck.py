@@ -17,7 +17,7 @@ from kwire.analyze.callers import answer_of, callers, grouped
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.fetched import fetched
 from kwire.analyze.findings import Finding, Reference, lasted
-from kwire.analyze.transactions import KEYS, MS, Transactions
+from kwire.analyze.transactions import KEYS, MS, TransactionHistory
 from kwire.counted import counted
 from kwire.schema.keys import FETCH, PRODUCE
 
@@ -55,7 +55,7 @@ class Stuck(Watch):
 
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.transactions = Transactions()
+        self.transactions = TransactionHistory()
         self.now: dict[tuple[str, int], Stand] = {}
         self.longest: dict[tuple[str, int], Stand] = {}
 

@@ -14,7 +14,7 @@ from kwire.analyze.participants import BROKER, Participant
 from kwire.counted import counted
 
 
-class Storm(Watch):
+class MetadataStorm(Watch):
     def findings(self) -> Iterator[Finding]:
         for (client, host), asking in self.case.cluster.asking.items():
             who = self.case.participants.known.get((client, host)) or Participant(client, host)
@@ -46,7 +46,7 @@ class Storm(Watch):
 
 DETECTOR = Detector(
     "metadata asked for again and again",
-    watch=Storm,
+    watch=MetadataStorm,
     fields="Metadata requests and the bytes of their answers",
     source="metadata.max.age.ms (300,000); KAFKA-10463, librdkafka issues on topic metadata refresh",
     means="A client refreshes its metadata in a loop: an unknown topic, a leader it cannot reach, or a bug.",

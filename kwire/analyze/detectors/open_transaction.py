@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
-from kwire.analyze.transactions import DEFAULT_TIMEOUT, KEYS, MS, Transaction, Transactions
+from kwire.analyze.transactions import DEFAULT_TIMEOUT, KEYS, MS, SeenTransaction, TransactionHistory
 from kwire.counted import counted
 from kwire.schema.keys import PRODUCE
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Open(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.transactions = Transactions()
+        self.transactions = TransactionHistory()
 
     def exchange(self, exchange: Exchange) -> None:
         self.transactions.exchange(exchange)
@@ -39,7 +39,7 @@ class Open(Watch):
                 continue  # its coordinator may be a broker whose connections the capture lacks
             yield self._finding(one)
 
-    def _finding(self, one: Transaction) -> Finding:
+    def _finding(self, one: SeenTransaction) -> Finding:
         clock = self.case.clock
         who = one.client_id or f"a producer at {one.host}"
         timeout = one.timeout or DEFAULT_TIMEOUT

@@ -23,7 +23,7 @@ FENCED = (47, 90, 52)
 MOST = 10_000
 
 
-class Fenced(Watch):
+class FencedProducers(Watch):
     """begun: who began as which transactional id: client, host and the answer; ids: which id a client had last."""
 
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
@@ -89,7 +89,7 @@ class Fenced(Watch):
 
 DETECTOR = Detector(
     "transactional producers that were replaced",
-    watch=Fenced,
+    watch=FencedProducers,
     fields="ErrorCode 47, 52, 90 of any answer; InitProducerId: TransactionalId",
     source="KIP-98, KIP-360, KIP-588; kafka.coordinator.transaction.TransactionCoordinator",
     means="The id's epoch was raised by somebody else: what the older producer still sends is refused, for good.",

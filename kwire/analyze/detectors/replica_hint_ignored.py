@@ -40,7 +40,7 @@ class Hints:
     proofs: list[Reference] = field(default_factory=list)
 
 
-class Ignored(Watch):
+class IgnoredHints(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.hints: dict[tuple[Caller, str, int], Hints] = {}
@@ -96,7 +96,7 @@ class Ignored(Watch):
 
 DETECTOR = Detector(
     "hints of a nearer replica that are not followed",
-    watch=Ignored,
+    watch=IgnoredHints,
     fields="Fetch: PreferredReadReplica of a partition (11+)",
     source="KIP-392; kafka.server.ReplicaManager.findPreferredReadReplica",
     means="The leader answers with a hint and without records; the client asks it again instead of the replica.",

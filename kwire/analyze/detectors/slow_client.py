@@ -29,7 +29,7 @@ MS = 1_000_000
 
 
 @dataclass(slots=True)
-class Slow:
+class SlowFetches:
     """One client's waits, ns, between an answer and the next request; behind: records that waited, the most."""
 
     caller: Caller
@@ -47,7 +47,7 @@ class Slow:
 class SlowClient(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.clients: dict[tuple[str, str], Slow] = {}
+        self.clients: dict[tuple[str, str], SlowFetches] = {}
         self.before: dict[tuple[str, str], Exchange] = {}  # the last Fetch of a connection
 
     def batch(self, batch: ExchangeBatch) -> None:
@@ -66,7 +66,7 @@ class SlowClient(Watch):
             if slow is None:
                 if len(self.clients) >= MOST:
                     continue
-                slow = self.clients[caller.client] = Slow(caller)
+                slow = self.clients[caller.client] = SlowFetches(caller)
             slow.fetches += len(rows)
             asked, answered = batch.request.time[rows], batch.response.last_time[rows]
             slow.answered += int(np.maximum(batch.response.time[rows] - batch.request.last_time[rows], 0).sum())
@@ -81,7 +81,7 @@ class SlowClient(Watch):
             if key in self.before or len(self.before) < MOST_BEFORE:
                 self.before[key] = batch[int(rows[-1])]
 
-    def _take(self, slow: Slow, before: Exchange, after: Exchange, wait: int) -> None:
+    def _take(self, slow: SlowFetches, before: Exchange, after: Exchange, wait: int) -> None:
         answer = before.response.body() if before.response else None
         asked = after.request.body() if after.request else None
         if answer is None or asked is None or before.response is None or after.request is None:

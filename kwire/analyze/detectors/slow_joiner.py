@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kwire.analyze.case import Case
 
 
-class Slow(Watch):
+class SlowJoiners(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         case.limits.slow, case.limits.open = self.limit("seconds"), self.limit("open_seconds")
@@ -30,7 +30,7 @@ class Slow(Watch):
 OTHERWISE = "that member sent a JoinGroup on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that a whole rebalance waits for",
-    watch=Slow,
+    watch=SlowJoiners,
     fields="error code 27 of Heartbeat; times of JoinGroup requests and answers",
     source="KIP-62; max.poll.interval.ms, which is the rebalance timeout",
     means="Nobody in the group consumes while a member that was told to join does not: its application does not poll.",

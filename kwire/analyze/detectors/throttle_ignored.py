@@ -43,7 +43,7 @@ class Line:
     overlaps: bool = False
 
 
-class Ignored(Watch):
+class IgnoredThrottles(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.lines: dict[int, Line] = {}  # by connection
@@ -106,7 +106,7 @@ class Ignored(Watch):
 
 DETECTOR = Detector(
     "clients that do not wait while they are throttled",
-    watch=Ignored,
+    watch=IgnoredThrottles,
     fields="ThrottleTimeMs, and the times of the next requests on the connection",
     source="KIP-219; org.apache.kafka.common.requests.AbstractResponse.shouldClientThrottle",
     means="The client sends on while the broker has muted it: requests wait in the broker and time out.",

@@ -30,7 +30,7 @@ MILLISECOND = 1_000_000
 LEAST_SPAN = 10_000 * MILLISECOND  # over which a share of time is reckoned
 
 
-class Throttled(Watch):
+class ThrottledClients(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.tallies: Tallies[tuple[str, str, str]] = Tallies()
@@ -72,7 +72,7 @@ class Throttled(Watch):
 
 DETECTOR = Detector(
     "clients that a quota slows down",
-    watch=Throttled,
+    watch=ThrottledClients,
     fields="ThrottleTimeMs of all answers",
     source="KIP-13, KIP-124, KIP-219, KIP-599; org.apache.kafka.server.config.QuotaConfig",
     means="The broker holds the client to a quota: it answers, and then does not listen for that long.",

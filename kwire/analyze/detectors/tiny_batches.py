@@ -31,7 +31,7 @@ STRETCH = 5 * SECOND  # in which requests are counted: a rate over a part of a c
 
 
 @dataclass(slots=True)
-class Sender:
+class TinyBatchSender:
     """Of one client and topic: how many batches had how many records, bytes in all, how often a request came."""
 
     caller: Caller
@@ -50,7 +50,7 @@ class Sender:
 class Tiny(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.senders: dict[tuple[str, str, str], Sender] = {}
+        self.senders: dict[tuple[str, str, str], TinyBatchSender] = {}
 
     def columns(self, decoded: Decoded, number: int) -> None:
         batch, made = decoded.batch, produced(decoded, number)
@@ -66,7 +66,7 @@ class Tiny(Watch):
             if sender is None:
                 if len(self.senders) >= MOST:
                     continue
-                sender = self.senders[(*caller.client, name)] = Sender(caller, name)
+                sender = self.senders[(*caller.client, name)] = TinyBatchSender(caller, name)
             mine = modern[places]
             sender.records += np.bincount(np.minimum(made.records[mine], BUCKETS - 1), minlength=BUCKETS)
             sender.bytes += int(made.size[mine].sum())

@@ -29,7 +29,7 @@ SECOND = 1_000_000_000
 
 
 @dataclass(slots=True)
-class Sender:
+class UncompressedSender:
     """Bytes of one client and topic, without compression and with it. first and last: ns."""
 
     caller: Caller
@@ -47,7 +47,7 @@ class Sender:
 class Uncompressed(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.senders: dict[tuple[str, str, str], Sender] = {}
+        self.senders: dict[tuple[str, str, str], UncompressedSender] = {}
 
     def columns(self, decoded: Decoded, number: int) -> None:
         batch, made = decoded.batch, produced(decoded, number)
@@ -61,7 +61,7 @@ class Uncompressed(Watch):
             if sender is None:
                 if len(self.senders) >= MOST:
                     continue
-                sender = self.senders[(*caller.client, name)] = Sender(caller, name)
+                sender = self.senders[(*caller.client, name)] = UncompressedSender(caller, name)
             times, plain = batch.request.time[made.row[places]], made.codec[places] == 0
             sender.first = min(sender.first or int(times.min()), int(times.min()))
             sender.last = max(sender.last, int(times.max()))

@@ -54,12 +54,12 @@ def _first(request: Request, state: BrokerState) -> Work[Outcome]:
     wait = request.body["MaxWaitMs"]
     if now or size >= request.body["MinBytes"] or wait <= 0:
         return answer
-    waiting = Waiting(request, state, wait)
+    waiting = WaitingFetch(request, state, wait)
     yield from waiting.wait(size)
     return waiting.later
 
 
-class Waiting:
+class WaitingFetch:
     """A fetch that waits until there are MinBytes, something went wrong, or its time is over.
 
     What is written is only counted, for whoever writes must not wait for those who read; when it may be enough, the

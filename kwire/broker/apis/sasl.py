@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
-from kwire.broker.security import MECHANISMS, Wrong
+from kwire.broker.security import MECHANISMS, LoginFailed
 from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
 
@@ -30,7 +30,7 @@ def authenticate(request: Request, state: BrokerState) -> Body:
         return {"ErrorCode": Code.ILLEGAL_SASL_STATE, "ErrorMessage": why, "AuthBytes": b""}
     try:
         answer = login.token(request.body["AuthBytes"])
-    except Wrong as wrong:
+    except LoginFailed as wrong:
         state.tell("login", str(request.peer), f"failed: {wrong}")
         return {"ErrorCode": Code.SASL_AUTHENTICATION_FAILED, "ErrorMessage": str(wrong), "AuthBytes": b""}
     if login.user is not None:

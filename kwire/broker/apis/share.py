@@ -11,7 +11,7 @@ from kwire.broker.apis.groups import ask, join
 from kwire.broker.apis.produce import endpoints
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Later, Request
-from kwire.broker.sharing import Waiting, refused_row
+from kwire.broker.sharing import WaitingShareFetch, refused_row
 from kwire.broker.state import BrokerState
 from kwire.coordinator.share.checks import ack_fault, id_fault
 from kwire.coordinator.share.partition import Ack
@@ -75,7 +75,7 @@ def fetch(request: Request, state: BrokerState) -> Body | Later:
             leader.close(session)
         return _whole(request, state, told)
 
-    outcome = Waiting(state.sharing, request, known, rows, answer).start()
+    outcome = WaitingShareFetch(state.sharing, request, known, rows, answer).start()
     leader.finish()
     state.sharing.settle()
     return outcome

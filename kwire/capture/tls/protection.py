@@ -53,7 +53,7 @@ def protection(suite: Suite, keys: Keys, modern: bool, mac_last: bool = False) -
         return None
     try:
         return (
-            Modern(suite, keys) if modern else Cbc(suite, keys, mac_last) if suite.mode == "cbc" else Aead(suite, keys)
+            Tls13(suite, keys) if modern else Cbc(suite, keys, mac_last) if suite.mode == "cbc" else Aead(suite, keys)
         )
     except ImportError:
         raise KwireError("decrypting TLS needs the package cryptography: pip install 'kwire[tls]'") from None
@@ -96,7 +96,7 @@ def _scratch() -> memoryview:
     return found
 
 
-class Modern:
+class Tls13:
     """TLS 1.3: the type stands behind the content, and zeros behind the type."""
 
     lead, typed = 0, True
@@ -113,7 +113,7 @@ class Modern:
         self.extra, self.odd = suite.tag + 1, 0
 
     def __reduce__(self) -> Any:
-        return Modern, self._made
+        return Tls13, self._made
 
     def length(self, header: bytes) -> int:
         known = self._lengths.get(header)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from kwire.client.assign import Assignment
-from kwire.client.consumer import ClassicMember, Joined
+from kwire.client.consumer import ClassicMember, JoinedGroup
 from kwire.client.failure import Refusal
 from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.moves import Moves
@@ -31,7 +31,7 @@ def quietly(_: str, __: float) -> None:
     """For who does not want to know."""
 
 
-class Classic:
+class ClassicWalk:
     """steps() gives what happens; its parts end with the error code that decides what comes next, 0 when all is well.
     inside: the group counts on this member."""
 
@@ -110,7 +110,7 @@ class Classic:
             members=[{"member": row.member, "topics": list(row.topics)} for row in joined.members],
         )  # fmt: skip
 
-    def _admission(self, joined: Joined, before: str) -> list[Detail]:
+    def _admission(self, joined: JoinedGroup, before: str) -> list[Detail]:
         out = []
         if joined.passed:
             labels = ", ".join(errors.label(code) for code in dict.fromkeys(joined.passed))

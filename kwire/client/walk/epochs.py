@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 
-from kwire.client.epochs import Beat, EpochMember
+from kwire.client.epochs import EpochMember, HeartbeatAnswer
 from kwire.client.failure import Refusal
 from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.moves import Moves
@@ -32,7 +32,7 @@ class Fenced(Exception):
         self.code = code
 
 
-class Epochs:
+class EpochWalk:
     """steps() gives what happens. inside: the group counts on this member."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Epochs:
             return
         yield self.teller.tell(5, OK, f"{of}, epoch {beat.epoch}", self._news(beat), epoch=beat.epoch)
 
-    def _guard(self, number: int, what: str) -> Generator[Step, None, Beat]:
+    def _guard(self, number: int, what: str) -> Generator[Step, None, HeartbeatAnswer]:
         """A heartbeat's answer. Raises Fenced once the coordinator is another, Ended."""
         try:
             return (yield from self._moves.ask(number, what, self.member.beat))
@@ -94,7 +94,7 @@ class Epochs:
                 self.inside = self.inside and error.code in PASSING
             raise Ended(self.teller.fail(number, error)) from error
 
-    def _joined(self, beat: Beat) -> Step:
+    def _joined(self, beat: HeartbeatAnswer) -> Step:
         self._interval = beat.interval_ms or self._interval
         details = [
             Detail(f"member {self.member.member}; joined with epoch 0, which asks for everything anew"),
@@ -103,7 +103,7 @@ class Epochs:
         return self.teller.tell(3, OK, f"member epoch {beat.epoch}", details, member=self.member.member,
                                 epoch=beat.epoch, interval_ms=beat.interval_ms)  # fmt: skip
 
-    def _assigned(self, first: Beat) -> Iterator[Step]:
+    def _assigned(self, first: HeartbeatAnswer) -> Iterator[Step]:
         """Beats until an assignment came, and once more to say that it was taken over."""
         self.teller.begin()
         came, waited = first.assignment is not None and bool(first.assignment), 0
@@ -125,7 +125,7 @@ class Epochs:
         yield self.teller.tell(4, OK, f"assigned {named(own)}, epoch {self.member.epoch}", details,
                                 assigned=[list(one) for one in own], epoch=self.member.epoch)  # fmt: skip
 
-    def _news(self, beat: Beat) -> list[Detail]:
+    def _news(self, beat: HeartbeatAnswer) -> list[Detail]:
         if beat.assignment is None:
             return []
         return [Detail(f"another assignment: {named(self.member.reader.partitions) or 'nothing'}", NOTE)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwire.client.bodies import Fetched, Partition
+from kwire.client.bodies import FetchAnswer, Partition
 from kwire.client.reachable import numbers
 from kwire.client.reader import PartitionReader, Polled
 from kwire.client.walk.moves import Moves
@@ -56,7 +56,7 @@ class WalkReading:
             if missing:
                 reader.positions |= reader.ends(missing, reader.earliest)
             start = dict(reader.positions)
-            rows: dict[Partition, Fetched] = {}
+            rows: dict[Partition, FetchAnswer] = {}
             for address, own in reader.place.by_leader(list(start)).items():
                 rows |= reader.fetch(address, own, WAIT_MS)
             records = {one: reader.read(one, got) for one, got in rows.items()}
@@ -74,7 +74,7 @@ class WalkReading:
             high_watermarks=[[*one, got.high] for one, got in rows.items()],
         )  # fmt: skip
 
-    def _partition(self, one: Partition, start: int, got: Fetched, records: list[Polled]) -> list[Detail]:
+    def _partition(self, one: Partition, start: int, got: FetchAnswer, records: list[Polled]) -> list[Detail]:
         lag = max(got.high - start, 0)
         text = f"{_name(one)}: from {start:,}, end {got.high:,}"
         text += f"; {lag:,} to read, {len(records):,} came" if lag else "; nothing to read"

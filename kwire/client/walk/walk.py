@@ -18,8 +18,8 @@ from kwire.client.bootstrap import Attempt, View, attempts, reach
 from kwire.client.cluster import ClusterClient
 from kwire.client.reachable import of_metadata
 from kwire.client.topology import PASSING, GroupPlace
-from kwire.client.walk.classic import Classic, Waits, quietly
-from kwire.client.walk.epochs import Epochs
+from kwire.client.walk.classic import ClassicWalk, Waits, quietly
+from kwire.client.walk.epochs import EpochWalk
 from kwire.client.walk.group_status import Occupied, occupied
 from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
@@ -45,7 +45,7 @@ class Walk:
         self.place = GroupPlace(settings.addresses, settings.group, settings.topic, self.cluster)
         self.teller = Teller(self.cluster)
         self.left = False
-        self._life: Classic | Epochs | None = None
+        self._life: ClassicWalk | EpochWalk | None = None
 
     @property
     def failed(self) -> bool:
@@ -57,9 +57,9 @@ class Walk:
             yield from self._bootstrap()
             yield from self._coordinator()
             if self.settings.protocol == "classic":
-                self._life = Classic(self.place, self.teller, self.settings, self._sleep, self._waits)
+                self._life = ClassicWalk(self.place, self.teller, self.settings, self._sleep, self._waits)
             else:
-                self._life = Epochs(self.place, self.teller, self.settings, self._sleep)
+                self._life = EpochWalk(self.place, self.teller, self.settings, self._sleep)
             yield from self._life.steps()
         except Ended as end:
             yield end.step

@@ -7,12 +7,12 @@ from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.checks import JOIN
 from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.types import Check
 
 
-def heartbeat(context: Context, request: Request) -> Reply:
+def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:
     """ConsumerGroupHeartbeat. An empty classic group makes way; one with members stays what it is."""
     name = request.body["GroupId"]
     group = context.groups.get(name)
@@ -33,7 +33,7 @@ def heartbeat(context: Context, request: Request) -> Reply:
     return Reply(body, check)
 
 
-def _served(context: Context, request: Request, group: object) -> ConsumerGroup | Check:
+def _served(context: Context, request: CoordinatorRequest, group: object) -> ConsumerGroup | Check:
     """The consumer group that is asked, not stored yet when there was none."""
     name = request.body["GroupId"]
     if isinstance(group, ConsumerGroup):

@@ -31,7 +31,7 @@ from kwire.coordinator.consumer.seating import JOINING, REBALANCE, SESSION, SYNC
 from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
 from kwire.coordinator.consumer.topics import ConsumerTopics
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Check, Event, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic
 
 ASSIGNMENT_INTERVAL_MS: Final = 1_000  # group.consumer.assignment.interval.ms since 4.3
 DEFAULT_ASSIGNOR: Final = "uniform"
@@ -169,7 +169,7 @@ class ConsumerGroup:
     # The heartbeat
 
     def heartbeat(
-        self, version: int, body: Mapping[str, Any], caller: Caller, now: int
+        self, version: int, body: Mapping[str, Any], caller: ClientIdentity, now: int
     ) -> tuple[dict[str, Any], Check]:
         """The answer to a ConsumerGroupHeartbeat and the check that decided it."""
         self.tick(now)
@@ -214,7 +214,7 @@ class ConsumerGroup:
         body: Mapping[str, Any],
         owned: frozenset[Partition] | None,
         pattern: TopicPattern | None,
-        caller: Caller,
+        caller: ClientIdentity,
         now: int,
     ) -> tuple[dict[str, Any], Check]:
         epoch = body["MemberEpoch"]
@@ -253,7 +253,7 @@ class ConsumerGroup:
         body: Mapping[str, Any],
         terms: ClassicTerms,
         owned: frozenset[Partition],
-        caller: Caller,
+        caller: ClientIdentity,
         now: int,
         last: bool,
     ) -> ConsumerMember:
@@ -301,7 +301,9 @@ class ConsumerGroup:
         name = self.roster.preferred_assignor(member) or DEFAULT_ASSIGNOR
         ids = self.topics.ids
         subscribers = [
-            assignors.Subscriber(each.id, each.instance, ids(each.names, each.regex), self.targets.get(each.id, {}))
+            assignors.SubscribedMember(
+                each.id, each.instance, ids(each.names, each.regex), self.targets.get(each.id, {})
+            )
             for each in self.roster.walked(member.id if is_new else None)
         ]
         self.targets = assignors.assign(name, subscribers, self.topics.partitions(), self.settings.era)

@@ -19,10 +19,10 @@ from kwire.coordinator.consumer.checks import JOIN
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.members import ClassicTerms, ConsumerMember
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import CONSUMER, Group, GroupState
 from kwire.coordinator.group import Member as ClassicMember
-from kwire.coordinator.join_request import Join
+from kwire.coordinator.join_request import JoinRequest
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
 
@@ -105,7 +105,7 @@ def _await_join(group: ConsumerGroup, member: ConsumerMember, now: int) -> None:
 # ------------------------------------------------------------ members of the classic protocol in a consumer group
 
 
-def join(context: Context, request: Request, group: ConsumerGroup, asked: Join) -> Reply:
+def join(context: Context, request: CoordinatorRequest, group: ConsumerGroup, asked: JoinRequest) -> Reply:
     """JoinGroup: answered at once, with the member's epoch for a generation."""
     group.configure(context.settings_of(group.name))
     refused = _refuse_join(context, request, group, asked)
@@ -148,7 +148,9 @@ def join(context: Context, request: Request, group: ConsumerGroup, asked: Join) 
     return Reply(answer, Check(0, "joined", codes.NONE, why))
 
 
-def _refuse_join(context: Context, request: Request, group: ConsumerGroup, asked: Join) -> Reply | None:
+def _refuse_join(
+    context: Context, request: CoordinatorRequest, group: ConsumerGroup, asked: JoinRequest
+) -> Reply | None:
     settings = context.settings
     if settings.group_consumer_migration_policy == "disabled":
         why = f"group {group.name} is a consumer group, and group.consumer.migration.policy is disabled"
@@ -193,7 +195,7 @@ def _classic_member(group: ConsumerGroup, body: Mapping[str, Any]) -> ConsumerMe
     return member
 
 
-def sync(context: Context, request: Request, group: ConsumerGroup) -> Reply:
+def sync(context: Context, request: CoordinatorRequest, group: ConsumerGroup) -> Reply:
     """SyncGroup: what the member has been given."""
     member = _classic_member(group, request.body)
     if isinstance(member, Check):
@@ -229,7 +231,7 @@ def _rebalancing(why: str) -> Reply:
     return Reply({"ErrorCode": error}, Check(9, "state", error, f"{why}: it must join again"))
 
 
-def heartbeat(context: Context, request: Request, group: ConsumerGroup) -> Reply:
+def heartbeat(context: Context, request: CoordinatorRequest, group: ConsumerGroup) -> Reply:
     member = _classic_member(group, request.body)
     if isinstance(member, Check):
         return Reply({"ErrorCode": member.error}, member)

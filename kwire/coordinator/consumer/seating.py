@@ -9,7 +9,7 @@ from kwire.coordinator.consumer.checks import JOIN
 from kwire.coordinator.consumer.members import ConsumerMember
 from kwire.coordinator.consumer.topic_patterns import TopicPattern
 from kwire.coordinator.timers import Key
-from kwire.coordinator.types import Caller
+from kwire.coordinator.types import ClientIdentity
 
 if TYPE_CHECKING:
     from kwire.coordinator.consumer.group import ConsumerGroup
@@ -20,7 +20,7 @@ JOINING: Final = "joining"  # a member of the classic protocol must come back wi
 SYNCING: Final = "syncing"  # and then with a SyncGroup
 
 
-def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: Caller, now: int) -> ConsumerMember:
+def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> ConsumerMember:
     """The member, new if it joins. A static member that comes back takes over what it left."""
     member_id = body["MemberId"] or group.new_id(caller.client_id)
     instance = body.get("InstanceId")
@@ -56,7 +56,11 @@ def unseat(group: ConsumerGroup, member: ConsumerMember) -> None:
 
 
 def note(
-    group: ConsumerGroup, member: ConsumerMember, body: Mapping[str, Any], pattern: TopicPattern | None, caller: Caller
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    body: Mapping[str, Any],
+    pattern: TopicPattern | None,
+    caller: ClientIdentity,
 ) -> tuple[list[str], bool]:
     """Writes down what the member says of itself: why the group epoch must grow, and whether it asks for others."""
     member.classic = None

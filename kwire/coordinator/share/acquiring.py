@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kwire.coordinator.share.inflight import NOBODY, Acquired, Batch, InFlight, RecordState
+from kwire.coordinator.share.inflight import NOBODY, Acquired, InFlight, InFlightBatch, RecordState
 
 if TYPE_CHECKING:
     from kwire.coordinator.share.partition import SharePartition
@@ -114,7 +114,7 @@ class _Acquisition:
 
     # Records that were in flight before
 
-    def again(self, batch: Batch) -> bool:
+    def again(self, batch: InFlightBatch) -> bool:
         """Acquires what is available of a batch; False when nothing may follow it."""
         throttle = self.is_throttled(batch)
         if throttle and self.found:
@@ -134,11 +134,11 @@ class _Acquisition:
             self.most -= len(batch)
         return True
 
-    def is_throttled(self, batch: Batch) -> bool:
+    def is_throttled(self, batch: InFlightBatch) -> bool:
         pieces = [(0, batch.whole)] if batch.whole else batch.within(self.first, self.last)
         return any(one.available and one.deliveries >= self.throttled for _, one in pieces)
 
-    def one_by_one(self, batch: Batch) -> int:
+    def one_by_one(self, batch: InFlightBatch) -> int:
         """Acquires offsets of a split batch; how many."""
         taken, few = 0, -1
         rows: list[tuple[int, int]] = []
@@ -180,7 +180,7 @@ class _Acquisition:
         cut = self.strict and last - first + 1 > self.most
         for low, high in pieces:
             deadline = share.lock(low, high, self.now)
-            batch = Batch(low, high, InFlight(RecordState.ACQUIRED, 1, self.ask.member, deadline))
+            batch = InFlightBatch(low, high, InFlight(RecordState.ACQUIRED, 1, self.ask.member, deadline))
             share.window.put(batch)
             if cut:
                 batch.split()

@@ -13,14 +13,14 @@ from math import ceil
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from kwire.coordinator.assignors import Assignment, Subscriber, java_order, uuid_hash
+from kwire.coordinator.assignors import Assignment, SubscribedMember, java_order, uuid_hash
 from kwire.coordinator.hashorder import java_hash, table_order
 
 T = TypeVar("T")
 
 
 def assign_simple(
-    members: Sequence[Subscriber], assignable: Mapping[UUID, Iterable[int]], same_topics: bool
+    members: Sequence[SubscribedMember], assignable: Mapping[UUID, Iterable[int]], same_topics: bool
 ) -> dict[str, Assignment]:
     """The target of every member. assignable: the partitions that may be given away, by topic, of the topics that are
     asked for; same_topics: whether all members ask for the same ones."""

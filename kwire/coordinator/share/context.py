@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kwire.coordinator import modern
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.types import Check
 
 
-def heartbeat(context: Context, request: Request) -> Reply:
+def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:
     """ShareGroupHeartbeat. A group of another kind stays what it is."""
     name = request.body["GroupId"]
     found = context.groups.get(name)

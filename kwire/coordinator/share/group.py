@@ -20,7 +20,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kwire.coordinator import codes
-from kwire.coordinator.assignors import Assignment, Subscriber
+from kwire.coordinator.assignors import Assignment, SubscribedMember
 from kwire.coordinator.consumer.bodies import by_topic, flat, refusal
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import walk_order
@@ -28,7 +28,7 @@ from kwire.coordinator.share import checks
 from kwire.coordinator.share.assignor import assign_simple
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Check, Event, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic
 
 SESSION, INITIALISE = "session", "initialise"
 ASSIGNOR: Final = "simple"
@@ -160,7 +160,7 @@ class ShareGroup:
     def heartbeat(
         self,
         body: Mapping[str, Any],
-        caller: Caller,
+        caller: ClientIdentity,
         now: int,
     ) -> tuple[dict[str, Any], Check]:
         """The answer to a ShareGroupHeartbeat and the check that decided it."""
@@ -182,7 +182,7 @@ class ShareGroup:
             return refusal(refused), refused
         return self._accept(body, caller, now)
 
-    def _accept(self, body: Mapping[str, Any], caller: Caller, now: int) -> tuple[dict[str, Any], Check]:
+    def _accept(self, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> tuple[dict[str, Any], Check]:
         epoch, settings = body["MemberEpoch"], self._settings
         member, changed = self._seat(body, caller, now)
         known, before = member.epoch, member.assigned
@@ -209,7 +209,7 @@ class ShareGroup:
         why = f"member epoch {epoch} accepted, {known} was known, {member.epoch} is now"
         return answer, Check(5, "accepted", codes.NONE, why)
 
-    def _seat(self, body: Mapping[str, Any], caller: Caller, now: int) -> tuple[ShareMember, bool]:
+    def _seat(self, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> tuple[ShareMember, bool]:
         """The member, new if it joins; and whether it asks for other topics than before."""
         self.fresh = False
         member = self.members.get(body["MemberId"])
@@ -267,7 +267,9 @@ class ShareGroup:
             return
         order, self._slots = walk_order(self.members, self._slots)
         walked = [self.members[each] for each in order]
-        subscribers = [Subscriber(each.id, None, self._ids(each), self.targets.get(each.id, {})) for each in walked]
+        subscribers = [
+            SubscribedMember(each.id, None, self._ids(each), self.targets.get(each.id, {})) for each in walked
+        ]
         same = all(each.names == walked[0].names for each in walked)
         self.targets = assign_simple(subscribers, self.initialised, same)
         self.target_epoch, self._target_time = self.epoch, now

@@ -36,7 +36,7 @@ class Acquired(NamedTuple):
     deliveries: int
 
 
-class Saved(NamedTuple):
+class SavedState(NamedTuple):
     """A state as it was, for taking a change back."""
 
     state: RecordState
@@ -60,10 +60,10 @@ class InFlight:
     def available(self) -> bool:
         return self.state is RecordState.AVAILABLE and not self.moving
 
-    def save(self) -> Saved:
-        return Saved(self.state, self.deliveries, self.member, self.lock)
+    def save(self) -> SavedState:
+        return SavedState(self.state, self.deliveries, self.member, self.lock)
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: SavedState) -> None:
         self.state, self.deliveries, self.member, self.lock = saved
 
     def acquire(self, member: str, lock: int) -> None:
@@ -82,7 +82,7 @@ class InFlight:
         self.state, self.member, self.lock = RecordState.ARCHIVED, NOBODY, None
 
 
-class Batch:
+class InFlightBatch:
     """Offsets first to last. whole: their common state, None once each has its own in each."""
 
     __slots__ = ("each", "first", "last", "whole")
@@ -126,37 +126,37 @@ class Window:
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
-        self._batches: dict[int, Batch] = {}
+        self._batches: dict[int, InFlightBatch] = {}
 
     def __bool__(self) -> bool:
         return bool(self._firsts)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[InFlightBatch]:
         return (self._batches[first] for first in tuple(self._firsts))
 
     @property
-    def first(self) -> Batch:
+    def first(self) -> InFlightBatch:
         return self._batches[self._firsts[0]]
 
     @property
-    def last(self) -> Batch:
+    def last(self) -> InFlightBatch:
         return self._batches[self._firsts[-1]]
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: InFlightBatch) -> None:
         if batch.first not in self._batches:
             insort(self._firsts, batch.first)
         self._batches[batch.first] = batch
 
-    def floor(self, offset: int) -> Batch | None:
+    def floor(self, offset: int) -> InFlightBatch | None:
         """The last batch that begins at or before offset."""
         at = bisect_right(self._firsts, offset)
         return self._batches[self._firsts[at - 1]] if at else None
 
-    def after(self, offset: int) -> Batch:
+    def after(self, offset: int) -> InFlightBatch:
         """The first batch that begins behind offset; there is one."""
         return self._batches[self._firsts[bisect_right(self._firsts, offset)]]
 
-    def between(self, first: int, last: int) -> list[Batch]:
+    def between(self, first: int, last: int) -> list[InFlightBatch]:
         """The batches that begin from first to last."""
         found = self._firsts[bisect_left(self._firsts, first) : bisect_right(self._firsts, last)]
         return [self._batches[key] for key in found]

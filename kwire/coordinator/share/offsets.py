@@ -12,7 +12,7 @@ from uuid import UUID
 from kwire.coordinator import modern, preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE, UNKNOWN_TOPIC_OR_PARTITION
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.share.context import fresh
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.share.states import UNINITIALISED, SharePartitionKey
@@ -24,7 +24,7 @@ UNKNOWN_PARTITION: Final = "there is no such partition"
 UNKNOWN_TOPIC: Final = "there is no such topic"
 
 
-def describe(context: Context, request: Request) -> Reply:
+def describe(context: Context, request: CoordinatorRequest) -> Reply:
     groups = []
     decided = Check(0, "described", NONE, "every group has its own error")
     for asked in request.body["Groups"]:
@@ -88,7 +88,7 @@ def _empty_group(context: Context, name: str, create: bool) -> ShareGroup | Chec
     return group
 
 
-def alter(context: Context, request: Request) -> Reply:
+def alter(context: Context, request: CoordinatorRequest) -> Reply:
     """The group is made if it is not there."""
     body = request.body
     group = _empty_group(context, body["GroupId"], create=True)
@@ -112,7 +112,7 @@ def alter(context: Context, request: Request) -> Reply:
     return Reply({"ErrorCode": NONE, "Responses": rows}, DONE)
 
 
-def delete(context: Context, request: Request) -> Reply:
+def delete(context: Context, request: CoordinatorRequest) -> Reply:
     body = request.body
     group = _empty_group(context, body["GroupId"], create=False)
     if isinstance(group, Check):

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from kwire.coordinator.codes import INVALID_RECORD_STATE, INVALID_REQUEST, NONE
 from kwire.coordinator.share import acquiring
-from kwire.coordinator.share.inflight import NOBODY, Acquired, Batch, InFlight, RecordState, Saved, Window
+from kwire.coordinator.share.inflight import NOBODY, Acquired, InFlight, InFlightBatch, RecordState, SavedState, Window
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, Stored
 from kwire.coordinator.types import MS, Check
 
@@ -76,7 +76,7 @@ class SharePartition:
             if gap is None and first > expected:
                 gap = expected
             expected = last + 1
-            self.window.put(Batch(first, last, InFlight(state, count)))
+            self.window.put(InFlightBatch(first, last, InFlight(state, count)))
             self.complete += (last - first + 1) * state.final
         self.again, self.end = True, expected - 1
         self.gap = None if gap is None else (self.end, gap)
@@ -150,7 +150,7 @@ class SharePartition:
     def acknowledge(self, member: str, acks: Iterable[Ack], now: int) -> Check:
         """All batches count, or none of them and the check says why. What becomes of the records shows after finish():
         Kafka has to store it first, and a fetch of the same request does not wait for that."""
-        changes: list[tuple[int, int, InFlight, Saved]] = []
+        changes: list[tuple[int, int, InFlight, SavedState]] = []
         refused = None
         for ack in acks:
             if ack.last < self.start:
@@ -181,7 +181,7 @@ class SharePartition:
             self._advance()
 
     def _acknowledge(
-        self, member: str, ack: Ack, now: int, changes: list[tuple[int, int, InFlight, Saved]]
+        self, member: str, ack: Ack, now: int, changes: list[tuple[int, int, InFlight, SavedState]]
     ) -> Check | None:
         if any(kind not in OUTCOMES and kind != RENEW for kind in ack.types):
             return Check(1, "type", INVALID_REQUEST, f"acknowledge types {list(ack.types)}: there are 0 to 4")
@@ -203,7 +203,12 @@ class SharePartition:
         return None
 
     def _acknowledge_batch(
-        self, member: str, ack: Ack, batch: Batch, now: int, changes: list[tuple[int, int, InFlight, Saved]]
+        self,
+        member: str,
+        ack: Ack,
+        batch: InFlightBatch,
+        now: int,
+        changes: list[tuple[int, int, InFlight, SavedState]],
     ) -> Check | None:
         whole = batch.whole
         if whole is not None:

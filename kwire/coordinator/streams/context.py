@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from kwire.coordinator import classic, modern
 from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
-from kwire.coordinator.context import Context, Reply, Request
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
 
 
-def heartbeat(context: Context, request: Request) -> Reply:
+def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:
     """StreamsGroupHeartbeat. An empty classic group makes way; any other group stays what it is."""
     name = request.body["GroupId"]
     found = context.groups.get(name)

@@ -25,7 +25,7 @@ from kwire.coordinator.streams import assignor, bodies, checks, tasks
 from kwire.coordinator.streams.tasks import StreamsMember, Tasks, TaskState
 from kwire.coordinator.streams.topology import DELAYED, SHUTDOWN, STALE, ConfiguredTopology, StreamsTopology, configure
 from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.types import MS, Caller, Check, Event, GroupSettings, KnownTopic, NewTopic
+from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic
 
 SESSION, REBALANCE, INITIAL = "session", "rebalance", "initial"
 Answer = tuple[dict[str, Any], Check, tuple[NewTopic, ...]]
@@ -175,7 +175,7 @@ class StreamsGroup:
 
     # The heartbeat
 
-    def heartbeat(self, body: Mapping[str, Any], caller: Caller, now: int) -> Answer:
+    def heartbeat(self, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> Answer:
         """The answer to a StreamsGroupHeartbeat, the check that decided it, and the internal topics to be created."""
         self.tick(now)
         owned = tasks.read(body)
@@ -214,7 +214,12 @@ class StreamsGroup:
         return None, topology
 
     def _accept(
-        self, body: Mapping[str, Any], owned: Tasks | None, topology: StreamsTopology | None, caller: Caller, now: int
+        self,
+        body: Mapping[str, Any],
+        owned: Tasks | None,
+        topology: StreamsTopology | None,
+        caller: ClientIdentity,
+        now: int,
     ) -> Answer:
         settings, epoch, was_empty, was_fresh = self._settings, body["MemberEpoch"], not self.members, self.fresh
         member, reasons = self._seat(body, caller, now)
@@ -268,7 +273,7 @@ class StreamsGroup:
             self.endpoint_epoch, self.configured, self._shutdown = 0, None, None
         return answer, Check(8, "accepted", codes.NONE, why), new
 
-    def _seat(self, body: Mapping[str, Any], caller: Caller, now: int) -> tuple[StreamsMember, list[str]]:
+    def _seat(self, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> tuple[StreamsMember, list[str]]:
         """The member, new if it joins; and why the group epoch must grow."""
         self.fresh = False
         member = self.members.get(body["MemberId"])

@@ -73,15 +73,15 @@ class StreamsMember:
         return self.state is TaskState.STABLE and self.epoch == epoch
 
 
-class Holders(NamedTuple):
+class TaskHolders(NamedTuple):
     """The processes that have a task now: by active task, and by task in any other role."""
 
     active: dict[Task, str]
     others: dict[Task, set[str]]
 
 
-def holders(members: Iterable[StreamsMember]) -> Holders:
-    found = Holders({}, {})
+def holders(members: Iterable[StreamsMember]) -> TaskHolders:
+    found = TaskHolders({}, {})
     for member in members:
         for held in (member.assigned, member.revoking):
             found.active.update(dict.fromkeys(held.active, member.process))
@@ -90,7 +90,7 @@ def holders(members: Iterable[StreamsMember]) -> Holders:
     return found
 
 
-def reconcile(member: StreamsMember, target: Tasks, target_epoch: int, owned: Tasks | None, held: Holders) -> bool:
+def reconcile(member: StreamsMember, target: Tasks, target_epoch: int, owned: Tasks | None, held: TaskHolders) -> bool:
     """Moves the member one step towards its target; says whether anything has changed. owned: what the heartbeat says
     that it has, None when it says nothing."""
     if member.is_at(target_epoch):

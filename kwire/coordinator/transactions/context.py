@@ -23,7 +23,7 @@ from kwire.coordinator.codes import (
 from kwire.coordinator.context import MOST_EVENTS, anyone, counted, everything, shown_ms
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.transactions.transaction import NEVER, Place, Transaction, TxnState
-from kwire.coordinator.types import MS, Answer, Caller, Check, Event, TransactionSettings
+from kwire.coordinator.types import MS, Answer, Check, ClientIdentity, Event, TransactionSettings
 
 TIMEOUT, EXPIRY = "transaction timeout", "transactional id expiration"
 
@@ -46,7 +46,7 @@ class TxnRequest(NamedTuple):
     api: str
     version: int
     body: Body
-    caller: Caller
+    caller: ClientIdentity
 
 
 def anything(topic: str, partition: int) -> bool:  # noqa: ARG001
@@ -72,14 +72,14 @@ class TxnContext:
     active: bool = True
     owns: Callable[[str], bool] = everything
     loading: set[str] = field(default_factory=set)
-    may: Callable[[Caller, str], bool] = anyone
+    may: Callable[[ClientIdentity, str], bool] = anyone
     places: int = 0  # partitions in all transactions
 
     @property
     def now_ms(self) -> int:
         return self.now // MS
 
-    def gate(self, caller: Caller, name: str) -> Check | None:
+    def gate(self, caller: ClientIdentity, name: str) -> Check | None:
         """What ends a request before the transaction is looked at."""
         if not self.may(caller, name):
             who = caller.principal or "nobody, logged in as such,"

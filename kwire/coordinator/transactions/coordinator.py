@@ -21,11 +21,11 @@ from kwire.coordinator.context import Reply
 from kwire.coordinator.transactions import apis, listing
 from kwire.coordinator.transactions.context import Marker, TxnContext, TxnRequest, anything
 from kwire.coordinator.transactions.transaction import Place, Transaction, TxnState
-from kwire.coordinator.types import Answer, Caller, Check, Event, TransactionSettings
+from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, TransactionSettings
 from kwire.errors import UnknownName
 
 OFFSETS_TOPIC = "__consumer_offsets"
-NOBODY = Caller()
+NOBODY = ClientIdentity()
 
 APIS: dict[str, Callable[[TxnContext, TxnRequest], Reply]] = {
     "InitProducerId": apis.init_producer_id,
@@ -58,7 +58,9 @@ class TransactionCoordinator:
         chosen = settings or TransactionSettings()
         self._desk = TxnContext(chosen, new_producer or count().__next__, exists, self.group_place)
 
-    def ask(self, api: str, version: int, body: Mapping[str, Any], caller: Caller = NOBODY, now: int = 0) -> Answer:
+    def ask(
+        self, api: str, version: int, body: Mapping[str, Any], caller: ClientIdentity = NOBODY, now: int = 0
+    ) -> Answer:
         """The answer, which never waits; its ticket is 0.
 
         Raises UnknownName for an API that a transaction coordinator does not answer, or a version that the API lacks.
@@ -189,10 +191,10 @@ class TransactionCoordinator:
         return self._desk.loading
 
     @property
-    def may(self) -> Callable[[Caller, str], bool]:
+    def may(self) -> Callable[[ClientIdentity, str], bool]:
         """Whether the caller may use that transactional id; else TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
         return self._desk.may
 
     @may.setter
-    def may(self, may: Callable[[Caller, str], bool]) -> None:
+    def may(self, may: Callable[[ClientIdentity, str], bool]) -> None:
         self._desk.may = may

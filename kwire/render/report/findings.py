@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kwire.analyze.detectors import detector
-from kwire.analyze.findings import SEVERITIES, Clock, Finding, Reference
+from kwire.analyze.findings import SEVERITIES, Finding, Reference, TimeFormat
 from kwire.counted import counted
 from kwire.render.findings import STYLES
 from kwire.render.html.markup import LINE, Content, Markup, element, joined
@@ -80,7 +80,7 @@ def findings_section(material: Material, proofs: Proofs) -> Markup:
     return joined(parts, LINE)
 
 
-def finding_article(finding: Finding, clock: Clock, proofs: Proofs, material: Material) -> Markup:
+def finding_article(finding: Finding, clock: TimeFormat, proofs: Proofs, material: Material) -> Markup:
     """One finding."""
     first, last = clock(finding.time), clock(finding.last if finding.last is not None else finding.time)
     when = f"at {first} s" if first == last else f"{first} to {last} s"

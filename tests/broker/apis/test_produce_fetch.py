@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwire.broker.context import BrokerSettings
-from kwire.broker.service import Reply
+from kwire.broker.service import ReplyFrame
 from kwire.records import build, read_records
 
 
@@ -85,10 +85,10 @@ def test_a_repeat_is_answered_with_its_offset(desk: Any) -> None:
 def test_without_acks_there_is_no_answer_and_a_failure_closes(desk: Any) -> None:
     part = {"Index": 0, "Records": build([(None, b"v")])}
     body = {"Acks": 0, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
-    assert desk.send("Produce", 9, body) == [Reply(None)]
+    assert desk.send("Produce", 9, body) == [ReplyFrame(None)]
     body["TopicData"][0]["Name"] = "none"
     why = "Produce with acks=0 failed, and there is no other way to say so: none-0: error 3"
-    assert desk.send("Produce", 9, body) == [Reply(None, why)]
+    assert desk.send("Produce", 9, body) == [ReplyFrame(None, why)]
 
 
 def test_acks_that_are_none(desk: Any) -> None:

@@ -60,10 +60,10 @@ class Tls:
         import numpy as np
 
         from kwire.capture.ip import Network
-        from kwire.capture.tcp import Chosen, read_segments
+        from kwire.capture.tcp import ConnectionFilter, read_segments
 
         layer = TlsLayer(log_of(log), ledger)
-        connections, network, chosen = Connections(tls=layer), Network(), Chosen()
+        connections, network, chosen = Connections(tls=layer), Network(), ConnectionFilter()
         out: tuple[list[Piece], list[Piece]] = [], []
         session: TlsSession | None = None
         frames = [frame(packet) for packet in packets]

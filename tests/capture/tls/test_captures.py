@@ -11,7 +11,7 @@ import pytest
 from kwire.capture.connections import Connections
 from kwire.capture.files import open_capture
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.tcp import Chosen
+from kwire.capture.tcp import ConnectionFilter
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.layer import TlsLayer
 from kwire.capture.tls.session import TlsSession
@@ -26,7 +26,7 @@ class Followed:
         self.layer = TlsLayer(KeyLog.of([folder / "keys.log"]))
         self.inside: dict[frozenset[str], dict[str, bytes]] = {}
         self.sessions: list[TlsSession] = []
-        connections, segmenter = Connections(tls=self.layer), Segmenter(Chosen())
+        connections, segmenter = Connections(tls=self.layer), Segmenter(ConnectionFilter())
         for packets in open_capture(folder / "capture.pcap.gz").blocks():
             for segments in segmenter.read(packets).segments:
                 self._take(connections.feed(segments))

@@ -23,7 +23,7 @@ def feed(connections: Connections, packets: list[Packet], time: int = SECOND, fi
     import numpy as np
 
     from kwire.capture.ip import Network
-    from kwire.capture.tcp import Chosen, read_segments
+    from kwire.capture.tcp import ConnectionFilter, read_segments
 
     frames = [frame(packet) for packet in packets]
     sizes = np.array([len(data) for data in frames], np.int64)
@@ -33,7 +33,7 @@ def feed(connections: Connections, packets: list[Packet], time: int = SECOND, fi
         sizes, np.full(len(frames), 101, np.int64),
     )  # fmt: skip
     columns = Columns(block.buffer)
-    segments = read_segments(block, Network().read(block, columns), columns, Chosen())
+    segments = read_segments(block, Network().read(block, columns), columns, ConnectionFilter())
     return taken(connections.feed(segments))
 
 

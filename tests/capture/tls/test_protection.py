@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from kwire.capture.tls.header import LARGEST_CONTENT
-from kwire.capture.tls.protection import Modern, protection
+from kwire.capture.tls.protection import Tls13, protection
 from kwire.capture.tls.schedule import Keys, keys_13
 from kwire.capture.tls.suites import suite_of
 from kwire.errors import KwireError
@@ -31,7 +31,7 @@ def record(number: int, content: bytes, kind: int = 23, padding: int = 0) -> byt
 def opened(data: bytes, number: int = 0) -> tuple[bytes, int, list[int], list[int]]:
     heads: list[int] = []
     sizes: list[int] = []
-    found = Modern(SUITE, KEYS).run(number, data, 0, heads, sizes)
+    found = Tls13(SUITE, KEYS).run(number, data, 0, heads, sizes)
     return *found, heads, sizes
 
 
@@ -56,7 +56,7 @@ def test_a_run_ends_before_what_is_odd(odd: bytes) -> None:
 
 
 def test_odd_records_are_opened_one_by_one() -> None:
-    found = Modern(SUITE, KEYS)
+    found = Tls13(SUITE, KEYS)
     padded, large = record(3, b"padded", padding=9), record(4, bytes(LARGEST_CONTENT + 1))
     assert found.open(3, padded[:5], padded[5:]) == (23, b"padded")
     assert found.open(4, large[:5], large[5:]) == (23, bytes(LARGEST_CONTENT + 1))

@@ -16,13 +16,13 @@ import pytest
 import kwire
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.reconciliation import Hold
-from kwire.coordinator.types import MS, Caller, Check, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, Check, ClientIdentity, GroupSettings, KnownTopic
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 SECOND = 1_000 * MS
 ORDERS = KnownTopic("orders", UUID(int=1), 3)
 PAYMENTS = KnownTopic("payments", UUID(int=2), 2)
-CALLER = Caller("client", "/10.0.0.7")
+CALLER = ClientIdentity("client", "/10.0.0.7")
 
 
 def plain(body: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,9 @@ def test_recorded_heartbeats_get_the_broker_s_own_answers() -> None:
             if record["response"]["ErrorCode"] == 0:
                 assert plain_group(group.describe(record["version"])) == plain_group(record["response"])
             continue
-        body, check = group.heartbeat(record["version"], parsed(record["request"]), Caller("cl"), record["time"])
+        body, check = group.heartbeat(
+            record["version"], parsed(record["request"]), ClientIdentity("cl"), record["time"]
+        )
         assert plain(body) == plain(record["response"]), check
         assert check.error == body["ErrorCode"]
     assert (len(groups), len(records)) == (50, 1223)

@@ -7,15 +7,15 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.coordinator.assignors import Subscriber
+from kwire.coordinator.assignors import SubscribedMember
 from kwire.coordinator.share.assignor import assign_simple
 
 T, U = UUID(int=7), UUID(int=8)
 ids = st.lists(st.text("abcxyz", min_size=1, max_size=4), min_size=1, max_size=9, unique=True)
 
 
-def members(names: list[str], had: dict[str, dict[UUID, frozenset[int]]], topics: set[UUID]) -> list[Subscriber]:
-    return [Subscriber(name, None, frozenset(topics), had.get(name, {})) for name in names]
+def members(names: list[str], had: dict[str, dict[UUID, frozenset[int]]], topics: set[UUID]) -> list[SubscribedMember]:
+    return [SubscribedMember(name, None, frozenset(topics), had.get(name, {})) for name in names]
 
 
 @settings(deadline=None)
@@ -41,7 +41,7 @@ def test_nothing_moves_when_nothing_has_changed(names: list[str], partitions: in
 
 
 def test_members_of_mixed_wishes_get_what_they_ask_for() -> None:
-    asking = [Subscriber("a", None, frozenset({T}), {}), Subscriber("b", None, frozenset({T, U}), {})]
+    asking = [SubscribedMember("a", None, frozenset({T}), {}), SubscribedMember("b", None, frozenset({T, U}), {})]
     target = assign_simple(asking, {T: {0, 1}, U: {0, 1, 2}}, False)
     assert target["b"][U] == {0, 1, 2}
     assert target["a"].keys() == {T}

@@ -13,10 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.streams.tasks import Tasks
-from kwire.coordinator.types import MS, Caller, GroupSettings, KnownTopic
+from kwire.coordinator.types import MS, ClientIdentity, GroupSettings, KnownTopic
 
 NAMES = "abcd"
-CALLER = Caller("c", "/127.0.0.1", None)
+CALLER = ClientIdentity("c", "/127.0.0.1", None)
 LAB = GroupSettings(group_streams_initial_rebalance_delay_ms=0, group_streams_assignment_interval_ms=0)
 PARTS: list[dict[str, Any]] = [
     {"SubtopologyId": "0", "SourceTopics": ["t"], "StateChangelogTopics": []},

@@ -9,7 +9,7 @@ import pytest
 from kwire.coordinator import codes
 from kwire.coordinator.transactions.coordinator import TransactionCoordinator, offsets_place
 from kwire.coordinator.transactions.transaction import LAST_EPOCH, TxnState
-from kwire.coordinator.types import MS, Answer, Caller, TransactionSettings
+from kwire.coordinator.types import MS, Answer, ClientIdentity, TransactionSettings
 from kwire.errors import UnknownName
 
 ORDERS = ("orders", 0)
@@ -25,7 +25,7 @@ class Lab:
         self.markers: list[Any] = []
 
     def ask(self, api: str, version: int, **body: Any) -> Answer:
-        answer = self.coordinator.ask(api, version, body, Caller("a"), self.now * MS)
+        answer = self.coordinator.ask(api, version, body, ClientIdentity("a"), self.now * MS)
         self.write()
         return answer
 
