@@ -20,8 +20,7 @@ from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.members import ClassicTerms, ConsumerMember
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
-from kwire.coordinator.group import CONSUMER, Group, GroupState
-from kwire.coordinator.group import Member as ClassicMember
+from kwire.coordinator.group import CONSUMER, Group, GroupState, Member
 from kwire.coordinator.join_request import JoinRequest
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
@@ -66,7 +65,7 @@ def upgraded(context: Context, group: Group) -> ConsumerGroup | Check:
 
 
 def _take_over(
-    made: ConsumerGroup, old: ClassicMember, said: protocol.Subscription, assigned: frozenset[Any], epoch: int, now: int
+    made: ConsumerGroup, old: Member, said: protocol.Subscription, assigned: frozenset[Any], epoch: int, now: int
 ) -> None:
     member = ConsumerMember(
         old.id, old.instance_id, said.rack, old.rebalance_timeout_ms, old.client_id, old.client_host
@@ -293,7 +292,7 @@ def downgrade(context: Context, group: ConsumerGroup, why: str, rebalance: bool)
         assert member.classic is not None
         terms = member.classic
         made.add(
-            ClassicMember(
+            Member(
                 member.id, member.instance, member.client_id, member.client_host, terms.session_timeout_ms,
                 member.rebalance_timeout_ms, CONSUMER, terms.protocols,
             )
