@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable
@@ -75,9 +76,10 @@ def _packets(path: Path) -> int:
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc that lists open files")
 def test_nothing_stays_open() -> None:
+    gc.collect()  # what other tests left
     before = set(os.listdir("/proc/self/fd"))
     together([CAPTURES / "ipv6.pcap"], ["messages"], 2)
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_damage_is_said_once(tmp_path: Path) -> None:
