@@ -41,6 +41,7 @@ Join = Callable[[], Conversation]
 MOST_SKIPPED = 10_000
 MOST_STEPS = 100
 MOST_OVER = 5_000  # connections of a block that are kept when they are over
+AT_ONCE = 32 << 20  # bytes of connections that end together, and of a batch made of them: each step is a copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Reader:
         self._orphans: list[Exchange] = []
         self._open: dict[int, Conversation] = {}
         self._given_up = 0
+        self._apart = False  # whether what is complete is too large for one batch
         self.skipped: list[tuple[ConnectionInfo, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
         self.unsaid = 0  # skips beyond those
 
@@ -181,13 +183,20 @@ class Reader:
         that got on by other means."""
         conversations: list[Conversation] = []
         over: list[Connection] = []
+        held = 0
         for connection in touched:
-            if len(over) >= MOST_OVER:
+            if len(over) >= MOST_OVER or held >= AT_ONCE:
                 self._end_all(over, why)
+                if held >= AT_ONCE:
+                    self._pack()
+                    self._apart = True
+                held = 0
             if not isinstance(connection, Connection):
                 conversations.append(connection())
             elif connection.finished:
-                self.conversation(connection).pump(self._vectorized)
+                ending = self.conversation(connection)
+                ending.pump(self._vectorized)
+                held += ending.cost
                 over.append(connection)
             elif connection.streams[0].pieces or connection.streams[1].pieces:
                 conversation = self.conversation(connection)
@@ -206,6 +215,13 @@ class Reader:
         for connection in over:
             self.end(connection, why)
         over.clear()
+
+    def _pack(self) -> None:
+        """Single exchanges become a batch, which lets go of what they hold."""
+        self._name_orphans()
+        if self._singles:
+            self._columns.append(of_exchanges(self._singles))
+            self._singles = []
 
     def _run_vectorized(self) -> None:
         """Reads what conversations left to be read as columns."""
@@ -269,17 +285,21 @@ class Reader:
             self._singles.append(exchange)
 
     def release(self) -> list[ExchangeBatch]:
-        """What is complete and has not been given yet: no batch or one."""
+        """What is complete and has not been given yet: no batch or one, several where one would be too large."""
+        self._pack()
         parts, self._columns = self._columns, []
-        if self._singles:
-            parts.append(of_exchanges(self._singles))
-            self._singles = []
-        batch = concatenated(parts) if parts else None
-        if self._tracking and batch is not None:
-            learn(self.topics, batch)
-        if self._order is None:
-            return [batch] if batch is not None else []
-        return self._order.release(batch, self.oldest)
+        out: list[ExchangeBatch] = []
+        while True:
+            batch = _taken(parts, AT_ONCE if self._apart else None)
+            if self._tracking and batch is not None:
+                learn(self.topics, batch)
+            if self._order is not None:
+                out += self._order.release(batch, self.oldest)
+            elif batch is not None:
+                out.append(batch)
+            if not parts:
+                self._apart = False
+                return out
 
     @property
     def oldest(self) -> int | None:
@@ -289,3 +309,15 @@ class Reader:
         if oldest is not None and self.settings.patience is not None:
             oldest = max(oldest, self.last_time - self.settings.patience)
         return oldest
+
+
+def _taken(parts: list[ExchangeBatch], most: int | None) -> ExchangeBatch | None:
+    """The first parts as one batch, at least one of them and up to so many bytes; they are taken out."""
+    size = count = 0
+    for count, part in enumerate(parts, 1):
+        size += len(part.buffer)
+        if most is not None and size >= most:
+            break
+    found = concatenated(parts[:count]) if count else None
+    del parts[:count]
+    return found

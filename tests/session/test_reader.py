@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -135,6 +136,33 @@ def test_frames_that_are_never_whole_are_given_up_to_bound_memory(traffic: Any) 
     assert {skipped.reason for _, _, skipped in outcome.skipped} == {"given up to bound memory"}
     assert sum(skipped.length for _, _, skipped in outcome.skipped) == 800
     assert {message.quality for message in outcome.messages} == {"truncated"}
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("ends", ["capture", "idle"])
+def test_frames_that_are_never_whole_are_not_held_twice_when_all_of_them_end(
+    traffic: Any, monkeypatch: pytest.MonkeyPatch, ordered: bool, ends: str
+) -> None:
+    """Each becomes a message, and messages become a batch: each step is a copy."""
+    monkeypatch.setattr(reading, "AT_ONCE", 1 << 20)
+    frame = traffic.request("SaslAuthenticate", 0, {"AuthBytes": bytes(400_000)})
+    talks = [traffic.connection(f"10.0.1.{n}:5000") for n in range(60)]
+    for at in range(0, 300_000, 10_000):
+        for tcp in talks:
+            tcp.send(frame[at : at + 10_000])
+    made = Reader("it", ordered=ordered)
+    for first in range(0, len(traffic.packets), 300):  # of each frame in some blocks, so that it has parts
+        made.feed(traffic.block(traffic.packets[first : first + 300], first + 1))
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    found = made.tick(made.last_time + 3_600_000_000_000) if ends == "idle" else []
+    found += made.finish()
+    peak = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    assert [len(message.data) for batch in found for each in batch for message in (each.request,) if message] == [
+        300_000
+    ] * 60
+    assert peak < 60 * 300_000 + (6 << 20)
 
 
 def test_connections_of_one_block_are_not_all_kept(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
