@@ -5,8 +5,7 @@ leaves out the bytes of the span. Secret are the fields that the schema marks so
 marked sensitive (KIP-226) or whose name says that they hold one. Bytes that carry another message are withheld unless
 that was opened and holds no secret. Of a broken message that may hold secrets, what could not be decoded is withheld
 too, and all from the client id or the body on, since any length in them could have swallowed the secret: also where
-it seems to be cut only, as bytes may lack in its midst. A few bytes too many at the end spoil nothing before the first
-secret.
+it seems to be cut only, as bytes may lack in its midst, and where a byte is left over behind it.
 """
 
 from __future__ import annotations
@@ -60,9 +59,7 @@ def conceal(span: Span, message: MessageSchema | None, guarded: bool = False, un
     broken = span.broken()
     if broken is None or message is None:
         return shown
-    starts = [start for start, _ in withheld(shown)]
-    if not (broken[1].name == "trailing" and broken[1].end - broken[1].start <= ODD):
-        starts += _first_field(span)
+    starts = [start for start, _ in withheld(shown)] + _first_field(span)
     return _cut(shown, min(starts)) if starts else shown
 
 
@@ -185,6 +182,8 @@ def _conceal(span: Span, undecoded: bool, sensitive: bool = False) -> Span:
 
 def _first_field(span: Span) -> list[int]:
     """Where a request's client id begins, or a response's body: from there on other bytes may stand than should."""
+    if span.type == "message":  # without a header
+        return [span.start]
     for child in span.children:
         if child.name == "client_id" or child.type == "message":
             return [child.start]
