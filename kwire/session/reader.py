@@ -314,7 +314,8 @@ class Reader:
 def _taken(parts: list[ExchangeBatch], most: int | None) -> ExchangeBatch | None:
     """The first parts as one batch, at least one of them and up to so many bytes; they are taken out."""
     size = count = 0
-    for count, part in enumerate(parts, 1):
+    for part in parts:
+        count += 1
         size += len(part.buffer)
         if most is not None and size >= most:
             break
