@@ -29,6 +29,7 @@ from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange
 from kwire.session.framing import Skipped
+from kwire.session.heap import give_back
 from kwire.session.order import Order
 from kwire.session.orphans import name_orphan
 from kwire.session.roles import Brokers
@@ -190,6 +191,7 @@ class Reader:
                 if held >= AT_ONCE:
                     self._pack()
                     self._apart = True
+                    give_back()
                 held = 0
             if not isinstance(connection, Connection):
                 conversations.append(connection())
@@ -266,10 +268,11 @@ class Reader:
             return
         for conversation in sorted(self._conversations.values(), key=lambda known: -known.cost):
             if cost <= self.settings.memory // 2:
-                return
+                break
             cost -= conversation.cost
             self._given_up += conversation.waiting
             conversation.give_up()
+        give_back()
 
     def _done(self, exchange: Exchange) -> None:
         if exchange.request is None and exchange.first.correlation_id is not None:
