@@ -24,6 +24,7 @@ from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Iterator
     from pathlib import Path
 
     from kwire.outputs import Output
@@ -147,8 +148,7 @@ def command(
     told = NoticePrinter(Notices(sys.stderr))
     proxy.watching.append(told)
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
-    _end_with_signals(feed)
-    with written(keylog, tls or upstream_tls, "--tls or --upstream-tls") as log:
+    with _ending_with_signals(feed), written(keylog, tls or upstream_tls, "--tls or --upstream-tls") as log:
         for each in (context, outward):
             if each is not None and log is not None:
                 each.keylog_filename = str(log)
@@ -217,16 +217,23 @@ def _listen(text: str) -> Any:
     return Address.parse(text)
 
 
-def _end_with_signals(feed: Feed) -> None:
+@contextlib.contextmanager
+def _ending_with_signals(feed: Feed) -> Iterator[None]:
     """The first one ends the proxy with all that was said shown, the second one at once."""
 
     def end(number: int, _: Any) -> None:
         signal.signal(number, signal.SIG_DFL)
         feed.closed = True  # no lock: whoever waits looks soon
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number, known in before.items():
+        if known is not signal.SIG_IGN:
             signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, known in before.items():
+            signal.signal(number, known)
 
 
 class NoticePrinter:

@@ -129,8 +129,9 @@ def test_spans_of_a_proxy(collector: tuple[str, list[tuple[str, bytes]]]) -> Non
     "options", [("--metrics", "9469"), ("--metrics", ":x"), ("--otlp", "localhost:4318"), ("--otlp", "ftp://x")]
 )
 def test_what_is_no_address_is_refused(options: tuple[str, str], kwire: Any) -> None:
+    before = signal.getsignal(signal.SIGINT)
     ran = kwire("proxy", "127.0.0.1:1", "--listen", "127.0.0.1:0", *options)
-    assert ran.status == Exit.USAGE
+    assert (ran.status, signal.getsignal(signal.SIGINT)) == (Exit.USAGE, before)
     assert options[0] in ran.err
 
 
