@@ -18,6 +18,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write tests/console/*.txt anew, for a person to review")
 
 
+SLOW = {"pipeline", "browser", "interop"}  # rooms whose tests are all slow
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if SLOW & set(item.path.relative_to(ROOT).parts):
+            item.add_marker("slow")
+
+
 def pytest_unconfigure() -> None:
     """Commands freeze what there is; DuckDB complains at exit of what was not collected."""
     gc.unfreeze()

@@ -38,7 +38,7 @@ def missing() -> str | None:
     return None if shutil.which("java") else "the official classes are not asked: there is no java"
 
 
-pytestmark = [pytest.mark.java, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from kwire.client.conformance import REFUSALS
 from kwire.errors import Exit
 from kwire.testing import Broker
 
+pytestmark = pytest.mark.slow
+
 CLIENT = """
 import os, socket, sys
 from struct import pack

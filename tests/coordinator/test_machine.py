@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -259,4 +260,4 @@ class Members(RuleBasedStateMachine):
 Members.TestCase.settings = settings(
     max_examples=150, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestMembers = Members.TestCase
+TestMembers = pytest.mark.slow(Members.TestCase)

@@ -48,6 +48,7 @@ def test_all_words_must_be_there() -> None:
     assert search(EVERY, " ") == []
 
 
+@pytest.mark.slow
 def test_every_page_is_found_by_its_name() -> None:
     assert {entry.kind for entry in EVERY} == {"API", "message", "error", "type", "detector", "guide"}
     assert [entry.name for entry in EVERY if entry not in search(EVERY, entry.name)] == []
