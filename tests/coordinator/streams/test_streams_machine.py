@@ -33,7 +33,8 @@ JOIN: dict[str, Any] = {"RebalanceTimeoutMs": 60_000, "Topology": TOPOLOGY, "Cli
 
 
 class Members(RuleBasedStateMachine):
-    """epochs, owned: what each client knows; a client's answer may be lost."""
+    """epochs, owned: what each client knows; an answer may be lost. unsure: those that lost one since they joined:
+    the coordinator tells an assignment once, so that they have to join anew to hear of it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +43,7 @@ class Members(RuleBasedStateMachine):
         self.now = 0
         self.epochs: dict[str, int] = {}
         self.owned: dict[str, dict[str, Any]] = {}
+        self.unsure: set[str] = set()
 
     def beat(self, name: str, lost: bool = False, **fields: Any) -> int:
         self.now += 10 * MS
@@ -51,6 +53,10 @@ class Members(RuleBasedStateMachine):
         for topic in new:
             self.topics[topic.name] = KnownTopic(topic.name, UUID(int=9), topic.partitions)
             self.group.topics_changed()
+        if lost:
+            self.unsure.add(name)
+        elif body["MemberEpoch"] <= 0:
+            self.unsure.discard(name)
         if not answer["ErrorCode"] and not lost and answer["MemberEpoch"] >= 0:
             self.epochs[name] = answer["MemberEpoch"]
             if answer["ActiveTasks"] is not None:
@@ -89,8 +95,8 @@ class Members(RuleBasedStateMachine):
     def settle(self) -> None:
         """Everybody says what it has until nothing changes: all tasks are in somebody's hands."""
         for name in NAMES:
-            if name in self.group.members and self.epochs.get(name) != self.group.members[name].epoch:
-                member = self.group.members[name]
+            member = self.group.members.get(name)
+            if member is not None and (name in self.unsure or self.epochs.get(name) != member.epoch):
                 self.epochs[name] = 0
                 self.beat(name, ProcessId=member.process, **JOIN)
         for _ in range(8):
