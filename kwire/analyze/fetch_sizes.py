@@ -85,11 +85,8 @@ class FetchSizes:
 
     def add(self, batch: ExchangeBatch) -> None:
         """Exchanges."""
-        decoded: Decoded | None = None
-        for number, kind in enumerate(batch.kinds):
-            if kind is None or kind.key != FETCH:
-                continue
-            decoded = decoded or Decoded(batch)
+        decoded = Decoded(batch)
+        for number in decoded.kinds(FETCH):
             found = fetched(decoded, number)
             sizes = np.zeros(len(batch), np.int64)
             np.add.at(sizes, found.answered.row, found.answered.size)

@@ -156,11 +156,8 @@ class Recompression:
 
     def add(self, batch: ExchangeBatch) -> None:
         """Exchanges."""
-        decoded: Decoded | None = None
-        for number, kind in enumerate(batch.kinds):
-            if kind is None or kind.key != PRODUCE:
-                continue
-            decoded = decoded or Decoded(batch)
+        decoded = Decoded(batch)
+        for number in decoded.kinds(PRODUCE):
             found = produced(decoded, number)
             for at in range(len(found)):
                 name = found.names[int(found.topic[at])]

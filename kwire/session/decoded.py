@@ -35,6 +35,10 @@ class Decoded:
         self.batch = batch
         self._known: dict[tuple[int, bool], Bodies] = {}
 
+    def kinds(self, key: int) -> list[int]:
+        """The kinds of an API, by their numbers in the batch."""
+        return [number for number, kind in enumerate(self.batch.kinds) if kind is not None and kind.key == key]
+
     def rows(self, number: int) -> Ints:
         """The exchanges of a kind that have a request, whether its body can be decoded or not."""
         return np.flatnonzero((self.batch.kind == number) & self.batch.request.there)

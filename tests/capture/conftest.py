@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from struct import pack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -127,3 +127,35 @@ class Make:
 @pytest.fixture(scope="session")
 def make() -> Make:
     return Make()
+
+
+TEXT = bytes(range(256)) * 4
+HELLO, WORLD = b"hello kafka", b"a broker's answer"
+MS = 1_000_000
+
+Sent = tuple[int, int, bytes, str]  # side, sequence number, data, flags
+OPENING: list[Sent] = [(0, 99, b"", "S"), (1, 499, b"", "SA")]
+TALK: list[Sent] = [(0, 100, HELLO, "A"), (1, 500, WORLD, "A")]
+CLOSING: list[Sent] = [(0, 100 + len(HELLO), b"", "FA"), (1, 500 + len(WORLD), b"", "FA")]
+
+
+def feed(make: Any, connections: Connections, sent: Sequence[Sent], time: int = 0, first: int = 1) -> list[Connection]:
+    found: list[Connection] = make.feed(connections, [make.segment(*one) for one in sent], first, time)
+    return found
+
+
+def play(make: Any, *blocks: Sequence[Sent], connections: Connections | None = None) -> list[Connection]:
+    """Feeds blocks, a millisecond apart; each connection once, all of them finished."""
+    connections = connections or Connections()
+    seen, first = {}, 1
+    for number, block in enumerate(blocks):
+        seen.update({id(found): found for found in feed(make, connections, block, number * MS, first)})
+        first += len(block)
+    seen.update({id(found): found for found in connections.finish()})
+    return list(seen.values())
+
+
+def texts(make: Any, connection: Connection) -> list[bytes]:
+    """What each side sent, the client first."""
+    streams = connection.streams if connection.ends == make.ends else connection.streams[::-1]
+    return [make.data(stream) for stream in streams]

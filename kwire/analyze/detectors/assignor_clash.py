@@ -5,23 +5,15 @@ Sees INCONSISTENT_GROUP_PROTOCOL (23) of JoinGroup, and the Protocols that the m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
-from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.findings import Finding
-
-
-class Assignors(Watch):
-    def findings(self) -> Iterator[Finding]:
-        for finding in self.case.of_groups("assignor-clash"):
-            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
-
+from kwire.analyze.detectors import Detector
+from kwire.analyze.group_watch import GroupWatch
 
 OTHERWISE = "a join of the same member goes well, as the others left meanwhile"
 DETECTOR = Detector(
     "members without an assignor in common",
-    watch=Assignors,
+    watch=partial(GroupWatch, "assignor-clash", OTHERWISE, {}),
     fields="error code 23; JoinGroup.Protocols",
     source="org.apache.kafka.coordinator.group.classic.ClassicGroup.supportsProtocols",
     means="A member offers only assignors, or a protocol type, that not all others of the group offer.",

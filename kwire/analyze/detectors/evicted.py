@@ -6,31 +6,15 @@ Sees the heartbeats, joins and commits of each member against the session timeou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
 
-from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.findings import Finding
-
-if TYPE_CHECKING:
-    from kwire.analyze.case import Case
-
-
-class Evicted(Watch):
-    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
-        super().__init__(case, limits)
-        case.limits.near = self.limit("near")
-
-    def findings(self) -> Iterator[Finding]:
-        for finding in self.case.of_groups("evicted"):
-            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
-
+from kwire.analyze.detectors import Detector
+from kwire.analyze.group_watch import GroupWatch
 
 OTHERWISE = "that member sent a heartbeat meanwhile, on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that were thrown out of their group",
-    watch=Evicted,
+    watch=partial(GroupWatch, "evicted", OTHERWISE, {"near": "near"}),
     fields="JoinGroup.SessionTimeoutMs; times of Heartbeat, SyncGroup, OffsetCommit; error codes 25 and 110",
     source="org.apache.kafka.coordinator.group.GroupMetadataManager; session.timeout.ms, KIP-848",
     means="The coordinator heard nothing of a member for its session timeout and went on without it.",

@@ -7,23 +7,15 @@ good, or starts anew, is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
-from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.findings import Finding
-
-
-class Polls(Watch):
-    def findings(self) -> Iterator[Finding]:
-        for finding in self.case.of_groups("poll-timeout"):
-            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
-
+from kwire.analyze.detectors import Detector
+from kwire.analyze.group_watch import GroupWatch
 
 OTHERWISE = "that member committed or joined meanwhile, on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that left since they did not poll",
-    watch=Polls,
+    watch=partial(GroupWatch, "poll-timeout", OTHERWISE, {}),
     fields="LeaveGroup.Reason; JoinGroup.RebalanceTimeoutMs; times of joins and commits",
     source="KIP-62, KIP-800; org.apache.kafka.clients.consumer.internals.AbstractCoordinator",
     means="The application took longer for the records of one poll than max.poll.interval.ms allows.",

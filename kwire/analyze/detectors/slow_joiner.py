@@ -6,31 +6,15 @@ time until its next heartbeat is the protocol's (heartbeat.interval.ms) and not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
 
-from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.findings import Finding
-
-if TYPE_CHECKING:
-    from kwire.analyze.case import Case
-
-
-class SlowJoiners(Watch):
-    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
-        super().__init__(case, limits)
-        case.limits.slow, case.limits.open = self.limit("seconds"), self.limit("open_seconds")
-
-    def findings(self) -> Iterator[Finding]:
-        for finding in self.case.of_groups("slow-joiner"):
-            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
-
+from kwire.analyze.detectors import Detector
+from kwire.analyze.group_watch import GroupWatch
 
 OTHERWISE = "that member sent a JoinGroup on a connection that the capture does not hold"
 DETECTOR = Detector(
     "members that a whole rebalance waits for",
-    watch=SlowJoiners,
+    watch=partial(GroupWatch, "slow-joiner", OTHERWISE, {"slow": "seconds", "open": "open_seconds"}),
     fields="error code 27 of Heartbeat; times of JoinGroup requests and answers",
     source="KIP-62; max.poll.interval.ms, which is the rebalance timeout",
     means="Nobody in the group consumes while a member that was told to join does not: its application does not poll.",

@@ -6,23 +6,15 @@ holds (KIP-345).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
-from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.findings import Finding
-
-
-class Clash(Watch):
-    def findings(self) -> Iterator[Finding]:
-        for finding in self.case.of_groups("static-clash"):
-            yield replace(finding, what=f"group {finding.about['group']}: {finding.what}", otherwise=OTHERWISE)
-
+from kwire.analyze.detectors import Detector
+from kwire.analyze.group_watch import GroupWatch
 
 OTHERWISE = "one process was replaced on purpose, and was to end"
 DETECTOR = Detector(
     "two processes with one group.instance.id",
-    watch=Clash,
+    watch=partial(GroupWatch, "static-clash", OTHERWISE, {}),
     fields="error codes 82 and 111; GroupInstanceId and MemberId of JoinGroup and its kin",
     source="KIP-345",
     means="Two live processes are configured with the same static member id; the later one fences the earlier.",
