@@ -72,7 +72,8 @@ async def browsing(
     reading = Reading(list(paths), tracking=True, follow=bool(more.get("live")))
     link = ReaderLink(reading, export)
     title = ", ".join(reading.names.values())
-    app = Browser(BrowseSetting(title, tuple(map(str, paths)), (), Filters(reading), line, **more), link)
+    filters = Filters(reading)
+    app = Browser(BrowseSetting(title, tuple(map(str, paths)), (), filters, filters.absent, line, **more), link)
     try:
         async with app.run_test(size=size) as pilot:
             session = Session(app, pilot)

@@ -19,7 +19,7 @@ from textual.app import App
 from textual.widgets import Input, Static
 
 from kwire.browse.pages import FindingsPane, TextPage, TextPane
-from kwire.browse.reader import AskText, FrameText
+from kwire.browse.reader import AllRead, AskText, FrameText
 from kwire.browse.view import RowsView, Search
 from kwire.capture.packet_numbers import reference
 from kwire.counted import counted
@@ -54,6 +54,7 @@ class Prompted(App[None]):
     rows: ExchangeList
     side: int
 
+    ended: AllRead | None
     asking = ""
     filter_line = ""
     search: Search | None = None
@@ -142,6 +143,8 @@ class Prompted(App[None]):
                 await asyncio.sleep(0)
         finally:
             self._busy = False
+        if self.filter_line and self.ended and not len(self.rows.view):
+            self.say(self.setting.absent(self.index.names) or "no exchange fits all of it at once", "error")
 
     def action_only(self, what: str) -> None:
         """Narrows the filter to the connection, or to the correlation id; a second time widens it again."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kwire.browse.index import IndexNames
 from kwire.session.select import Selection
 
 Chooser = Callable[[str], Selection]  # a line of filters; raises KwireError with what is wrong in it
+Absent = Callable[[IndexNames], str]  # what that line asks for and is not there; "" where all of it is
 
 
 class BrowseSetting(NamedTuple):
@@ -19,6 +21,7 @@ class BrowseSetting(NamedTuple):
     paths: tuple[str, ...]
     options: tuple[str, ...]
     choose: Chooser
+    absent: Absent
     first: str = ""
     utc: bool = False
     secrets: bool = False

@@ -16,6 +16,7 @@ from kwire.cli.wanted import Wanted
 from kwire.errors import Exit, KwireError
 
 if TYPE_CHECKING:
+    from kwire.browse.index import IndexNames
     from kwire.browse.setting import BrowseSetting
     from kwire.session.exchange import Exchange
     from kwire.session.reading import Reading
@@ -59,8 +60,8 @@ def browse(
         choose(line)
     color = Color.mode != "never" and (Color.mode == "always" or not os.environ.get("NO_COLOR"))
     setting = BrowseSetting(
-        title or ", ".join(reading.names.values()), paths, _words(bounds), choose, line, utc, secrets, follow, follow,
-        color, alert,
+        title or ", ".join(reading.names.values()), paths, _words(bounds), choose, choose.absent, line, utc, secrets,
+        follow, follow, color, alert,
     )  # fmt: skip
     return _run(reading, setting)
 
@@ -138,11 +139,32 @@ class Filters:
             command = exchange_options(lambda wanted: found.append(wanted))
             made = click.command("filter")(command)
             made.main(words, prog_name="filter", standalone_mode=False)
+            self._wanted = found[0]
             return found[0].selection(lambda: start_of(paths), lambda: end_of(paths))
         except click.ClickException as error:
             raise KwireError(error.format_message().replace("--", "")) from None
         except (ValueError, IndexError) as error:
             raise KwireError(f"no filter: {error}") from None
+
+    def absent(self, names: IndexNames) -> str:
+        """What the last line asked for and the captures do not have; "" where each of it is there."""
+        from kwire.cli.filters import asked_values
+        from kwire.session.record import error_name
+
+        apis = {kind.api: kind.key for kind in names.kinds}
+        codes = {error_name(code) or str(code): code for several in names.codes for code in several}
+        there = {
+            "API": apis, "client id": [name or "" for name in names.clients],
+            "client": [known.ends[0] for known in names.connections],
+            "broker": [known.ends[1] for known in names.connections], "error": codes,
+            "connection": [known.name for known in names.connections],
+            "topic": [topic for about in names.abouts for topic in about.topics],
+            "group": [group for about in names.abouts for group in about.groups],
+        }  # fmt: skip
+        asked = asked_values(self._wanted, apis, codes)
+        for what, values in there.items():
+            asked[what].see(values)
+        return "; ".join(line for what in there for line in asked[what].complaints())
 
 
 def names_id(word: str) -> bool:

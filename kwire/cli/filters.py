@@ -4,7 +4,7 @@ was asked for and never came, a line says which there are."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.counted import counted
@@ -65,16 +65,31 @@ def there_are(values: Iterable[str], wanted: str) -> str:
     return f"{said}: {clean(', '.join(shown))}{more}"
 
 
+def asked_values(wanted: Wanted, apis: Mapping[str, int], codes: Mapping[str, int]) -> dict[str, AskedValues]:
+    """What the options name, by its kind. apis, codes: keys of APIs and error codes by their names, as they came."""
+    from kwire.session.select import codes_of, fits, keys_of
+
+    def is_api(name: str, pattern: str) -> bool:
+        return name in apis and apis[name] in keys_of(pattern)
+
+    def is_error(name: str, pattern: str) -> bool:
+        return codes.get(name) in codes_of(pattern)
+
+    kinds: list[tuple[str, Iterable[str], Callable[[str, str], bool]]] = [
+        ("API", wanted.apis, is_api), ("client id", wanted.client_ids, fits), ("client", wanted.clients, is_at),
+        ("broker", wanted.brokers, is_at), ("error", wanted.error_names, is_error),
+        ("correlation id", map(str, wanted.ids), str.__eq__),
+        ("connection", wanted.connections, lambda name, part: part in name),
+        ("topic", wanted.topics, fits), ("group", wanted.groups, fits),
+    ]  # fmt: skip
+    return {what: AskedValues(what, patterns, fit) for what, patterns, fit in kinds}
+
+
 class Filter:
     """A selection that notes what it is asked about. wanted(batch) decides; complaints() says in the end which of the
     options matched nothing."""
 
     def __init__(self, selection: Selection, wanted: Wanted) -> None:
-        from kwire.session.select import codes_of, fits, keys_of
-
-        def is_api(name: str, pattern: str) -> bool:
-            return name in self._apis and self._apis[name] in keys_of(pattern)
-
         self.selection = selection
         self._apis: dict[str, int] = {}
         self._codes: dict[str, int] = {}  # by what is shown of them
@@ -82,23 +97,17 @@ class Filter:
         self._seen = self.held = 0
         self._first = self._last = self._slowest = 0
         self._options = [name for name, given in zip(OPTIONS, wanted, strict=True) if given not in ((), None, False)]
-        self._topics = AskedValues("topic", wanted.topics, fits)
-        self._groups = AskedValues("group", wanted.groups, fits)
+        asked = asked_values(wanted, self._apis, self._codes)
+        self._topics, self._groups = asked["topic"], asked["group"]
         kinds = [
-            FilterKind(AskedValues("API", wanted.apis, is_api), self._api_names),
-            FilterKind(AskedValues("client id", wanted.client_ids, fits),
-                lambda batch: [name or "" for name in batch.client_ids()[0]]),
-            FilterKind(AskedValues("client", wanted.clients, is_at),
-                lambda batch: [known.ends[0] for known in batch.connections]),
-            FilterKind(AskedValues("broker", wanted.brokers, is_at),
-                lambda batch: [known.ends[1] for known in batch.connections]),
-            FilterKind(AskedValues("error", wanted.error_names, lambda it, name: self._codes.get(it) in codes_of(name)),
-                self._errors_of),
-            FilterKind(AskedValues("correlation id", map(str, wanted.ids), str.__eq__),
-                lambda batch: map(str, batch.correlation_id.tolist())),
-            FilterKind(AskedValues("connection", wanted.connections, lambda name, part: part in name),
-                lambda batch: [known.name for known in batch.connections]),
-        ]  # fmt: skip
+            FilterKind(asked["API"], self._api_names),
+            FilterKind(asked["client id"], lambda batch: [name or "" for name in batch.client_ids()[0]]),
+            FilterKind(asked["client"], lambda batch: [known.ends[0] for known in batch.connections]),
+            FilterKind(asked["broker"], lambda batch: [known.ends[1] for known in batch.connections]),
+            FilterKind(asked["error"], self._errors_of),
+            FilterKind(asked["correlation id"], lambda batch: map(str, batch.correlation_id.tolist())),
+            FilterKind(asked["connection"], lambda batch: [known.name for known in batch.connections]),
+        ]
         self._kinds = [kind for kind in kinds if kind.asked.unmet]
 
     def _errors_of(self, batch: ExchangeBatch) -> list[str]:

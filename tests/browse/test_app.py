@@ -115,6 +115,43 @@ def test_a_wrong_filter_is_told_and_changes_nothing(line: str, said: str) -> Non
     run(test)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("topic=order", "no topic order; 1 there is: consumer848-payments"),
+        ("api=Heartbeat client=nobody", "no client id nobody; "),
+        ("error=FENCED_INSTANCE_ID", "no error FENCED_INSTANCE_ID; "),
+        ("api=Fetch id=1", "no exchange fits all of it at once"),
+    ],
+)
+def test_a_filter_that_nothing_fits_says_what_there_is(line: str, said: str) -> None:
+    async def test() -> None:
+        async with browsing(CONSUMER) as session:
+            await session.press("f")
+            await session.type(line)
+            assert "0 of 102 exchanges" in session.text("title")
+            assert said in session.text("status")
+
+    run(test)
+
+
+def test_a_terminal_that_changes_its_size_shows_the_same_exchange() -> None:
+    async def test() -> None:
+        async with browsing(CONSUMER, size=(200, 50)) as session:
+            await session.press("G", "k")
+            chosen = session.app.rows.row
+            for width, height in ((80, 24), (40, 10), (120, 40)):
+                await session.pilot.resize_terminal(width, height)
+                await session.settled()
+                lines = session.screen().splitlines()
+                assert len(lines) <= height
+                assert max(map(len, lines)) <= width
+                assert session.app.rows.row == chosen
+                assert any("▸" in line for line in lines)
+
+    run(test)
+
+
 def test_searching_goes_from_hit_to_hit() -> None:
     async def test() -> None:
         async with browsing(CLASSIC) as session:
