@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwire.cli import pager
 from kwire.cli.filters import Filter
 from kwire.cli.keylogs import key_log, keylog_option
 from kwire.cli.options import Name, library, schema_option
@@ -288,6 +289,7 @@ class Progress:
         self._wanted = wanted and sys.stderr.isatty()
         self._clock = time.monotonic
         self._begun = time.monotonic()
+        pager.before(self.stop)
 
     def __call__(self, capture: Capture) -> None:
         self.show(capture.name, capture.source.done, capture.source.size)
@@ -301,13 +303,16 @@ class Progress:
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(
+                *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+            )
             self._bar.start()
         if name not in self._tasks:
             self._tasks[name] = self._bar.add_task(name, total=size)
         self._bar.update(self._tasks[name], completed=done)
 
     def stop(self) -> None:
+        self._wanted = False
         if self._bar is not None:
             self._bar.stop()
 

@@ -16,11 +16,10 @@ from kwire.render.lines import Line
 
 @click.command("help")
 @click.argument("words", metavar="[PAGE|COMMAND]", nargs=-1)
-@click.option("--no-pager", is_flag=True, help="Print long pages at once, on a terminal too; PAGER names the pager.")
 @click.option("--man", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Write man pages there, one for each command.")  # fmt: skip
 @click.pass_context
-def command(ctx: click.Context, words: tuple[str, ...], no_pager: bool, man: Path | None) -> None:
+def command(ctx: click.Context, words: tuple[str, ...], man: Path | None) -> None:
     """The guide: its pages, or one of them; or the options of a command.
 
     \b
@@ -37,7 +36,7 @@ def command(ctx: click.Context, words: tuple[str, ...], no_pager: bool, man: Pat
     elif not words:
         show(_contents())
     elif len(words) == 1 and words[0] in guide.names():
-        _show(guide.page(words[0]).text, no_pager)
+        _show(guide.page(words[0]).text)
     else:
         click.echo(_help_of(ctx, words))
 
@@ -74,8 +73,8 @@ def _near(ctx: click.Context, word: str) -> tuple[str, ...]:
     return tuple(difflib.get_close_matches(word, [*guide.names(), *commands], 3, 0.5))
 
 
-def _show(text: str, no_pager: bool) -> None:
-    """Markdown as it is into a pipe, laid out on a terminal; with a pager where it is longer than the screen."""
+def _show(text: str) -> None:
+    """Markdown as it is into a pipe, laid out on a terminal."""
     if not colored() and not sys.stdout.isatty():
         click.echo(text, nl=False)
         return
@@ -85,8 +84,4 @@ def _show(text: str, no_pager: bool) -> None:
     console = Console(width=min(width(), 100), force_terminal=True, color_system="standard" if colored() else None)
     with console.capture() as capture:
         console.print(Markdown(text, code_theme="ansi_dark"))
-    shown = capture.get()
-    if no_pager or not sys.stdout.isatty() or shown.count("\n") < console.height:
-        click.echo(shown, nl=False, color=colored())
-    else:
-        click.echo_via_pager(shown, color=colored())
+    click.echo(capture.get(), nl=False, color=colored())

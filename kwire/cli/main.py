@@ -9,12 +9,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import click
 
 from kwire import __version__
+from kwire.cli import pager
+from kwire.cli.every_command import finish
 from kwire.errors import Exit, KwireError
 
 COMMANDS = {  # name: (module, what it does)
@@ -53,6 +54,7 @@ COMMANDS = {  # name: (module, what it does)
     "completion": ("completion", "Completion of commands and options in bash, zsh, fish."),
 }
 
+HELP = {"-h", "--help"}
 SECTIONS = {  # of the front page: what people do most stands first
     "I have a capture": ("doctor", "read", "stats", "groups", "trace", "clients", "audit", "browse", "diff", "what-if"),
     "I have bytes, or a question": ("decode", "explain", "encode", "errors", "apis", "help"),
@@ -75,15 +77,14 @@ class LazyCommands(click.Group):
         module = importlib.import_module(f"kwire.cli.{COMMANDS[cmd_name][0]}")
         command = module.command
         assert isinstance(command, click.Command)
-        _finished(command)
+        finish(command, cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except BrokenPipeError:  # which click would take for a failure
-            _close_stdout()
-            return Exit.CLOSED_PIPE
+            return _closed_stdout()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for heading, names in SECTIONS.items():
@@ -102,34 +103,6 @@ class LazyCommands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _finished(command: click.Command) -> None:
-    """Gives a command, and those below it, the option --color, and help in groups."""
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            _finished(inner)
-        return
-    from kwire.cli.help_groups import lay_out
-
-    command.format_options = partial(lay_out, command)  # type: ignore[method-assign]
-    if not any(param.name == "color" for param in command.params):
-        command.params.append(
-            click.Option(
-                ["--color"],
-                type=click.Choice(["auto", "always", "never"]),
-                default="auto",
-                expose_value=False,
-                callback=_set_color,
-                help="auto is a terminal, unless NO_COLOR or FORCE_COLOR is set.",
-            )
-        )
-
-
-def _set_color(_: click.Context, __: click.Parameter, value: str) -> None:
-    from kwire.cli.output import Color
-
-    Color.mode = value
-
-
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kwire", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -146,10 +119,19 @@ def cli() -> None:
 
 def main() -> None:
     """Runs the command line and exits with a status of kwire.errors.Exit; no traceback reaches the user."""
+    try:
+        _run()
+    finally:
+        pager.end()
+
+
+def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that is not UTF-8 lacks some characters
     try:
+        if HELP & set(sys.argv) and "--no-pager" not in sys.argv:
+            pager.begin()
         with _ended_by_signals():
             status = cli.main(standalone_mode=False, prog_name="kwire")
         sys.stdout.flush()
@@ -159,8 +141,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _leave(Exit.INTERRUPTED)
     except BrokenPipeError:
-        _close_stdout()
-        _leave(Exit.CLOSED_PIPE)
+        _leave(_closed_stdout())
     except click.UsageError as error:
         error.show()
         _leave(Exit.USAGE)
@@ -212,15 +193,20 @@ def _complain(text: str) -> None:
     print(f"kwire: {clean(text)}", file=sys.stderr)
 
 
-def _close_stdout() -> None:
-    """Nobody reads any more: what is still buffered must not fail again at exit."""
+def _closed_stdout() -> Exit:
+    """Nobody reads any more. Whoever leaves the pager has seen enough; of a pipe, what is still buffered must not fail
+    again at exit."""
+    if pager.end():
+        return Exit.OK
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.CLOSED_PIPE
 
 
 def _leave(status: int) -> Any:
     try:
+        if pager.end():
+            status = Exit.OK
         sys.stdout.flush()
     except BrokenPipeError:
-        _close_stdout()
-        status = Exit.CLOSED_PIPE
+        status = _closed_stdout()
     sys.exit(int(status))

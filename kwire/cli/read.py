@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kwire.cli import pager
 from kwire.cli.captures import Captures, Progress, capture_options, conclude
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.fields import DEFAULT, FORMS, ColumnsParam, printer
@@ -108,7 +109,9 @@ def _read(
     wanted = captures.filter()
     chosen = wanted.selection
     over = Over()
-    progress = Progress(output != "text" or not sys.stdout.isatty())
+    if follow:
+        pager.end()
+    progress = Progress(output != "text" or not sys.stdout.isatty() or pager.holds())
     reading = captures.reading(
         over.add, progress, output not in PACKETS.values() or chosen.needs_about, follow, target is not None
     )

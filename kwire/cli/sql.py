@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli import pager
 from kwire.cli.arrow import need
 from kwire.cli.captures import (
     Bounds,
@@ -89,6 +90,7 @@ def command(
 
         asked = Prompt(session, ask, lambda result, expanded: _table(result, sys.stdout, rows, expanded))
         if sys.stdin.isatty():
+            pager.end()
             for path in paths:
                 os.stat(path)  # says so now when there is none
             asked.run()
