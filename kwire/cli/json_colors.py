@@ -65,7 +65,7 @@ def json_in_color(context: click.Context) -> Iterator[None]:
         yield
         return
     colors = _Colors(sys.stdout)
-    sys.stdout = colors  # type: ignore[assignment]
+    sys.stdout = colors
     try:
         yield
     finally:
