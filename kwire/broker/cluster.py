@@ -26,6 +26,7 @@ from kwire.wire.uuids import ZERO, to_text
 if TYPE_CHECKING:
     from kwire.broker.storage import Storage
 
+INTERNAL = ("__consumer_offsets", "__share_group_state", "__transaction_state")
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -38,7 +39,7 @@ class Topic(NamedTuple):
 
     @property
     def internal(self) -> bool:
-        return self.name in ("__consumer_offsets", "__transaction_state")
+        return self.name in INTERNAL
 
 
 class Cluster:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
+from uuid import uuid4
 
 from kwire.errors import KwireError
 
@@ -83,12 +84,14 @@ class Listener(NamedTuple):
 
 
 class Node:
-    """A broker of the cluster. endpoints: by the listener's name, when it is known where that is."""
+    """A broker of the cluster. endpoints: by the listener's name, when it is known where that is. directory: the id of
+    its log directory; votes: whether it is one of the controllers that elect."""
 
-    __slots__ = ("alive", "endpoints", "id", "rack")
+    __slots__ = ("alive", "directory", "endpoints", "id", "rack", "votes")
 
     def __init__(self, number: int, rack: str | None = None) -> None:
         self.id, self.rack, self.alive = number, rack, True
+        self.directory, self.votes = uuid4(), True
         self.endpoints: dict[str, Endpoint] = {}
 
     def at(self, listener: str = "") -> Endpoint:

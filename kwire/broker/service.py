@@ -154,7 +154,7 @@ class Service:
             handler = self._served[request.api].handle
             return Guard(request, self.state).handle(handler) if self.state.acls.on else handler(request, self.state)
         except Refused as refused:
-            return error_body(request, refused.code)
+            return {**error_body(request, refused.code), "ErrorMessage": refused.why}
 
 
 class ServedRequest:

@@ -77,8 +77,14 @@ def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int, once: boo
             best, shared = candidate, len(wanted & names)
     if best is None:
         best = next((each for each in asked.slots if each.name in BY_POSITION), None)
-    if best is None:
-        return []
+    if best is None:  # what the answer lists may stand deeper in the request
+        return [
+            row
+            for outer in asked.slots
+            if outer.array and outer.struct is not None
+            for item in request.get(outer.name) or []
+            for row in _mirrored(slot, outer.struct, item, code, once)
+        ]
     given = request.get(best.name) or []
     if best.name in PAIRED:  # what is deleted is answered beside what is set
         given = [*given, *(request.get(PAIRED[best.name]) or [])]

@@ -63,7 +63,8 @@ class BrokerState:
         self.users = Users(dict(settings.users))
         self.cluster.configs.settle(in_force(settings))
         self.quotas = Quotas()
-        self.acls = Acls(settings.super_users)
+        everyone = self.cluster.configs.broker("allow.everyone.if.no.acl.found") == "true"
+        self.acls = Acls(settings.super_users, open=everyone)
         self.happenings: deque[Happening] = deque(maxlen=TOLD)
         self.requests: deque[Seen] = deque(maxlen=KEPT)
         self.pushed: dict[UUID, Telemetry] = {}

@@ -76,7 +76,7 @@ def until(broker: Broker, kind: str, wanted: Callable[[list[str]], bool]) -> lis
         (b"\x7f\xff\xff\xff", f"a request of 2,147,483,647 bytes, {LIMIT}"),
         (b"\xff\xff\xff\xff", f"a request of -1 bytes, {LIMIT}"),
         (bytes(4), "a frame of 0 bytes is no request"),
-        (pack(">ihhi", 8, 80, 0, 1), "API key 80 (AddRaftVoter) is not served"),
+        (pack(">ihhi", 8, 52, 0, 1), "API key 52 (Vote) is not served"),
         (pack(">ihhi", 8, 3, 99, 1), "Metadata v99 is not served, 0-13 are"),
     ],
 )  # fmt: skip

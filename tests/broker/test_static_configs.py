@@ -49,3 +49,10 @@ def test_what_is_in_force_is_told_and_topics_have_it(make_desk: Any) -> None:
     assert desk.produce("t", b"x" * 200)["ErrorCode"] == 10
     (row,) = desk.ask("Metadata", 12, {"Topics": [{"Name": "new"}], "AllowAutoTopicCreation": True})["Topics"]
     assert len(row["Partitions"]) == 3
+
+
+def test_what_no_acl_speaks_of_is_open_when_told_so(make_desk: Any) -> None:
+    for told, code in (({}, 29), ({"allow.everyone.if.no.acl.found": "true"}, 0)):
+        desk = make_desk(configured(BrokerSettings(super_users=("root",), topics=(("t", 1),)), told))
+        answer = desk.ask("Metadata", 9, {"Topics": [{"Name": "t"}], "AllowAutoTopicCreation": False})
+        assert answer["Topics"][0]["ErrorCode"] == code

@@ -1,5 +1,5 @@
 """What admin tools ask in passing, and what has one true answer in a broker without disks, ACLs and followers:
-DescribeLogDirs (35), ElectLeaders (43), DescribeProducers (61)."""
+AlterReplicaLogDirs (34), DescribeLogDirs (35), ElectLeaders (43), DescribeProducers (61), UnregisterBroker (64)."""
 
 from __future__ import annotations
 
@@ -49,6 +49,34 @@ def _sizes(topic: Topic, node: int, wanted: set[int] | None) -> list[Body]:
         for p in topic.partitions
         if p.leader == node and (wanted is None or p.index in wanted)
     ]
+
+
+def alter_replica_log_dirs(request: Request, state: BrokerState) -> Body:
+    """All is in the one directory already."""
+    rows: dict[str, list[Body]] = {}
+    for item in request.body["Dirs"]:
+        for topic in item["Topics"]:
+            found = state.cluster.topics.get(topic["Name"])
+            for index in topic["Partitions"]:
+                there = found is not None and 0 <= index < len(found.partitions)
+                code = Code.NONE if there else Code.UNKNOWN_TOPIC_OR_PARTITION
+                code = code if item["Path"] == LOG_DIR else Code.LOG_DIR_NOT_FOUND
+                rows.setdefault(topic["Name"], []).append({"PartitionIndex": index, "ErrorCode": code})
+    return {"Results": [{"TopicName": name, "Partitions": parts} for name, parts in rows.items()]}
+
+
+def unregister_broker(request: Request, state: BrokerState) -> Body:
+    """A node that is down goes for good. One that runs gives up what it leads and registers again at once."""
+    number = request.body["BrokerId"]
+    node = state.cluster.nodes.get(number)
+    if node is None:
+        raise Refused(Code.BROKER_ID_NOT_REGISTERED, f"Broker ID {number} is not currently registered")
+    if node.alive:
+        state.topology.down(number)
+        state.topology.up(number)
+    else:
+        state.topology.remove(number)
+    return {"ErrorCode": Code.NONE, "ErrorMessage": None}
 
 
 def elect_leaders(request: Request, state: BrokerState) -> Body:
@@ -108,7 +136,9 @@ def describe_producers(request: Request, state: BrokerState) -> Body:
 
 
 APIS = (
+    Api("AlterReplicaLogDirs", Versions(1, 2), alter_replica_log_dirs),
     Api("DescribeLogDirs", Versions(0, 5), describe_log_dirs),
     Api("ElectLeaders", Versions(0, 2), elect_leaders),
     Api("DescribeProducers", Versions(0, 0), describe_producers),
+    Api("UnregisterBroker", Versions(0, 0), unregister_broker),
 )

@@ -1,4 +1,5 @@
-"""FindCoordinator (10): which node looks after a group or a transactional id; v4 and up ask for several at once."""
+"""FindCoordinator (10): which node looks after a group, a transactional id or what is stored of a share partition; v4
+and up ask for several at once."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
 from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
+from kwire.wire.uuids import from_text
 
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state", SHARE: "__share_group_state"}
 
 
 def handle(request: Request, state: BrokerState) -> Body:
@@ -20,11 +23,11 @@ def handle(request: Request, state: BrokerState) -> Body:
 
 
 def _found(key: str, kind: int, state: BrokerState, listener: str) -> Body:
-    if kind not in (GROUP, TRANSACTION):
-        why = f"no coordinator for keys of type {kind}"
+    if kind not in TOPICS or (kind == SHARE and not _is_share_key(key)):
+        why = f"no coordinator for keys of type {kind}" if kind not in TOPICS else ""
         row = {"ErrorCode": Code.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
         return {"Key": key, **row}
-    state.internal("__consumer_offsets" if kind == GROUP else "__transaction_state")
+    state.internal(TOPICS[kind])
     owner = state.cluster.coordinator(key)
     if owner < 0:
         why = "The coordinator is not available."
@@ -33,6 +36,17 @@ def _found(key: str, kind: int, state: BrokerState, listener: str) -> Body:
     node = state.cluster.address(owner, "FindCoordinator", listener)
     row = {"ErrorCode": Code.NONE, "ErrorMessage": "", "NodeId": node.id, "Host": node.host, "Port": node.port}
     return {"Key": key, **row}
+
+
+def _is_share_key(key: str) -> bool:
+    """Group, topic id and partition, with colons between (SharePartitionKey.validate)."""
+    group, _, rest = key.rpartition(":")[0].rpartition(":")
+    try:
+        from_text(rest)
+        int(key.rpartition(":")[2])
+    except ValueError:
+        return False
+    return bool(group)
 
 
 APIS = (Api("FindCoordinator", Versions(0, 6), handle),)

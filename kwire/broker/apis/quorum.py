@@ -1,7 +1,9 @@
-"""DescribeQuorum (55) and UpdateFeatures (57): the controllers, and the levels of what the cluster can do.
+"""DescribeQuorum (55), UpdateFeatures (57), AddRaftVoter (80), RemoveRaftVoter (81): the controllers, and the levels of
+what the cluster can do.
 
-Every node is a voter, the first one leads, and all of them are up to date. Features take any level that ApiVersions
-tells of, with two exceptions that a real cluster makes too: metadata.version and kraft.version never go down.
+Every node is a voter until it is removed from them, the first one leads, and all of them are up to date. Features take
+any level that ApiVersions tells of, with two exceptions that a real cluster makes too: metadata.version and
+kraft.version never go down.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
 from kwire.broker.state import BrokerState
 from kwire.schema.model import Versions
-from kwire.wire.uuids import ZERO
+from kwire.wire.uuids import to_text
 
-METADATA = "__cluster_metadata"
+METADATA, CONTROLLER = "__cluster_metadata", "CONTROLLER"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
@@ -23,7 +25,7 @@ def describe_quorum(request: Request, state: BrokerState) -> Body:
         for t in request.body["Topics"]
     ]
     nodes = [
-        {"NodeId": node.id, "Listeners": [{"Name": "CONTROLLER", "Host": node.host, "Port": node.port}]}
+        {"NodeId": node.id, "Listeners": [{"Name": CONTROLLER, "Host": node.host, "Port": node.port}]}
         for node in state.cluster.addresses(request.api, request.peer.listener)
     ]
     return {"ErrorCode": Code.NONE, "ErrorMessage": "", "Topics": topics, "Nodes": nodes}
@@ -36,9 +38,61 @@ def _quorum(request: Request, state: BrokerState, topic: Body, part: Body) -> Bo
         code, why = Code.UNKNOWN_TOPIC_OR_PARTITION, "Only the metadata's partition has a quorum."
         return {**row, "ErrorCode": code, "ErrorMessage": why, "LeaderId": -1, "CurrentVoters": []}
     end, now = len(cluster.topics) + 1, request.time // MS
-    times = {"LastFetchTimestamp": now, "LastCaughtUpTimestamp": now}
-    voters = [{"ReplicaId": node, "ReplicaDirectoryId": ZERO, "LogEndOffset": end, **times} for node in cluster.alive]
-    return {**row, "LeaderId": cluster.controller, "LeaderEpoch": 1, "HighWatermark": end, "CurrentVoters": voters}
+    times = {"LogEndOffset": end, "LastFetchTimestamp": now, "LastCaughtUpTimestamp": now}
+    alive = [cluster.nodes[number] for number in cluster.alive]
+    rows = {node.id: {"ReplicaId": node.id, "ReplicaDirectoryId": node.directory, **times} for node in alive}
+    voters = [rows[node.id] for node in alive if node.votes]
+    watching = [rows[node.id] for node in alive if not node.votes]
+    leads = voters[0]["ReplicaId"] if voters else -1
+    row |= {"LeaderId": leads, "LeaderEpoch": 1, "HighWatermark": end}
+    return {**row, "CurrentVoters": voters, "Observers": watching}
+
+
+def add_voter(request: Request, state: BrokerState) -> Body:
+    """A node that was removed from the voters is one again; nobody else can be reached."""
+    body = request.body
+    _check_cluster(body, state)
+    if not any(each["Name"] == CONTROLLER for each in body["Listeners"]):
+        why = "Add voter request didn't include the endpoint (Endpoints(endpoints={})) for the default listener "
+        raise Refused(Code.INVALID_REQUEST, f"{why}ListenerName({CONTROLLER})")
+    node = state.cluster.nodes.get(body["VoterId"])
+    if node is not None and node.votes:
+        why = f"The voter id for {_replica(body)} is already part of the set of voters {_voters(state)}."
+        raise Refused(Code.DUPLICATE_VOTER, why)
+    if node is None or not node.alive:
+        why = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
+        raise Refused(Code.REQUEST_TIMED_OUT, why)
+    node.votes = True
+    return {"ErrorCode": Code.NONE, "ErrorMessage": None}
+
+
+def remove_voter(request: Request, state: BrokerState) -> Body:
+    body = request.body
+    _check_cluster(body, state)
+    node = state.cluster.nodes.get(body["VoterId"])
+    if node is None or not node.votes or node.directory != body["VoterDirectoryId"]:
+        why = f"Cannot remove voter {_replica(body)} from the set of voters {_voters(state)}"
+        raise Refused(Code.VOTER_NOT_FOUND, why)
+    if sum(each.votes for each in state.cluster.nodes.values()) == 1:
+        raise Refused(Code.INVALID_REQUEST, f"{_replica(body)} is the last voter.")
+    node.votes = False
+    return {"ErrorCode": Code.NONE, "ErrorMessage": None}
+
+
+def _check_cluster(body: Body, state: BrokerState) -> None:
+    given = body["ClusterId"]
+    if given is not None and given != state.cluster.id:
+        why = f'The given id "{given}" doesn\'t match the cluster id "{state.cluster.id}"'
+        raise Refused(Code.INCONSISTENT_CLUSTER_ID, why)
+
+
+def _replica(body: Body) -> str:
+    return f"ReplicaKey(id={body['VoterId']}, directoryId={to_text(body['VoterDirectoryId'])})"
+
+
+def _voters(state: BrokerState) -> str:
+    voters = [node for node in state.cluster.nodes.values() if node.votes]
+    return f"[{', '.join(f'ReplicaKey(id={each.id}, directoryId={to_text(each.directory)})' for each in voters)}]"
 
 
 def update_features(request: Request, state: BrokerState) -> Body:
@@ -97,4 +151,6 @@ def _check(update: Body, state: BrokerState) -> None:
 APIS = (
     Api("DescribeQuorum", Versions(0, 2), describe_quorum),
     Api("UpdateFeatures", Versions(0, 2), update_features),
+    Api("AddRaftVoter", Versions(0, 1), add_voter),
+    Api("RemoveRaftVoter", Versions(0, 0), remove_voter),
 )

@@ -299,3 +299,29 @@ def test_who_looks_for_a_coordinator_makes_its_topic(desk: Any, kind: int, topic
         assert desk.ask("FindCoordinator", 4, asked)["Coordinators"][0]["ErrorCode"] == 0
     (row,) = [row for row in desk.ask("Metadata", 12, {"Topics": None})["Topics"] if row["IsInternal"]]
     assert (row["Name"], len(row["Partitions"])) == (topic, 50)
+
+
+def test_log_dirs_of_replicas_stay(make_desk: Any) -> None:
+    desk = make_desk(BrokerSettings(topics=(("t", 1),)))
+    topics = [{"Name": "t", "Partitions": [0, 9]}, {"Name": "u", "Partitions": [0]}]
+
+    def codes(path: str) -> dict[str, list[int]]:
+        answer = desk.ask("AlterReplicaLogDirs", 2, {"Dirs": [{"Path": path, "Topics": topics}]})
+        return {row["TopicName"]: [part["ErrorCode"] for part in row["Partitions"]] for row in answer["Results"]}
+
+    assert codes("/nowhere") == {"t": [57, 57], "u": [57]}
+    there = desk.ask("DescribeLogDirs", 4, {"Topics": None})["Results"][0]["LogDir"]
+    assert codes(there) == {"t": [0, 3], "u": [3]}
+
+
+def test_brokers_are_unregistered(make_desk: Any) -> None:
+    desk = make_desk(BrokerSettings(nodes=2, topics=(("t", 2),)))
+    cluster = desk.state.cluster
+    answer = desk.ask("UnregisterBroker", 0, {"BrokerId": 9})
+    assert (answer["ErrorCode"], answer["ErrorMessage"]) == (102, "Broker ID 9 is not currently registered")
+    assert desk.ask("UnregisterBroker", 0, {"BrokerId": 2})["ErrorCode"] == 0  # it runs, and registers anew
+    assert sorted(cluster.nodes) == [1, 2]
+    desk.state.topology.down(2)
+    assert desk.ask("UnregisterBroker", 0, {"BrokerId": 2})["ErrorCode"] == 0
+    assert sorted(cluster.nodes) == [1]
+    assert {partition.leader for partition in cluster.topics["t"].partitions} == {1}

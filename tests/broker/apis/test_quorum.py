@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from kwire.broker.context import BrokerSettings
 
@@ -59,3 +60,36 @@ def test_every_feature_that_is_told_of_can_be_set(desk: Any) -> None:
             assert (groups() == 35) == (update["Feature"] == "group.version" and level == 0)
     again = desk.ask("ApiVersions", 4, {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"})
     assert again["FinalizedFeatures"] == answer["FinalizedFeatures"]
+
+
+def test_voters_come_and_go(make_desk: Any) -> None:
+    desk = make_desk(BrokerSettings(nodes=2))
+    cluster = desk.state.cluster
+    second = {"VoterId": 2, "VoterDirectoryId": cluster.nodes[2].directory}
+    stranger = {"VoterId": 5, "VoterDirectoryId": UUID(int=5)}
+
+    def voters() -> tuple[list[int], list[int]]:
+        asked = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
+        row = desk.ask("DescribeQuorum", 2, asked)["Topics"][0]["Partitions"][0]
+        first, others = row["CurrentVoters"], row["Observers"]
+        return [each["ReplicaId"] for each in first], [each["ReplicaId"] for each in others]
+
+    def remove(voter: Any, cluster_id: str | None = None) -> Any:
+        answer = desk.ask("RemoveRaftVoter", 0, {"ClusterId": cluster_id, **voter})
+        return answer["ErrorCode"], answer["ErrorMessage"]
+
+    def add(voter: Any, listeners: tuple[str, ...] = ("CONTROLLER",)) -> int:
+        rows = [{"Name": name, "Host": "h", "Port": 1} for name in listeners]
+        body = {"ClusterId": cluster.id, "TimeoutMs": 1, **voter, "Listeners": rows, "AckWhenCommitted": True}
+        code: int = desk.ask("AddRaftVoter", 1, body)["ErrorCode"]
+        return code
+
+    assert remove(second, "x") == (104, f'The given id "x" doesn\'t match the cluster id "{cluster.id}"')
+    assert remove(stranger)[0] == 127
+    assert remove({**second, "VoterDirectoryId": UUID(int=2)})[0] == 127
+    assert (add(second), add(stranger), add(stranger, ())) == (126, 7, 42)
+    assert remove(second) == (0, None)
+    assert voters() == ([1], [2])
+    assert remove({"VoterId": 1, "VoterDirectoryId": cluster.nodes[1].directory})[0] == 42
+    assert add(second) == 0
+    assert voters() == ([1, 2], [])

@@ -10,7 +10,15 @@ import (
 
 func main() {
 	nodes, _ := strconv.Atoi(os.Args[1])
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(nodes), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(4))
+	options := []kfake.Opt{kfake.NumBrokers(nodes), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(4)}
+	if first, _ := strconv.Atoi(os.Args[2]); first > 0 {
+		var ports []int
+		for node := range nodes {
+			ports = append(ports, first+node)
+		}
+		options = append(options, kfake.Ports(ports...))
+	}
+	cluster, err := kfake.NewCluster(options...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
