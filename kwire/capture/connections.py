@@ -117,7 +117,7 @@ class Connections:
         self._waiting: dict[int, Connection] = {}  # those with a hole
         self._epochs: dict[Key, int] = {}  # of connections that are over
         self._swept = 0
-        self.now = 0
+        self.now = 0  # the time of the last segment: it goes back where the clock does, or another capture begins
         self._limit = MOST_UNKNOWN
         self.given_up = 0  # connections that ended since there were too many
 
@@ -144,7 +144,7 @@ class Connections:
         if not len(segments) and segments.now is None:
             return
         block = Flows(segments)
-        self.now = max(self.now, int(segments.time.max(initial=0)), segments.now or 0)
+        self.now = int(segments.time[-1]) if segments.now is None else segments.now
         touched: dict[int, Connection] = {}
         done: set[int] = set()
         for flow, key in enumerate(segments.keys):
@@ -304,7 +304,7 @@ class Connections:
                     or stream.held_cost > cost_of(self._held)
                     or together > self._in_all
                     or cost > cost_of(self._in_all)
-                    or (self.now - oldest[len(stream.held) - 1] > PATIENCE and not stream.lone)
+                    or (abs(self.now - oldest[len(stream.held) - 1]) > PATIENCE and not stream.lone)
                 ):
                     together, cost = together - stream.held_bytes, cost - stream.held_cost
                     stream.give_up()
@@ -320,7 +320,7 @@ class Connections:
         return self._through_tls(self._sweep())
 
     def _sweep(self) -> Iterator[Connection]:
-        if self.now - self._swept < SWEEP and len(self._open) <= self._limit:
+        if abs(self.now - self._swept) < SWEEP and len(self._open) <= self._limit:
             return
         self._swept = self.now
         for connection in list(self._open.values()):
@@ -336,7 +336,7 @@ class Connections:
         for kept, unknown in ((MOST_UNKNOWN, True), (MOST_OPEN, False)):
             some = [connection for connection in self._open.values() if not (unknown and connection.known)]
             if unknown or len(some) > kept:
-                some.sort(key=lambda connection: connection.last_time)
+                some.sort(key=lambda connection: -abs(self.now - connection.last_time))
                 for connection in some[: max(len(some) - kept // 2, 0)]:
                     self.given_up += 1
                     yield self._end(connection)

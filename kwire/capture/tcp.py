@@ -31,9 +31,9 @@ class Segments:
     """Segments that carry bytes or open or close a connection, in the order of the capture.
 
     number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
-    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the latest
-    time of the block that these were chosen from, where they are not all of it. tunnels: what flows came through, of
-    those that came through any. cuts: of a slice, by row, what was left out before a segment.
+    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the time
+    of the last segment of the block that these were chosen from, where they are not all of it. tunnels: what flows came
+    through, of those that came through any. cuts: of a slice, by row, what was left out before a segment.
     """
 
     buffer: memoryview

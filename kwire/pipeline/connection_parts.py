@@ -74,7 +74,7 @@ class ConnectionPart:
     """A connection in a split. opened: it begins there with its SYN. key: from the client to the broker. block: of the
     split in which its first segment lies, number: that one's packet. head: what of either stream comes before the first
     request that the split reads, and before its answer. ordinal: counts the split's connections. turn: the first packet
-    of its block with these endpoints. waited: for bytes that came too late for their block. kinds: what was asked, with
+    of its block with these endpoints. kinds: what was asked, with
     the block in which first. far: bytes that stayed in the file (remote_bytes.py).
     """
 
@@ -86,7 +86,6 @@ class ConnectionPart:
     exit: PartExit
     ordinal: int = 0
     turn: int = 0
-    waited: bool = False
     kinds: dict[tuple[int, int], int] = field(default_factory=dict)
     clients: list[Client] = field(default_factory=list)
     names: dict[UUID, str] = field(default_factory=dict)

@@ -81,10 +81,10 @@ class _Track:
     part: ConnectionPart | None = None
     fix: Fix | None = None
     turn: int = 0
-    waited: bool = False
     spoiled: bool = False
     closed: bool = False
     last_time: int = 0
+    seen: int = 0
     clients: Clients | None = None
     kinds: dict[tuple[int, int], int] = field(default_factory=dict)
     names: dict[UUID, str] = field(default_factory=dict)
@@ -120,6 +120,7 @@ class _Reading:
         scans = (builder is not None and builder.scans) or (wanted is not None and wanted.clients)
         self._vectorized = Vectorized(self._kinds, settings.max_size, scans)
         self._singles: list[Exchange] = []
+        self._nows: list[int] = []  # of the blocks
         self._before = next(iter(fixes.values())).packets if fixes else 0
 
     def survey(self) -> Survey:
@@ -164,7 +165,12 @@ class _Reading:
         if not len(segments):
             return
         block = self._survey.blocks[at]
-        block.now = max(block.now or 0, int(segments.time.max()))
+        now = int(segments.time[-1])
+        if joined:
+            block.joined = now
+        else:
+            block.now = now
+        self._nows.append(now)
         if self._fixes is None:
             stays = not joined and self._survey.split.why is None
             self._kept.append((at, joined, segments if stays else weigh(segments), self._cut.base if stays else None))
@@ -204,7 +210,7 @@ class _Reading:
     def _first(self, track: _Track) -> None:
         """A connection that the split did not know."""
         connection = track.connection
-        track.last_time = connection.last_time
+        track.last_time, track.seen = connection.last_time, len(self._nows) - 1
         fix = None
         if self._fixes is not None:
             fix = self._fixes.get((pair(connection.key), track.number))
@@ -234,9 +240,9 @@ class _Reading:
         odd |= bool(connection.opening) and (track.half is not None or track.part is not None)  # a SYN that came late
         if not self._aligned:  # then what is late or comes again is taken otherwise than in a whole block
             odd = odd or any(stream.held or stream.repeated for stream in streams)
-        track.waited |= bool(streams[0].held or streams[1].held)
-        late = track.closed or connection.last_time - track.last_time > QUIET
-        track.closed, track.last_time = connection.closed, connection.last_time
+        silent = max(connection.last_time, *self._nows[track.seen :]) - track.last_time
+        late = track.closed or silent > QUIET
+        track.closed, track.last_time, track.seen = connection.closed, connection.last_time, len(self._nows) - 1
         if odd or late:
             self._spoil(track)
             return
@@ -363,7 +369,7 @@ class _Reading:
             ordinal=track.ordinal,
         )  # fmt: skip
         return replace(
-            part, exit=exit, turn=track.turn, waited=track.waited, kinds=track.kinds, names=track.names,
+            part, exit=exit, turn=track.turn, kinds=track.kinds, names=track.names,
             clients=track.clients.all if track.clients else [],
         )  # fmt: skip
 

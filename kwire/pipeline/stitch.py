@@ -54,9 +54,8 @@ class _Pair:
 
 @dataclass(slots=True)
 class _File:
-    """A file's surveys. starts: packets before each; left: segments to be read; kinds: what parts ask, by block; late:
-    whether it begins at a time that was over, so that what waits in it may have been given up; fit: whether the parts
-    of a connection in a split go on."""
+    """A file's surveys. starts: packets before each; left: segments to be read; kinds: what parts ask, by block; begun:
+    surveys that were come to; fit: whether the parts of a connection in a split go on."""
 
     surveys: Sequence[Survey]
     name: str
@@ -64,7 +63,7 @@ class _File:
     fixes: list[dict[tuple[Key, int], Fix]] = field(default_factory=list)
     left: dict[Place, list[tuple[bool, Segments]]] = field(default_factory=lambda: defaultdict(list))
     kinds: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
-    late: dict[int, bool] = field(default_factory=dict)
+    begun: set[int] = field(default_factory=set)
     fit: dict[tuple[int, Key], bool] = field(default_factory=dict)
     known: dict[int, dict[Key, list[ConnectionPart]]] = field(default_factory=dict)
 
@@ -152,9 +151,8 @@ class Stitch:
     def _group(self, group: list[Place], file: _File) -> None:
         """Blocks that whoever reads the file whole reads as one."""
         reader, there = self.reader, set(group)
-        for at in {at for at, _ in group} - file.late.keys():
-            times = [block.now for block in file.surveys[at].blocks if block.now is not None]
-            file.late[at] = bool(times) and times[0] < reader.connections.now
+        for at in {at for at, _ in group} - file.begun:
+            file.begun.add(at)
             if file.surveys[at].again:
                 self._read_again(at, file.surveys[at].again, file)
         good = self._good(there, file)
@@ -164,20 +162,20 @@ class Stitch:
         joins = [
             (found.first, self._join(at, part, file, there)) for found in good.values() for at, part in found.parts
         ]
-        nows = [now for at, block in group if (now := file.surveys[at].blocks[block].now) is not None]
-        if not nows:
-            return
-        reader.connections.now = max(reader.connections.now, *nows)
+        blocks = [file.surveys[at].blocks[block] for at, block in group]
         reader.name = file.name
-        for joined in (False, True):
+        for joined, nows in enumerate(([block.now for block in blocks], [block.joined for block in blocks])):
+            now = next((now for now in reversed(nows) if now is not None), None)
+            if now is None:
+                continue
+            reader.connections.now = now
             taken = [
                 (segments, file.starts[place[0]])
                 for place in group
                 for late, segments in file.left.get(place, ())
-                if late is joined
+                if late == joined
             ]
-            if taken or not joined:
-                self._take(together(taken), [] if joined else joins)
+            self._take(replace(together(taken), now=now), [] if joined else joins)
         for place in group:
             file.left.pop(place, None)
 
@@ -199,8 +197,7 @@ class Stitch:
         for key, found in pairs.items():
             if (surveys[0], key) not in file.fit:  # all that these splits have of it goes on, or nothing
                 every = [(at, part) for at in surveys for part in file.parts(at, key)]
-                late = any(part.waited and file.late[at] for at, part in every)
-                fit = key not in read and not late and self._fit(every)
+                fit = key not in read and self._fit(every)
                 file.fit |= {(at, key): fit for at in surveys}
             if file.fit[surveys[0], key]:
                 good[key] = found

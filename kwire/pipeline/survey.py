@@ -26,10 +26,12 @@ class Fix(NamedTuple):
 
 @dataclass(slots=True)
 class SurveyBlock:
-    """Packets that are read together. now: the time of the latest segment, None when there is none."""
+    """Packets that are read together. now: the time of the last segment; joined: of the last that was made of
+    fragments; None when there is none."""
 
     window: int
     now: int | None = None
+    joined: int | None = None
 
 
 @dataclass(slots=True)

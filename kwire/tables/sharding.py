@@ -64,7 +64,7 @@ def _taken(
     rows = np.flatnonzero(mine[values["flow"]])
     chosen = {name: column[rows] for name, column in values.items()}
     chosen["flow"] = (np.cumsum(mine) - 1)[chosen["flow"]]
-    now = int(values["time"].max()) if len(values["time"]) else None
+    now = int(values["time"][-1]) if len(values["time"]) else None
     left_out = {new: cuts[old] for new, old in enumerate(rows.tolist()) if old in cuts} if cuts else {}
     named = [tuple(key) for key in keys[mine].tolist()]
     number_of, time, seq, flags, start, have, length, flow = (chosen[name] for name in COLUMNS)

@@ -35,3 +35,21 @@ def test_each_connection_has_its_epoch(
     assert any("#4'" in row for row in rows["connections"])
     if times == 6:
         assert sum(batch.num_rows for name, batch in planned.rows if name == "messages") < len(rows["messages"]) / 2
+
+
+@pytest.mark.parametrize("later", [-3600 * 10**9, -20 * 10**9])
+@pytest.mark.parametrize("times", [1, 3])
+def test_clocks_that_go_back_end_no_connection(
+    tmp_path: Path, packets_of: Call, save: Call, unpacked: Callable[[str], Path], expected: Call, cut: Call,
+    later: int, times: int,
+) -> None:  # fmt: skip
+    """Several captures one after the other in a file, each begun before the one that precedes it."""
+    source = unpacked("kafkajs.pcap")
+    packets = packets_of(source)
+    several = [shifted(packet, turn * later, turn * 77_777) for turn in range(3) for packet in packets]
+    path = save(tmp_path / "several.pcap", several)
+    window = path.stat().st_size * 10 // 25  # which ends in the midst of the second, and holds all of the first
+    rows, _ = cut([path], NAMES, window * times // 2, window)
+    assert rows == expected([path], NAMES, window)
+    for name, one in expected([source], NAMES).items():
+        assert len(rows[name]) == 3 * len(one)
