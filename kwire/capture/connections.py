@@ -155,7 +155,7 @@ class Connections:
                 flows = [flow] if other is None or other == flow else [flow, other]
                 done.update(flows)
                 connection, side = self._sides.get(key) or self._begin(key)
-                if not connection.segments and all(block.opens(one) for one in flows):
+                if not connection.segments and all(map(block.opens.__getitem__, flows)):
                     for turn, one in enumerate(flows):
                         self._add(connection, side ^ turn, block, one)
                 else:
@@ -233,11 +233,11 @@ class Connections:
         _note(connection, block.first_times[flow], block.last_times[flow], high - low)
         for at in block.syns.get(flow, ())[:1]:
             connection.open(side, int(block.seqs[at]), int(block.flags[at]), block.numbers[at], block.times[at])
-        data = low + block.bare[flow]
-        plain = data < high and block.plain(data, high) and data not in block.cuts
+        data = block.data[flow]
+        plain = block.whole[flow] and data not in block.cuts
         if stream.next is None and plain:
-            stream.next = stream.first = int(block.seqs[data])
-        if plain and not stream.held and stream.next == block.seqs[data]:
+            stream.next = stream.first = block.begins[flow]
+        if plain and not stream.held and stream.next == block.begins[flow]:
             stream.extend(*block.joined(data, high, stream.position))
         elif data < high:
             self._take(connection, side, block.runs(data, high))

@@ -29,26 +29,32 @@ class Flows:
         time = segments.time[order]
         follows = np.zeros(len(order), np.int64)  # 1 where a segment does not follow the one before it
         follows[1:] = seq[1:] != (seq[:-1] + length[:-1]) % WRAP
-        self._holes = np.cumsum(follows)
+        holes = np.cumsum(follows)
         cut = have < length
         follows[1:] |= cut[:-1]
         self._splits: list[int] = np.flatnonzero(follows).tolist()
-        self._cuts = np.concatenate(([0], np.cumsum(cut)))
-        sums = np.cumsum(length)
-        self._before = sums - length
-        self._sums = np.concatenate(([0], sums))
+        cuts, sums = (np.concatenate(([0], np.cumsum(column))) for column in (cut, length))
+        self._sums = sums
         bounds = np.searchsorted(flow, np.arange(len(segments.keys) + 1))
+        low, high = bounds[:-1], bounds[1:]
+        self._offsets: list[int] = (sums[:-1] - sums[low][flow]).tolist()  # within the flow
         self.bounds: list[int] = bounds.tolist()
         self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
         self.last_times: list[int] = np.maximum.reduceat(time, bounds[:-1]).tolist()
-        self.bare: list[int] = np.add.reduceat(bare[order].astype(np.int64), bounds[:-1]).tolist()
+        data = low + np.add.reduceat(bare[order].astype(np.int64), low)
+        self.data: list[int] = data.tolist()  # the first segment of each flow that carries bytes
+        begin = np.minimum(data, high - 1)
+        self.begins: list[int] = seq[begin].tolist()  # its sequence number
+        whole = (data < high) & (holes[begin] == holes[high - 1]) & (cuts[begin] == cuts[high])
+        self.whole: list[bool] = whole.tolist()  # whether the segments with bytes follow each other and are not cut
         self.index = {key: number for number, key in enumerate(segments.keys)}
-        self.syns: dict[int, list[int]] = {}
-        for at in np.flatnonzero(flags & SYN).tolist():
-            self.syns.setdefault(int(flow[at]), []).append(at)
-        self.controls: dict[int, list[int]] = {}
-        for at in np.flatnonzero(flags & (FIN | RST)).tolist():
-            self.controls.setdefault(int(flow[at]), []).append(at)
+        syns = np.flatnonzero(flags & SYN)
+        self.syns, self.controls = _of_flows(flow, syns), _of_flows(flow, np.flatnonzero(flags & (FIN | RST)))
+        # whether a SYN, if there is one, is alone, carries nothing and comes right before what there is
+        opens = np.bincount(flow[syns], minlength=len(low)) < 2
+        of = flow[syns]
+        opens[of] &= (length[syns] == 0) & ((data[of] == high[of]) | (seq[begin[of]] == (seq[syns] + 1) % WRAP))
+        self.opens: list[bool] = opens.tolist()
         self.order, self.seqs, self.lengths, self.flags = order, seq, length, flags
         self.times: list[int] = time.tolist()
         self.numbers: list[int] = segments.number[order].tolist()
@@ -64,18 +70,6 @@ class Flows:
         """Whether there are bytes in it."""
         return bool(self._sums[self.bounds[flow]] < self._sums[self.bounds[flow + 1]])
 
-    def opens(self, flow: int) -> bool:
-        """Whether a SYN, if there is one, is alone, carries nothing and comes right before what there is."""
-        syns, data = self.syns.get(flow, ()), self.bounds[flow] + self.bare[flow]
-        if not syns:
-            return True
-        follows = data == self.bounds[flow + 1] or self.seqs[data] == (self.seqs[syns[0]] + 1) % WRAP
-        return bool(len(syns) == 1 and not self.lengths[syns[0]] and follows)
-
-    def plain(self, low: int, high: int) -> bool:
-        """Whether the segments follow each other and are whole."""
-        return bool(self._holes[low] == self._holes[high - 1] and self._cuts[low] == self._cuts[high])
-
     def joined(self, low: int, high: int, position: int) -> tuple[bytes, list[int], list[int], list[int]]:
         """The bytes of segments that follow each other, and their packets, as Stream.extend takes them."""
         buffer = self._buffer
@@ -83,7 +77,9 @@ class Flows:
             data = bytes(buffer[self._starts[low] : self._ends[low]])
             return data, [position], self.times[low:high], self.numbers[low:high]
         parts = [buffer[a:b] for a, b in zip(self._starts[low:high], self._ends[low:high], strict=True)]
-        places: list[int] = (self._before[low:high] + (position - self._sums[low])).tolist()
+        places, shift = self._offsets[low:high], position - self._offsets[low]
+        if shift:
+            places = [place + shift for place in places]
         return b"".join(parts), places, self.times[low:high], self.numbers[low:high]
 
     def runs(self, low: int, high: int) -> list[SegmentRun]:
@@ -97,6 +93,14 @@ class Flows:
         return SegmentRun(
             seq, data, int(self._sums[high] - self._sums[low]), offsets, times, numbers, self.cuts.get(low)
         )
+
+
+def _of_flows(flow: NDArray[np.intp], rows: NDArray[np.intp]) -> dict[int, list[int]]:
+    """The rows of each flow that has any."""
+    found: dict[int, list[int]] = {}
+    for of, row in zip(flow[rows].tolist(), rows.tolist(), strict=True):
+        found.setdefault(of, []).append(row)
+    return found
 
 
 def _ordered(flow: NDArray[np.intp], flows: int, bare: NDArray[np.bool_], relative: Ints) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ another layer of IP headers of the same packets, read in the same way; the addre
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from struct import unpack_from
 
@@ -65,6 +66,7 @@ class _Layer:
         return _Layer(*(getattr(self, name)[rows] for name in _Layer.__slots__))
 
 
+@lru_cache(10_000)
 def address_text(high: int, low: int) -> str:
     """As 10.0.0.7 or ::1."""
     if high == 0 and low >> 32 == 0xFFFF:

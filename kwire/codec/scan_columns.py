@@ -19,6 +19,7 @@ from kwire.wire.columns import Columns, Ints
 from kwire.wire.fixed import SIZES
 
 Mask = NDArray[np.bool_]
+REMEMBERED = 4096  # bytes; what messages up to this size hold is not looked at twice
 
 
 class Scanned:
@@ -44,16 +45,27 @@ def scan_columns(
         out.ok = (reached == ends) & ~walk.bad & ~alone
         out.first[alone] = 0
         out.errors[alone] = 0
-    for row in np.flatnonzero(alone).tolist():
-        errors: list[int] = []
-        message = buffer[starts[row] : ends[row]]
-        try:
-            out.ok[row] = scan(message, 0, errors) == len(message)
-        except (IndexError, ValueError, StructError):
-            out.ok[row] = False
-        if errors:
-            out.first[row], out.errors[row] = errors[0], len(errors)
+    rows = np.flatnonzero(alone)
+    known: dict[bytes, tuple[bool, int, int]] = {}  # brokers say the same to every client, as in ApiVersions
+    for row, start, end in zip(rows.tolist(), starts[rows].tolist(), ends[rows].tolist(), strict=True):
+        message = buffer[start:end]
+        found = known.get(message) if len(message) <= REMEMBERED else None
+        if found is None:
+            found = _scanned(scan, message)
+            if len(message) <= REMEMBERED:
+                known[message] = found
+        out.ok[row], out.first[row], out.errors[row] = found
     return out
+
+
+def _scanned(scan: Scan, message: bytes) -> tuple[bool, int, int]:
+    """As Scanned has them, of one message."""
+    errors: list[int] = []
+    try:
+        ok = scan(message, 0, errors) == len(message)
+    except (IndexError, ValueError, StructError):
+        ok = False
+    return ok, errors[0] if errors else 0, len(errors)
 
 
 class ColumnWalk:

@@ -206,6 +206,9 @@ class Conversation:
                 framer.position = position
                 self.indexes[turn] += taken[turn]
             left.append(behind(side, position))
+        if not (any(left) or any(self._left)):
+            self._block, self._start = [], None
+            return
         self.put_back((left[0], left[1]))
         self._few = 1 if taken[0] > self._few else 2 * self._few
         self._read_few(self._few)
@@ -249,7 +252,7 @@ class Conversation:
             self._requests(self.requests.finish(ends[self.info.client], False))
             self._responses(self.responses.finish(ends[1 - self.info.client], False))
             self.info.foreign = self.responses.foreign
-            foreign = judge(self.info.foreign)
+            foreign = judge(self.info.foreign) if self.info.foreign else None
             if foreign is not None:
                 reason = f"the broker answered with {foreign.what} ({foreign.detail}), then {reason}"
             self.pairing.finish(reason)

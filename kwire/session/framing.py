@@ -159,6 +159,8 @@ class Framer:
     def finish(self, why: str, ended: bool) -> list[Raw]:
         """Nothing more will come. ended: the connection was closed, so that nothing is missing from the capture."""
         out: list[Raw] = []
+        if self.clean:
+            return out
         if self.lost and self.collected.size and not self._search(self.collected.whole(), out, 0):
             self._give_up_search()
         if self._have or self._holed:

@@ -99,7 +99,8 @@ class Reader:
         self._columns: list[ExchangeBatch] = []
         self._singles: list[Exchange] = []
         self._orphans: list[Exchange] = []
-        self._open: dict[int, Conversation] = {}
+        self._open: dict[int, Conversation] = {}  # that wait for an answer or for what is missing
+        self._costly: dict[int, Conversation] = {}  # that hold bytes
         self._given_up = 0
         self._apart = False  # whether what is complete is too large for one batch
         self.skipped: list[tuple[ConnectionInfo, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
@@ -128,6 +129,7 @@ class Reader:
         self.__dict__.update(state)
         self._conversations = {id(known.connection): known for known in self._conversations.values()}
         self._open = {id(known.connection): known for known in self._open.values()}
+        self._costly = {id(known.connection): known for known in self._costly.values()}
 
     @property
     def notes(self) -> list[str]:
@@ -208,8 +210,13 @@ class Reader:
         self._name_orphans()
         for conversation in conversations:
             self._skips(conversation)
+            key = id(conversation.connection)
             if conversation.oldest is not None:
-                self._open[id(conversation.connection)] = conversation
+                self._open[key] = conversation
+            if conversation.cost and key in self._conversations:
+                self._costly[key] = conversation
+            else:
+                self._costly.pop(key, None)
 
     def _end_all(self, over: list[Connection], why: str) -> None:
         """Ends connections that are over, behind what was left to be read as columns."""
@@ -247,6 +254,7 @@ class Reader:
         self._skips(conversation)
         self._conversations.pop(id(connection), None)
         self._open.pop(id(connection), None)
+        self._costly.pop(id(connection), None)
         if self._ended is not None:
             self._ended(conversation.info)
         conversation.release()
@@ -263,10 +271,11 @@ class Reader:
 
     def _bound(self) -> None:
         """Keeps what waits for the rest of its frame within bounds."""
-        cost = sum(conversation.cost for conversation in self._conversations.values())
+        costly = self._costly.values()
+        cost = sum(conversation.cost for conversation in costly)
         if cost <= self.settings.memory:
             return
-        for conversation in sorted(self._conversations.values(), key=lambda known: -known.cost):
+        for conversation in sorted(costly, key=lambda known: -known.cost):
             if cost <= self.settings.memory // 2:
                 break
             cost -= conversation.cost

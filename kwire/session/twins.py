@@ -19,19 +19,23 @@ RANDOM = (
     1 << 20
 )  # from here on a sequence number is taken for a random one; what tools write begins low, each time the same
 
+Endpoint = tuple[str, int]
 Opening = tuple[int, bytes]
+Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, the side that opened it, epoch
 
 
 class Twins:
     """of(connection, pieces) tells of which connection it is a twin, with the first bytes of either side."""
 
     def __init__(self) -> None:
-        self._known: dict[Opening, tuple[int, str, int | None]] = {}  # when it came, whose it was, how the peer's began
+        self._known: dict[
+            Opening, tuple[int, Whose, int | None]
+        ] = {}  # when it came, whose it was, how the peer's began
 
     def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]]) -> str:
         """The other one's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; empty where there is none."""
-        name = _name(connection)
-        found = ""
+        whose = connection.ends, connection.opener or 0, connection.epoch
+        found: Whose | None = None
         for side, stream in enumerate(connection.streams):
             piece = next(iter(pieces[side]), None)
             if piece is None or piece.position or piece.missing or stream.first is None or len(piece.data) < LEAST:
@@ -40,19 +44,17 @@ class Twins:
                 continue
             peer = connection.streams[1 - side].first
             opening = stream.first, bytes(piece.data[:LOOKED_AT])
-            time, other, answered = self._known.get(opening, (0, "", None))
+            time, other, answered = self._known.get(opening, (0, whose, None))
             alike = peer is None or answered is None or peer == answered
-            if other and other != name and alike and abs(piece.times[0] - time) <= TOGETHER:
+            if other != whose and alike and abs(piece.times[0] - time) <= TOGETHER:
                 found = found or other
             else:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[opening] = piece.times[0], name, peer
-        return found
+                self._known[opening] = piece.times[0], whose, peer
+        return _name(*found) if found is not None else ""
 
 
-def _name(connection: Connection) -> str:
-    side = connection.opener or 0
-    ends = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in connection.ends)
-    first, second = ends
-    return f"{first}>{second}#{connection.epoch}" if not side else f"{second}>{first}#{connection.epoch}"
+def _name(ends: tuple[Endpoint, Endpoint], side: int, epoch: int) -> str:
+    first, second = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in ends)
+    return f"{first}>{second}#{epoch}" if not side else f"{second}>{first}#{epoch}"

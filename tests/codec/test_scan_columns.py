@@ -147,3 +147,18 @@ def test_a_few_are_left_to_the_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
     messages = [kwire.encode("HeartbeatResponse", 4, {"ErrorCode": 25})] * 47
     monkeypatch.setattr(module, "ColumnWalk", None)
     assert at_once("HeartbeatResponse", 4, messages, 47) == [(True, 25, 1)] * 47
+
+
+def test_what_is_said_alike_is_scanned_once() -> None:
+    plan, scan = _scan("HeartbeatResponse", 4)
+    message, calls = kwire.encode("HeartbeatResponse", 4, {"ErrorCode": 27}), list[bytes]()
+
+    def counting(data: bytes, at: int, errors: list[int]) -> int:
+        calls.append(data)
+        return scan(data, at, errors)
+
+    starts = np.arange(3) * len(message)
+    buffer = 3 * message
+    found = scan_columns(plan, counting, buffer, Columns(buffer), starts, starts + len(message), few=10)
+    assert found.ok.tolist() == [True] * 3
+    assert (found.first.tolist(), len(calls)) == ([27, 27, 27], 1)
