@@ -50,7 +50,7 @@ class Activity:
         if host is None:
             if len(self._hosts) >= MOST_CLIENTS:
                 self._hosts.clear()
-            host = self._hosts[name] = exchange.connection.ends[0].rpartition(":")[0].strip("[]")
+            host = self._hosts[name] = exchange.connection.host
         who = request.client_id or "", host
         last = self.last.get(who)
         if last is not None and time - last > QUIET:
@@ -75,7 +75,7 @@ class Activity:
         order = np.lexsort((time[rows], whose))
         whose, time = whose[order], time[rows][order]
         begins = np.flatnonzero(np.diff(whose, prepend=-1))
-        hosts = [known.ends[0].rpartition(":")[0].strip("[]") for known in batch.connections]
+        hosts = [known.host for known in batch.connections]
         together: dict[Who, list[Ints]] = {}
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(whose)], strict=True):
             at, number = divmod(int(whose[begin]), len(names))

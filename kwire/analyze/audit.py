@@ -158,7 +158,7 @@ class Audit:
     def __init__(self) -> None:
         self.speakers: dict[tuple[str, str, str], Speaker] = {}
         self.offered: dict[str, dict[int, tuple[int, int]]] = {}
-        self._said: dict[str, bytes] = {}  # the answers in which they did, behind their ids
+        self._said: dict[tuple[str, str], bytes] = {}  # the answers in which they did, behind their ids, by name
         self.start: int | None = None
         self.end = 0
 
@@ -218,11 +218,11 @@ class Audit:
 
     def _offers(self, exchange: Exchange) -> None:
         response, broker = exchange.response, exchange.connection.ends[1]
-        if response is None or response.errors or self._said.get(broker) == response.data[8:]:
+        if response is None or response.errors or self._said.get((broker, response.name)) == response.data[8:]:
             return  # it says what it said before
         answer = response.body()
         if answer is not None and len(self.offered) < MOST:
-            self._said[broker] = response.data[8:]
+            self._said[broker, response.name] = response.data[8:]
             ranges = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
             self.offered[broker] = ranges
 

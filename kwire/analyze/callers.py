@@ -42,7 +42,7 @@ class Caller(NamedTuple):
 
 def host_of(connection: ConnectionInfo) -> str:
     """The client's address, without its port."""
-    return connection.ends[0].rpartition(":")[0].strip("[]")
+    return connection.host
 
 
 @lru_cache(2)

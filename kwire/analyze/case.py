@@ -66,8 +66,10 @@ class Case:
         facts = self.troubles.add(batch)
         refused = deque(fact for fact in facts if fact.code == NOT_LEADER)
         self.groups.activity.add_batch(batch)
-        for row in rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS}):
-            exchange = batch.made.setdefault(row, batch[row])  # detectors will ask for it again
+        rows = rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS})
+        batch.keep(rows)  # detectors will ask for them again
+        for row in rows:
+            exchange = batch[row]
             kind = exchange.first.api
             if kind is not None and kind.key in CLUSTER_KEYS:
                 self._refused(refused, exchange.time)

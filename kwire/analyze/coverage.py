@@ -56,7 +56,7 @@ class Coverage:
             return found
         if len(self._known) < MOST:
             self._known[connection.capture, connection.name] = found
-        host = connection.ends[0].rpartition(":")[0].strip("[]")
+        host = connection.host
         if len(self.hosts) < MOST or host in self.hosts:
             self.hosts.setdefault(host, set()).add(found.direction)
         if not any(found.said):

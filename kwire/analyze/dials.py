@@ -89,7 +89,7 @@ class AllDials:
     def close(self, connection: ConnectionInfo) -> str:
         """Counts a connection; gives how the attempt ended."""
         found = outcome(connection)
-        host, target = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
+        host, target = connection.host, connection.ends[1]
         if connection.tcp.opener is None and connection.is_kafka and len(self.before) < MOST:
             self.before.add(host)
         dials = self.known.get((host, target))

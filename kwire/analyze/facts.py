@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kwire.analyze.callers import callers
 from kwire.analyze.failures import About, failures_of
 from kwire.analyze.findings import Reference
 from kwire.schema.keys import FIND_COORDINATOR, METADATA
@@ -20,6 +21,7 @@ from kwire.session.record import error_name
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.exchange import Exchange
+    from kwire.wire.columns import Ints
 
 MOST = 10_000  # troubles
 MOST_LOOKS = 1000  # exchanges of a client that are looked into for whether a trouble is over
@@ -56,7 +58,7 @@ class Fact(NamedTuple):
 
 def host_of(exchange: Exchange) -> str:
     """The client's address, without its port."""
-    return exchange.connection.ends[0].rpartition(":")[0].strip("[]")
+    return exchange.connection.host
 
 
 def facts_of(exchange: Exchange) -> Iterator[Fact]:
@@ -187,32 +189,29 @@ class Troubles:
 
     def add(self, batch: ExchangeBatch) -> list[Fact]:
         """Takes the failures of a batch, and looks for what ends those before."""
-        rows = set(batch.failed)
-        apis = {key for _, _, key in self._open}
-        apis |= {kind.key for row in rows if (kind := batch.kinds[batch.kind[row]]) is not None}
-        if not apis:
+        asked = batch.request.there
+        failed = np.zeros(len(batch), bool)
+        failed[batch.failed] = True
+        failed &= asked
+        if not self._open and not failed.any():
             return []
-        watched = np.array([kind is not None and kind.key in apis for kind in batch.kinds], bool)
+        asks, which = _asks(batch)
+        wanted = set(self._open).union(asks[at] for at in np.unique(which[failed]).tolist())
+        rows = np.flatnonzero(np.array([ask in wanted for ask in asks], bool)[which] & asked)
+        answered = batch.response.there & ~batch.silent
         found: list[Fact] = []
-        for row in np.flatnonzero(watched[batch.kind] & batch.request.there).tolist():
-            if row in rows:
+        columns = rows, which[rows], failed[rows], answered[rows]
+        for row, at, wrong, fine in zip(*(column.tolist() for column in columns), strict=True):
+            if wrong:
                 exchange = batch[row]
                 facts = list(facts_of(exchange))
                 for fact in facts:
                     self._take(fact)
                 found += facts
                 self._meet(exchange, facts)
-            elif self._open:
-                self._succeed(batch, row)
+            elif fine and asks[at] in self._open:
+                self._meet(batch[row], [])
         return found
-
-    def _succeed(self, batch: ExchangeBatch, row: int) -> None:
-        if not batch.response.there[row] or batch.silent[row]:
-            return
-        kind = batch.kinds[batch.kind[row]]
-        host = batch.connections[batch.connection[row]].ends[0].rpartition(":")[0].strip("[]")
-        if kind is not None and (batch.client_id(row) or "", host, kind.key) in self._open:
-            self._meet(batch[row], [])
 
     def _meet(self, exchange: Exchange, facts: list[Fact]) -> None:
         """Ends the open troubles that an exchange shows to be over: all of it but these facts went well."""
@@ -251,3 +250,12 @@ class Troubles:
             if not was_over:
                 return
         self._open.setdefault((fact.client_id, fact.host, fact.key), []).append(known)
+
+
+def _asks(batch: ExchangeBatch) -> tuple[list[tuple[str, str, int]], Ints]:
+    """Client id, host and API key as they occur in a batch, and which of these each row has."""
+    people, who = callers(batch)
+    kinds = len(batch.kinds)
+    pairs, which = np.unique(who * kinds + batch.kind, return_inverse=True)
+    keys = [-1 if kind is None else kind.key for kind in batch.kinds]
+    return [(*people[pair // kinds].client, keys[pair % kinds]) for pair in pairs.tolist()], which

@@ -92,7 +92,7 @@ class Participants:
             connection, kind = batch.connections[at], batch.kinds[kind_at]
             if kind is None:
                 continue
-            host = connection.ends[0].rpartition(":")[0].strip("[]")
+            host = connection.host
             known = self._of(names[name_at] or "", host)
             if known is None:
                 continue

@@ -94,7 +94,7 @@ class Trace:
 
     def _of(self, exchange: Exchange) -> ClientTalk | None:
         connection, client_id = exchange.connection, exchange.client_id or ""
-        host = connection.ends[0].rpartition(":")[0].strip("[]")
+        host = connection.host
         talks = self._known.get((client_id, host))
         name = f"{connection.capture} {connection.name}"
         talk = None if talks is None else talks.get(name)

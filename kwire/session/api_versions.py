@@ -44,6 +44,11 @@ class Kind:
         return _kind, (self.library, self.thresholds, self.key, self.version, self.asked)
 
     @cached_property
+    def names(self) -> tuple[str, str]:
+        """Of request and response, as "FetchRequest v16"."""
+        return f"{self.api}Request v{self.version}", f"{self.api}Response v{self.version}"
+
+    @cached_property
     def codecs(self) -> tuple[Codec, Codec]:
         """Those of request and response."""
         assert self.request is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 NO_TEXT = 0  # the number of the text that is None
+SHORT = 2048  # bytes of messages whose values are kept
+SLICE = 1024  # rows of which single exchanges are made at once
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +107,9 @@ class ExchangeBatch:
         return len(self.kind)
 
     def __iter__(self) -> Iterator[Exchange]:
-        return map(self.__getitem__, range(len(self)))
+        for low in range(0, len(self), SLICE):
+            for row, values in enumerate(self._values(slice(low, low + SLICE)), low):
+                yield self.made.get(row) or self._made(row, *values)
 
     @property
     def time(self) -> Ints:
@@ -157,40 +162,50 @@ class ExchangeBatch:
 
     def client_id(self, row: int) -> str | None:
         """The client id of a row."""
-        begin, length = int(self.client_start[row]), int(self.client_length[row])
+        return self._text(int(self.client_start[row]), int(self.client_length[row]))
+
+    def _text(self, begin: int, length: int) -> str | None:
         return None if length < 0 else self.buffer[begin : begin + length].decode("utf-8", "surrogateescape")
 
     def __getitem__(self, row: int) -> Exchange:
-        return self.made.get(row) or self._make(row)
+        return self.made.get(row) or self._made(row, *([one.item(row) for one in part] for part in self._parts()))
 
-    def _make(self, row: int) -> Exchange:
-        connection, kind = self.connections[self.connection[row]], self.kinds[self.kind[row]]
-        client = self.client_id(row)
-        ident = int(self.correlation_id[row]) if self.identified[row] else None
+    def keep(self, rows: list[int]) -> None:
+        """Makes the exchanges of these rows at once. They stay, and so do their bodies once they are read, if short."""
+        for row, values in zip(rows, self._values(rows), strict=True):
+            if row not in self.made:
+                self.made[row] = made = self._made(row, *values)
+                for message in (made.request, made.response):
+                    if message is not None:
+                        message.keeps_body = len(message.data) <= SHORT
+
+    def _parts(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...], tuple[Ints, ...]]:
+        """The columns of COLUMNS, and those of SIDE of request and response."""
+        return columns_of(self), columns_of_side(self.request), columns_of_side(self.response)
+
+    def _values(self, rows: slice | list[int]) -> Iterator[tuple[tuple[int, ...], ...]]:
+        """What stands there in each of these rows."""
+        lists = ([column[rows].tolist() for column in part] for part in self._parts())
+        return zip(*(zip(*part, strict=True) for part in lists), strict=True)
+
+    def _made(self, row: int, values: Sequence[int], *sides: Sequence[int]) -> Exchange:
+        (connection_at, kind_at, correlation_id, identified, client_start, client_length, _, errors, silent, token,
+         guarded, refused, ending) = values  # fmt: skip
+        connection, kind = self.connections[connection_at], self.kinds[kind_at]
+        client = self._text(client_start, client_length)
         messages: list[Message | None] = []
-        for name, side in (("request", self.request), ("response", self.response)):
-            start = int(side.start[row])
-            if start < 0:
-                messages.append(None)
-                continue
-            have, body = int(side.have[row]), int(side.body[row])
-            packet, last = int(side.packet[row]), int(side.last_packet[row])
-            made = Message(
-                connection, name, int(side.index[row]), int(side.position[row]), self.buffer[start : start + have],
-                int(side.size[row]), int(side.time[row]), int(side.last_time[row]), packet, last,
-                QUALITIES[side.quality[row]], self.texts[side.note[row]],
-                self._marks(start, have) if packet != last else (), kind, ident, client,
-                body - start if body >= 0 else None,
-                token=bool(self.token[row]), guarded=bool(self.guarded[row]),
-            )  # fmt: skip
-            if name == "response" and self.refused[row]:
-                made.body_version = REFUSED_VERSION
-            messages.append(made)
+        for name, side in zip(("request", "response"), sides, strict=True):
+            start, have, size, body, index, position, time, last_time, packet, last, quality, note = side
+            messages.append(None if start < 0 else Message(
+                connection, name, index, position, self.buffer[start : start + have], size, time, last_time, packet,
+                last, QUALITIES[quality], self.texts[note], self._marks(start, have) if packet != last else (), kind,
+                correlation_id if identified else None, client, body - start if body >= 0 else None, (),
+                bool(token), REFUSED_VERSION if refused and name == "response" else None, bool(guarded),
+            ))  # fmt: skip
         request, response = messages
-        if response is not None and self.errors[row]:
+        if response is not None and errors:
             response.errors = self._errors(row, response)
-        ending = self.texts[self.ending[row]]
-        exchange = Exchange(connection, request, response, ending, bool(self.silent[row]), (self.abouts, row))
+        exchange = Exchange(connection, request, response, self.texts[ending], bool(silent), (self.abouts, row))
         if self.told is not None:
             exchange.__dict__["about"] = self.told.values[self.told.which[row]]
         return exchange
@@ -326,6 +341,7 @@ COLUMNS = (
     "silent", "token", "guarded", "refused", "ending",
 )  # fmt: skip
 MARKS = ("mark_at", "mark_packet")
+columns_of, columns_of_side = attrgetter(*COLUMNS), attrgetter(*SIDE)
 
 
 def of_exchanges(exchanges: Sequence[Exchange]) -> ExchangeBatch:

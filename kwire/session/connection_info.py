@@ -97,6 +97,11 @@ class ConnectionInfo:
         return self._ends[1]
 
     @property
+    def host(self) -> str:
+        """The client's address, without its port."""
+        return self.tcp.ends[self.client or 0][0]
+
+    @property
     def full_name(self) -> str:
         """The name, also of what is not Kafka."""
         return self.name or f"{'>'.join(self.ends)}#{self.tcp.epoch}"

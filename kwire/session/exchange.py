@@ -69,6 +69,8 @@ class Message:
     token: bool = False
     body_version: int | None = None  # where it is not the request's: ApiVersions answered in the form of v0
     guarded: bool = False  # on a connection that logs in, or may: what cannot be read of it may be a password
+    keeps_body: bool = False  # whether its values are made once: nobody may change them
+    _values: dict[str, Any] | None = None
 
     @property
     def doubted(self) -> bool:
@@ -97,17 +99,22 @@ class Message:
         """As "FetchResponse v16"."""
         if self.api is None:
             return TOKEN if self.token else f"{self.kind} of an unknown API"
-        return f"{self.api.api}{self.kind.capitalize()} v{self.api.version}"
+        return self.api.names[self.kind != "request"]
 
     def body(self) -> dict[str, Any] | None:
         """The body as plain values; None when it cannot be decoded."""
+        if self._values is not None:
+            return self._values
         codec = self._codec()
         if codec is None or self.body_at is None:
             return None
         try:
-            return codec.decode_at(self.data, self.body_at)[0]
+            values = codec.decode_at(self.data, self.body_at)[0]
         except DecodeError:
             return None
+        if self.keeps_body:
+            self._values = values
+        return values
 
     def body_json(self) -> str | None:
         """The same as JSON, secrets and all."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.analyze.callers import Caller, callers, grouped, request_of
+from kwire.analyze.callers import Caller, callers, request_of
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.counted import counted
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
+    from kwire.wire.columns import Ints
 
 MOST = 100_000
 SECOND = 1_000_000_000
@@ -49,26 +50,37 @@ class IdleCut(Watch):
         self.ends: dict[tuple[str, str], tuple[bool, int]] = {}
 
     def batch(self, batch: ExchangeBatch) -> None:
-        people, which = callers(batch)
         request, response = batch.request, batch.response
-        for at, rows in grouped(batch.connection):
-            connection = batch.connections[at]
+        ends = np.maximum(
+            np.where(request.there, request.last_time, 0), np.where(response.there, response.last_time, 0)
+        )
+        unanswered = request.there & ~response.there & ~batch.silent
+        order = np.argsort(batch.connection, kind="stable")
+        begins = np.flatnonzero(np.diff(batch.connection[order], prepend=-1))
+        latest, open_ = np.maximum.reduceat(ends[order], begins), np.logical_or.reduceat(unanswered[order], begins)
+        bounds = zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True)
+        for (begin, end), last, lacks in zip(bounds, latest.tolist(), open_.tolist(), strict=True):
+            connection = batch.connections[batch.connection[order[begin]]]
             key = connection.capture, connection.name
-            rows = rows[np.argsort(batch.time[rows], kind="stable")]
-            ends = np.maximum(
-                np.where(request.there[rows], request.last_time[rows], 0),
-                np.where(response.there[rows], response.last_time[rows], 0),
+            before = self.last.get(key, 0)
+            if lacks and key not in self.lost:
+                rows = order[begin:end]
+                rows = rows[np.argsort(batch.time[rows], kind="stable")]
+                heard = np.maximum.accumulate(np.concatenate(([before], ends[rows])))[:-1]
+                self._look(batch, key, rows[unanswered[rows]], heard[unanswered[rows]])
+            if before or len(self.last) < MOST:
+                self.last[key] = max(last, before)
+
+    def _look(self, batch: ExchangeBatch, key: tuple[str, str], rows: Ints, heard: Ints) -> None:
+        """Requests of a connection without an answer. heard: when it last said anything before each, 0: never."""
+        silence = batch.request.time[rows] - heard
+        late = np.flatnonzero((heard > 0) & (silence > self.limit("seconds") * SECOND))
+        if len(late):
+            row = int(rows[late[0]])
+            people, which = callers(batch)
+            self.lost[key] = Lost(
+                people[int(which[row])], int(silence[late[0]]), int(batch.request.time[row]), request_of(batch, row)
             )
-            before = np.concatenate([[self.last.get(key, 0)], np.maximum.accumulate(ends)[:-1]])
-            open_ = request.there[rows] & ~response.there[rows] & ~batch.silent[rows] & (before > 0)
-            late = np.flatnonzero(open_ & (request.time[rows] - before > self.limit("seconds") * SECOND))
-            if len(late) and key not in self.lost:
-                row = int(rows[late[0]])
-                silence = int(request.time[row] - before[late[0]])
-                found = Lost(people[int(which[row])], silence, int(request.time[row]), request_of(batch, row))
-                self.lost[key] = found
-            if key in self.last or len(self.last) < MOST:
-                self.last[key] = max(int(ends.max()), self.last.get(key, 0))
 
     def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         key = connection.capture, connection.name

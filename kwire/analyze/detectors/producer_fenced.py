@@ -37,7 +37,7 @@ class FencedProducers(Watch):
         if request is None or response is None or response.errors or not (asked or {}).get("TransactionalId"):
             return
         ident = str((asked or {})["TransactionalId"])
-        client, host = request.client_id or "", exchange.connection.ends[0].rpartition(":")[0].strip("[]")
+        client, host = request.client_id or "", exchange.connection.host
         if len(self.begun) < MOST or ident in self.begun:
             known = self.begun.setdefault(ident, [])
             if len(known) < 100:

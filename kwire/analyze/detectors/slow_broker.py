@@ -7,6 +7,7 @@ for anything of that host, which holds the network's round trip.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.analyze.callers import answer_of, callers, grouped
+from kwire.analyze.callers import answer_of, callers
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.analyze.measures import Latencies, buckets_of
@@ -56,22 +57,29 @@ class SlowBroker(Watch):
             return
         rows, work = times.rows[fine], times.work[fine]
         people, which = callers(batch)
-        for key, places in grouped(which[rows] * len(batch.kinds) + batch.kind[rows]):
+        keys, asked = which[rows] * len(batch.kinds) + batch.kind[rows], batch.request.time[rows]
+        order = np.lexsort((work, keys))  # of each caller and kind, its shortest work first
+        keys, rows, work, asked = keys[order], rows[order], work[order], asked[order]
+        begins = np.flatnonzero(np.diff(keys, prepend=-1))
+        ends = np.append(begins[1:], len(keys))
+        buckets = buckets_of(work)
+        columns = (keys[begins], np.minimum.reduceat(asked, begins), np.maximum.reduceat(asked, begins),
+                   work[begins], work[ends - 1], rows[ends - 1], begins, ends)  # fmt: skip
+        for key, first, last, shortest, longest, slowest, begin, end in zip(
+            *(c.tolist() for c in columns), strict=True
+        ):
             who, kind_at = divmod(key, len(batch.kinds))
             caller, kind = people[who], batch.kinds[kind_at]
             if kind is None or len(self.loads) >= MOST:
                 continue
             load = self.loads.setdefault((kind.api, caller.host), {}).setdefault(caller.broker, Load())
-            mine = work[places]
-            buckets, counts = np.unique(buckets_of(mine), return_counts=True)
-            load.took.add(dict(zip(buckets.tolist(), counts.tolist(), strict=True)), int(mine.min()), int(mine.max()))
-            began = batch.request.time[rows[places]]
-            load.first = min(load.first or int(began.min()), int(began.min()))
-            load.last = max(load.last, int(began.max()))
+            load.took.add(Counter(buckets[begin:end].tolist()), shortest, longest)
+            load.first = min(load.first or first, first)
+            load.last = max(load.last, last)
             pair = caller.host, caller.broker
-            self.least[pair] = min(self.least.get(pair, 1 << 62), int(mine.min()))
-            if load.slowest is None or int(mine.max()) > load.slowest[0]:
-                load.slowest = int(mine.max()), answer_of(batch, int(rows[places[np.argmax(mine)]]))
+            self.least[pair] = min(self.least.get(pair, shortest), shortest)
+            if load.slowest is None or longest > load.slowest[0]:
+                load.slowest = longest, answer_of(batch, slowest)
 
     def findings(self) -> Iterator[Finding]:
         worst: dict[str, tuple[float, Finding]] = {}  # by broker: an API is enough to name it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 MOST = 10_000
 MOST_BEFORE = 10_000  # connections of which the last Fetch is kept from batch to batch
 MS = 1_000_000
+
+
+class Answered(NamedTuple):
+    """A Fetch's answer: its times, ns; ends: the HighWatermark of partitions that it has records of."""
+
+    time: int
+    last_time: int
+    proof: Reference
+    ends: dict[tuple[str, int], int]
 
 
 @dataclass(slots=True)
@@ -48,7 +57,7 @@ class SlowClient(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.clients: dict[tuple[str, str], SlowFetches] = {}
-        self.before: dict[tuple[str, str], Exchange] = {}  # the last Fetch of a connection
+        self.before: dict[tuple[str, str], Answered] = {}  # the last Fetch of a connection
 
     def batch(self, batch: ExchangeBatch) -> None:
         kinds = np.array([kind is not None and kind.key == FETCH for kind in batch.kinds], bool)
@@ -71,27 +80,21 @@ class SlowClient(Watch):
             asked, answered = batch.request.time[rows], batch.response.last_time[rows]
             slow.answered += int(np.maximum(batch.response.time[rows] - batch.request.last_time[rows], 0).sum())
             before = self.before.get(key)
-            if before is not None and before.response is not None:
-                wait = int(asked[0]) - before.response.last_time
+            if before is not None:
+                wait = int(asked[0]) - before.last_time
                 if wait >= self.limit("ms") * MS:
                     self._take(slow, before, batch[int(rows[0])], wait)
             for place in np.flatnonzero(asked[1:] - answered[:-1] >= self.limit("ms") * MS).tolist():
                 wait = int(asked[place + 1] - answered[place])
-                self._take(slow, batch[int(rows[place])], batch[int(rows[place + 1])], wait)
+                self._take(slow, _answered(batch[int(rows[place])]), batch[int(rows[place + 1])], wait)
             if key in self.before or len(self.before) < MOST_BEFORE:
-                self.before[key] = batch[int(rows[-1])]
+                self.before[key] = _answered(batch[int(rows[-1])])
 
-    def _take(self, slow: SlowFetches, before: Exchange, after: Exchange, wait: int) -> None:
-        answer = before.response.body() if before.response else None
+    def _take(self, slow: SlowFetches, before: Answered, after: Exchange, wait: int) -> None:
         asked = after.request.body() if after.request else None
-        if answer is None or asked is None or before.response is None or after.request is None:
+        if asked is None or after.request is None:
             return
-        ends = {
-            (topic_name(before, topic), part["PartitionIndex"]): part["HighWatermark"]
-            for topic in answer.get("Responses") or () for part in topic["Partitions"]
-            if part.get("Records")
-        }  # fmt: skip
-        behind, place = 0, ("", -1)
+        behind, place, ends = 0, ("", -1), before.ends
         for topic in asked.get("Topics") or ():
             for part in topic["Partitions"]:
                 here = topic_name(after, topic), part["Partition"]
@@ -103,10 +106,10 @@ class SlowClient(Watch):
             slow.behind, (slow.topic, slow.partition) = behind, place
         if len(slow.waits) < 100_000:
             slow.waits.append(wait)
-        slow.first = min(slow.first or before.response.time, before.response.time)
+        slow.first = min(slow.first or before.time, before.time)
         slow.last = max(slow.last, after.request.time)
         if len(slow.proofs) < 6:
-            slow.proofs += [Reference.of(before.response), Reference.of(after.request)]
+            slow.proofs += [before.proof, Reference.of(after.request)]
 
     def findings(self) -> Iterator[Finding]:
         for slow in self.clients.values():
@@ -127,6 +130,18 @@ class SlowClient(Watch):
                 about=slow.caller.about | {"topic": slow.topic, "partition": slow.partition, "api": "Fetch"},
                 otherwise="the program pauses by intent",
             )  # fmt: skip
+
+
+def _answered(exchange: Exchange) -> Answered:
+    """What is kept of a Fetch that was answered."""
+    response = exchange.response
+    assert response is not None
+    ends = {
+        (topic_name(exchange, topic), part["PartitionIndex"]): part["HighWatermark"]
+        for topic in (response.body() or {}).get("Responses") or () for part in topic["Partitions"]
+        if part.get("Records")
+    }  # fmt: skip
+    return Answered(response.time, response.last_time, Reference.of(response), ends)
 
 
 DETECTOR = Detector(

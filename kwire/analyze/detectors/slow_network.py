@@ -96,7 +96,7 @@ class SlowNetwork(Watch):
         times = connection.tcp.opened_at
         if not coverage.opened or len(times) != 2 or len(self.shaken) >= MOST_CONNECTIONS:
             return
-        host, broker = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
+        host, broker = connection.host, connection.ends[1]
         self.shaken.append(((host, broker), times[0], times[1], opening_of(connection)))
 
     def findings(self) -> Iterator[Finding]:

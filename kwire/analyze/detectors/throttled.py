@@ -40,7 +40,7 @@ class ThrottledClients(Watch):
         for found in throttles(batch):
             kind = batch.kinds[batch.kind[found.row]]
             assert kind is not None
-            host = batch.connections[batch.connection[found.row]].ends[0].rpartition(":")[0].strip("[]")
+            host = batch.connections[batch.connection[found.row]].host
             tally = self.tallies.of((batch.client_id(found.row) or "", host, kind.api))
             self.keys[kind.api] = kind.key
             if tally is not None:

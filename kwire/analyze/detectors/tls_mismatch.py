@@ -44,7 +44,7 @@ class Mismatch(Watch):
     def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         if any(coverage.missing):  # a handshake with holes in it proves nothing
             return
-        host, broker = connection.ends[0].rpartition(":")[0].strip("[]"), connection.ends[1]
+        host, broker = connection.host, connection.ends[1]
         for finding in findings_of(connection):
             key = finding.what, broker
             tally = self.tallies.of(key)

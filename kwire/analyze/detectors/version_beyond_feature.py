@@ -40,18 +40,18 @@ class Beyond(Watch):
         super().__init__(case, limits)
         self.offered: dict[str, dict[int, tuple[int, int]]] = {}
         self.features: dict[str, dict[str, int]] = {}
-        self.said: dict[str, bytes] = {}  # the answers in which they stand, behind their ids
+        self.said: dict[tuple[str, str], bytes] = {}  # the answers in which they stand, behind their ids, by name
         self.eager: dict[tuple[str, str], list[tuple[str, int, Reference]]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
         response, broker = exchange.response, exchange.connection.ends[1]
-        if response is None or self.said.get(broker) == response.data[8:]:
+        if response is None or self.said.get((broker, response.name)) == response.data[8:]:
             return  # it says what it said before
         answer = response.body()
         if answer is None or answer["ErrorCode"]:
             return
         if len(self.offered) < MOST:
-            self.said[broker] = response.data[8:]
+            self.said[broker, response.name] = response.data[8:]
             self.offered[broker] = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
             if (answer.get("FinalizedFeaturesEpoch") or -1) >= 0:
                 rows = answer.get("FinalizedFeatures") or ()

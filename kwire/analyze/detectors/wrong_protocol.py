@@ -48,7 +48,7 @@ class Foreign(Watch):
         self.tallies.add(key, first_bytes(connection), connection.tcp.first_time)
         hosts = self.hosts.setdefault(key, {})
         if len(hosts) < 100:
-            hosts[connection.ends[0].rpartition(":")[0].strip("[]")] = None
+            hosts[connection.host] = None
 
     def findings(self) -> Iterator[Finding]:
         for key, tally in self.tallies.known.items():
