@@ -28,6 +28,7 @@ ERRORS = {
     CLUSTER: Code.CLUSTER_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID: Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+COORDINATED = {0: GROUP, 1: TRANSACTIONAL_ID}  # by FindCoordinator's KeyType
 TOPIC_CONFIGS, GROUP_CONFIGS = 2, 32  # ConfigResource.Type
 
 
@@ -169,8 +170,6 @@ class Guard:
         """The handler's outcome with what the client may not have left out of it."""
         request = self.request
         denied: list[Body] = []
-        if request.api == "Metadata" and not self._may_create(request.body.get("Topics") or []):
-            request = request._replace(body={**request.body, "AllowAutoTopicCreation": False})
         for right in RIGHTS.get(request.api, ()):
             if isinstance(right, WholeRequest):
                 error = self._refused(right)
@@ -182,14 +181,25 @@ class Guard:
                 if rows and right.together:
                     others = refusal(self.answer, self.asked, request.body, Code.OPERATION_NOT_ATTEMPTED)
                     return self._told(others, denied)
+        if request.api == "Metadata":
+            request, rows = self._without_new_ones(request)
+            denied += [{"Topics": rows}] if rows else []
         if self.request.api == "Produce" and request.body["Acks"] == 0 and denied:
             denied = []  # who asks for no answer gets none
         return self._after(handler(request, self.state), denied)
 
-    def _may_create(self, topics: list[Body]) -> bool:
-        names = [topic.get("Name") for topic in topics]
-        everywhere = self.may(acls.CREATE, CLUSTER, THE_CLUSTER)
-        return everywhere or all(self.may(acls.CREATE, TOPIC, name) for name in names if name)
+    def _without_new_ones(self, request: Request) -> tuple[Request, list[Body]]:
+        """Metadata without the topics that it would create and the client may not, and rows for those."""
+        body, there = request.body, self.state.cluster.topics
+        creates = body.get("AllowAutoTopicCreation", True) and self.state.settings.create_topics
+        if not creates or self.may(acls.CREATE, CLUSTER, THE_CLUSTER):
+            return request, []
+        asked = body.get("Topics") or []
+        names = {topic["Name"] for topic in asked if topic.get("Name") and topic["Name"] not in there}
+        lacking = {name for name in names if not self.may(acls.CREATE, TOPIC, name)}
+        left = [topic for topic in asked if topic.get("Name") not in lacking]
+        rows = [{"ErrorCode": ERRORS[TOPIC], "Name": name, "Partitions": []} for name in sorted(lacking)]
+        return request._replace(body={**body, "Topics": left}) if rows else request, rows
 
     def _refused(self, right: WholeRequest) -> Code | None:
         """The error of a right that is missing."""
@@ -203,7 +213,8 @@ class Guard:
         if name is None:
             return None
         if self.request.api == "FindCoordinator":
-            kind = TRANSACTIONAL_ID if body.get("KeyType") else GROUP
+            kind = COORDINATED.get(body.get("KeyType", 0), CLUSTER)
+        name = THE_CLUSTER if kind == CLUSTER else name
         return None if self.may(right.operation, kind, name) else ERRORS[kind]
 
     def _parted(self, request: Request, right: Each) -> tuple[Request, list[Body]]:
@@ -228,7 +239,7 @@ class Guard:
         """What an element is about; no name where the handler knows better what to say of it."""
         kind = right.kind
         if self.request.api == "FindCoordinator":
-            kind = TRANSACTIONAL_ID if self.request.body.get("KeyType") else GROUP
+            kind = COORDINATED.get(self.request.body.get("KeyType", 0), CLUSTER)
         if kind == CLUSTER:
             return kind, THE_CLUSTER
         if isinstance(item, str):

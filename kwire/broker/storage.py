@@ -1,9 +1,9 @@
 """What a broker keeps in a folder, so that it is there after a restart (--data).
 
 The folder is a Kafka log directory: a folder for each partition (segments.py), log-start-offset-checkpoint,
-meta.properties; committed offsets are records of __consumer_offsets, in the partition that Kafka's hash gives each
-group. What Kafka has in its metadata log, topics, configurations and leaders, is in kwire.json. Records are written at
-once, all else within a second. Members of groups join anew after a restart, and open transactions are aborted.
+meta.properties; what coordinators hold is in records of their topics (stored_tables.py). What Kafka has in its
+metadata log, topics, configurations and leaders, is in kwire.json. Records are written at once, all else within a
+second. Members of groups join anew after a restart, and open transactions are aborted.
 """
 
 from __future__ import annotations
@@ -12,28 +12,21 @@ import fcntl
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from kwire.broker.context import MS, Timer
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
-from kwire.codec.library import builtin_library
-from kwire.coordinator.hashorder import java_hash
-from kwire.coordinator.offsets import CommittedOffset
+from kwire.broker.stored_tables import StoredTable, offsets_table, share_table
 from kwire.errors import KwireError
-from kwire.records import build, read_records
 from kwire.wire.uuids import from_text, to_text
 
 if TYPE_CHECKING:
     from kwire.broker.state import BrokerState
 
 STATE, STARTS, META, LOCK = "kwire.json", "log-start-offset-checkpoint", "meta.properties", ".lock"
-OFFSETS = "__consumer_offsets"
-KEY_TYPE, VALUE_VERSION = 1, 3
 OFTEN = 1_000 * MS
 AHEAD = 1_000  # producer ids that may have been given out since the state was written
-Key = tuple[str, str, int]  # group, topic, partition
 
 
 class Storage:
@@ -42,7 +35,7 @@ class Storage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._state: BrokerState
-        self._written: dict[Key, tuple[int, int, str]] = {}
+        self._tables: tuple[StoredTable[Any, Any], ...] = ()
         self._text = ""
         self._timer: Timer | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,8 +72,11 @@ class Storage:
         self._meta()
 
     def started(self) -> None:
-        """The coordinators are there: offsets come back, and open transactions end."""
-        self._restore_offsets()
+        """The coordinators are there: what they held comes back."""
+        groups = self._state.groups.coordinator
+        self._tables = offsets_table(groups), share_table(groups)
+        for table in self._tables:
+            table.restore(self._state)
         self._tick()
 
     def stop(self) -> None:
@@ -95,7 +91,8 @@ class Storage:
         self._timer = self._state.clock.after(OFTEN, self._tick)
 
     def _write(self) -> None:
-        self._write_offsets()
+        for table in self._tables:
+            table.write(self._state)
         text = json.dumps(self._dump(), indent=1)
         if text != self._text:
             self._text = text
@@ -165,78 +162,8 @@ class Storage:
         nodes = self._state.cluster.nodes
         return [node for node in replicas if node in nodes] or [next(iter(nodes))]
 
-    # ------------------------------------------------------------ committed offsets
-
-    def _write_offsets(self) -> None:
-        """A record for each offset that is new, and a tombstone for each that is gone."""
-        held = self._state.groups.coordinator.offsets.committed
-        now = {
-            (group, topic, part): (each.offset, each.leader_epoch, each.metadata)
-            for group, places in held.items()
-            for (topic, part), each in places.items()
-        }
-        changed = [key for key, value in now.items() if self._written.get(key) != value]
-        changed += [key for key in self._written if key not in now]
-        if not changed:
-            return
-        self._state.internal(OFFSETS)
-        topic = self._state.cluster.topics.get(OFFSETS)
-        if topic is None:
-            return
-        moment = self._state.clock.now() // MS
-        for key in changed:
-            partition = topic.partitions[(java_hash(key[0]) & 0x7FFFFFFF) % len(topic.partitions)]
-            value = now.get(key)
-            record = (_key(key), None if value is None else _value(value, moment))
-            partition.log.append(build([record], timestamp=moment), partition.epoch, moment)
-        self._written = now
-
-    def _restore_offsets(self) -> None:
-        topic = self._state.cluster.topics.get(OFFSETS)
-        held = self._state.groups.coordinator.offsets.committed
-        for partition in topic.partitions if topic is not None else ():
-            for entry in partition.log.entries:
-                for record in read_records(entry.data)[0].records:
-                    key = _read_key(record.key or b"")
-                    if key is None:
-                        continue
-                    group, name, part = key
-                    if record.value is None:
-                        held.get(group, {}).pop((name, part), None)
-                        self._written.pop(key, None)
-                        continue
-                    value = _read_value(record.value)
-                    made = CommittedOffset(*value, (record.timestamp or 0) * MS, "", UUID(int=0))
-                    held.setdefault(group, {})[name, part] = made
-                    self._written[key] = value
-        for group in held:
-            self._state.groups.coordinator.revive(group)
-
 
 def _replace(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, "utf-8")
     part.replace(path)
-
-
-def _key(key: Key) -> bytes:
-    body = {"Group": key[0], "Topic": key[1], "Partition": key[2]}
-    return KEY_TYPE.to_bytes(2) + builtin_library().codec("OffsetCommitKey", 0).encode(body)
-
-
-def _read_key(data: bytes) -> Key | None:
-    """None for the key of another kind of record."""
-    if int.from_bytes(data[:2]) != KEY_TYPE:
-        return None
-    body, _ = builtin_library().codec("OffsetCommitKey", 0).decode_at(data, 2)
-    return body["Group"], body["Topic"], body["Partition"]
-
-
-def _value(value: tuple[int, int, str], moment: int) -> bytes:
-    body = {"Offset": value[0], "LeaderEpoch": value[1], "Metadata": value[2], "CommitTimestamp": moment}
-    return VALUE_VERSION.to_bytes(2) + builtin_library().codec("OffsetCommitValue", VALUE_VERSION).encode(body)
-
-
-def _read_value(data: bytes) -> tuple[int, int, str]:
-    body, _ = builtin_library().codec("OffsetCommitValue", int.from_bytes(data[:2])).decode_at(data, 2)
-    return body["Offset"], body.get("LeaderEpoch", -1), body["Metadata"]

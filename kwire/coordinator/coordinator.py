@@ -259,6 +259,12 @@ class Coordinator:
         if group not in self._desk.groups:
             classic.new_group(self._desk, group)
 
+    def revive_share(self, group: str) -> None:
+        """An empty share group, for the state of its partitions that is there again."""
+        if group not in self._desk.groups:
+            made = self._desk.groups[group] = share_groups.fresh(self._desk, group)
+            made.restore()
+
     def forget(self, group: str) -> bool:
         """Drops a group as if another broker took it over: whoever waits gets NOT_COORDINATOR. Offsets stay."""
         found = self._desk.groups.get(group)

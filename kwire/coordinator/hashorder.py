@@ -27,11 +27,17 @@ def java_hash(text: str) -> int:
     return _known_hash(text) if len(text) < LONG else _hash(text)
 
 
-def _hash(text: str) -> int:
+def hash_code(text: str) -> int:
+    """String.hashCode, as 32 unsigned bits."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value
+
+
+def _hash(text: str) -> int:
+    value = hash_code(text)
     return value ^ (value >> 16)
 
 

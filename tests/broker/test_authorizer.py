@@ -74,11 +74,17 @@ def test_rights_open_one_thing_beside_another(guarded: Any) -> None:
 
 
 def test_topics_are_made_by_who_may(guarded: Any) -> None:
-    asked = {"Topics": [{"Name": "new"}], "AllowAutoTopicCreation": True}
+    def asked(*names: str, create: bool = True) -> dict[str, int]:
+        body = {"Topics": [{"Name": name} for name in names], "AllowAutoTopicCreation": create}
+        return {row["Name"]: row["ErrorCode"] for row in guarded.ask("Metadata", 12, body)["Topics"]}
+
     allow(guarded, TOPIC, "new", READ)
-    assert guarded.ask("Metadata", 12, asked)["Topics"][0]["ErrorCode"] == 3
+    allow(guarded, TOPIC, "mine", READ)
+    allow(guarded, TOPIC, "mine", CREATE)
+    assert asked("new", "mine") == {"new": 29, "mine": 0}
+    assert asked("new", create=False) == {"new": 3}
     allow(guarded, CLUSTER, THE_CLUSTER, CREATE)
-    assert guarded.ask("Metadata", 12, asked)["Topics"][0]["ErrorCode"] == 0
+    assert asked("new") == {"new": 0}
 
 
 def test_an_answer_that_comes_later_is_guarded_too(guarded: Any) -> None:

@@ -148,6 +148,14 @@ class ShareGroup:
         self._states.initialise(SharePartitionKey(self.name, topic, partition), self.epoch, start)
         self.initialised.setdefault(topic, set()).add(partition)
 
+    def restore(self) -> None:
+        """The group has the partitions of which state is stored, and goes on from the epoch that wrote it."""
+        self.fresh = False
+        for place, stored in self._states.known.items():
+            if place.group == self.name:
+                self.initialised.setdefault(place.topic, set()).add(place.partition)
+                self.epoch = self.target_epoch = max(self.epoch, stored.epoch)
+
     def _initialise(self) -> None:
         for topic, partitions in self._waiting.items():
             for partition in partitions:

@@ -70,6 +70,7 @@ SUITES = {
         KAFKA_GO,
         Needs(
             listeners=("PLAINTEXT", "SASL_PLAINTEXT"),
+            first=1,
             port=9092,
             users=(("adminplain", "admin-secret"),),
             scram=tuple(("adminscram", f"SCRAM-SHA-{size}", f"admin-secret-{size}") for size in (256, 512)),

@@ -16,11 +16,13 @@ Results = dict[str, str]
 
 
 class Needs(NamedTuple):
-    """What a suite asks of its brokers. ports: of the first node's listeners, in their order, of each further node the
-    next ones; none: any. users: name and password, for PLAIN. scram: name, mechanism, password."""
+    """What a suite asks of its brokers. first: the id of the first node. port: of the first node's listener, its
+    others and the further nodes follow; 0: any. users: name and password, for PLAIN. scram: name, mechanism,
+    password."""
 
     nodes: int = 1
     listeners: tuple[str, ...] = ("PLAINTEXT",)
+    first: int = 0
     port: int = 0
     users: tuple[tuple[str, str], ...] = ()
     scram: tuple[tuple[str, str, str], ...] = ()

@@ -1,8 +1,5 @@
 # mypy: disable-error-code="attr-defined"
-"""What the suites run against: kwire, kfake and real brokers, each started anew with what a suite needs.
-
-Nodes are 0 and up, as suites expect that ask for one by its id.
-"""
+"""What the suites run against: kwire, kfake and real brokers, each started anew with what a suite needs."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def kwire(needs: Needs, work: Path) -> Iterator[Place]:
     command = [sys.executable, "-m", "kwire", "broker", "-q", "--events", "json", "--super-user", "ANONYMOUS"]
     for node in range(needs.nodes):
         port = f",port={needs.port + node * len(needs.listeners)}" if needs.port else ""
-        command += ["--node", f"{node}{port}"]
+        command += ["--node", f"{needs.first + node}{port}"]
     for protocol in needs.listeners:
         command += ["--listener", f"{protocol}://127.0.0.1:0,advertise=localhost"]
     for user, password in needs.users:
@@ -97,7 +94,7 @@ def properties(needs: Needs, ports: list[int], main: str, key_store: str) -> str
     told = [f"PLAINTEXT://127.0.0.1:{main}", *(f"{name}://localhost:{port}" for _, name, port in named)]
     kinds = ["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *(f"{name}:{protocol}" for protocol, name, _ in named)]
     lines = [
-        "node.id=0",
+        f"node.id={needs.first}",
         f"num.partitions={needs.partitions}",
         f"listeners={','.join(told)},CONTROLLER://127.0.0.1:{int(main) + 1}",
         f"advertised.listeners={','.join(told)}",

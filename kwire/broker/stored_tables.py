@@ -1,0 +1,184 @@
+"""What coordinators hold, as records of their internal topics: committed offsets in __consumer_offsets, the state of
+share partitions in __share_group_state. Kafka's keys, values and partitions, so that its tools read them.
+
+A table compares what is held now with what it has written; what is new or changed becomes a record, what is gone a
+tombstone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID
+
+from kwire.broker.context import MS
+from kwire.codec.library import builtin_library
+from kwire.coordinator.coordinator import Coordinator
+from kwire.coordinator.hashorder import hash_code
+from kwire.coordinator.offsets import CommittedOffset
+from kwire.coordinator.share.inflight import RecordState
+from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
+from kwire.records import build, read_records
+from kwire.wire.uuids import to_text
+
+if TYPE_CHECKING:
+    from kwire.broker.state import BrokerState
+
+K = TypeVar("K")
+V = TypeVar("V")
+Fields = dict[str, Any]
+
+
+def coordinated(name: str, partitions: int) -> int:
+    """The partition in which Kafka keeps what is called so (Utils.abs of the hash)."""
+    found = hash_code(name)
+    found -= (found & 0x80000000) << 1
+    return abs(found) % (1 << 31) % partitions
+
+
+@dataclass
+class StoredTable(Generic[K, V]):
+    """held: what there is now. kind: the type that keys begin with, and key and value: their messages, value in this
+    version. place: what of a key chooses the partition. put: takes back what was read, None for a tombstone."""
+
+    topic: str
+    kind: int
+    key: str
+    value: str
+    version: int
+    held: Callable[[], dict[K, V]]
+    place: Callable[[K], str]
+    key_fields: Callable[[K], Fields]
+    value_fields: Callable[[V, int], Fields]
+    key_of: Callable[[Fields], K]
+    value_of: Callable[[Fields], V]
+    put: Callable[[K, V | None, int], None]
+    done: Callable[[], None] = lambda: None
+    _written: dict[K, V] = field(default_factory=dict)
+
+    def write(self, state: BrokerState) -> None:
+        now = self.held()
+        changed = [key for key, value in now.items() if self._written.get(key) != value]
+        changed += [key for key in self._written if key not in now]
+        if not changed:
+            return
+        state.internal(self.topic)
+        topic = state.cluster.topics.get(self.topic)
+        if topic is None:
+            return
+        moment = state.clock.now() // MS
+        library = builtin_library()
+        for key in changed:
+            partition = topic.partitions[coordinated(self.place(key), len(topic.partitions))]
+            named = self.kind.to_bytes(2) + library.codec(self.key, 0).encode(self.key_fields(key))
+            value = now.get(key)
+            data = None
+            if value is not None:
+                codec = library.codec(self.value, self.version)
+                data = self.version.to_bytes(2) + codec.encode(self.value_fields(value, moment))
+            partition.log.append(build([(named, data)], timestamp=moment), partition.epoch, moment)
+        self._written = now
+
+    def restore(self, state: BrokerState) -> None:
+        topic = state.cluster.topics.get(self.topic)
+        library = builtin_library()
+        for partition in topic.partitions if topic is not None else ():
+            for entry in partition.log.entries:
+                for record in read_records(entry.data)[0].records:
+                    named = record.key or b""
+                    if int.from_bytes(named[:2]) != self.kind:
+                        continue
+                    key = self.key_of(library.codec(self.key, 0).decode_at(named, 2)[0])
+                    if record.value is None:
+                        self._written.pop(key, None)
+                        self.put(key, None, 0)
+                        continue
+                    codec = library.codec(self.value, int.from_bytes(record.value[:2]))
+                    value = self._written[key] = self.value_of(codec.decode_at(record.value, 2)[0])
+                    self.put(key, value, (record.timestamp or 0) * MS)
+        self.done()
+
+
+OffsetKey = tuple[str, str, int]  # group, topic, partition
+OffsetValue = tuple[int, int, str]  # offset, leader epoch, metadata
+
+
+def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
+    committed = groups.offsets.committed
+
+    def put(key: OffsetKey, value: OffsetValue | None, time: int) -> None:
+        group, place = key[0], key[1:]
+        if value is None:
+            committed.get(group, {}).pop(place, None)
+        else:
+            committed.setdefault(group, {})[place] = CommittedOffset(*value, time, "", UUID(int=0))
+
+    def done() -> None:
+        for group in committed:
+            groups.revive(group)
+
+    return StoredTable(
+        "__consumer_offsets", 1, "OffsetCommitKey", "OffsetCommitValue", 3,
+        held=lambda: {
+            (group, topic, part): (each.offset, each.leader_epoch, each.metadata)
+            for group, places in committed.items()
+            for (topic, part), each in places.items()
+        },
+        place=lambda key: key[0],
+        key_fields=lambda key: {"Group": key[0], "Topic": key[1], "Partition": key[2]},
+        value_fields=lambda value, moment: {
+            "Offset": value[0], "LeaderEpoch": value[1], "Metadata": value[2], "CommitTimestamp": moment,
+        },
+        key_of=lambda body: (body["Group"], body["Topic"], body["Partition"]),
+        value_of=lambda body: (body["Offset"], body.get("LeaderEpoch", -1), body["Metadata"]),
+        put=put, done=done,
+    )  # fmt: skip
+
+
+ShareValue = tuple[int, int, int, int, tuple[StateBatch, ...]]  # epoch, leader epoch, start, complete, batches
+
+
+def share_table(groups: Coordinator) -> StoredTable[SharePartitionKey, ShareValue]:
+    def put(key: SharePartitionKey, value: ShareValue | None, _: int) -> None:
+        if value is None:
+            groups.share_states.known.pop(key, None)
+            return
+        epoch, leader_epoch, start, complete, batches = value
+        groups.share_states.known[key] = Stored(epoch, start, leader_epoch, complete, list(batches))
+
+    def done() -> None:
+        for group in {place.group for place in groups.share_states.known}:
+            groups.revive_share(group)
+
+    def fields(value: ShareValue, moment: int) -> Fields:
+        epoch, leader_epoch, start, complete, batches = value
+        rows = [
+            {"FirstOffset": each.first, "LastOffset": each.last, "DeliveryState": each.state.value,
+             "DeliveryCount": each.deliveries} for each in batches
+        ]  # fmt: skip
+        times = {"CreateTimestamp": moment, "WriteTimestamp": moment}
+        tagged = {"DeliveryCompleteCount": complete} if complete >= 0 else {}
+        counts = {"SnapshotEpoch": 0, "StateEpoch": epoch, "LeaderEpoch": leader_epoch, "StartOffset": start}
+        return {**counts, **tagged, **times, "StateBatches": rows}
+
+    def value_of(body: Fields) -> ShareValue:
+        batches = tuple(
+            StateBatch(row["FirstOffset"], row["LastOffset"], RecordState(row["DeliveryState"]), row["DeliveryCount"])
+            for row in body["StateBatches"]
+        )
+        complete = body.get("DeliveryCompleteCount", -1)
+        return body["StateEpoch"], body["LeaderEpoch"], body["StartOffset"], complete, batches
+
+    return StoredTable(
+        "__share_group_state", 0, "ShareSnapshotKey", "ShareSnapshotValue", 0,
+        held=lambda: {
+            place: (each.epoch, each.leader_epoch, each.start, each.complete, tuple(each.batches))
+            for place, each in groups.share_states.known.items()
+        },
+        place=lambda key: f"{key.group}:{to_text(key.topic)}:{key.partition}",
+        key_fields=lambda key: {"GroupId": key.group, "TopicId": key.topic, "Partition": key.partition},
+        value_fields=fields,
+        key_of=lambda body: SharePartitionKey(body["GroupId"], body["TopicId"], body["Partition"]),
+        value_of=value_of, put=put, done=done,
+    )  # fmt: skip

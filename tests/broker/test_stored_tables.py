@@ -1,0 +1,58 @@
+"""What coordinators hold is in records of their topics, as Kafka's tools read them, and comes back from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kwire.broker.stored_tables import coordinated
+from kwire.client.address import Address
+from kwire.client.connection import BrokerConnection
+from kwire.payloads.files import open_file
+from kwire.testing import Broker
+
+
+def asked(broker: Broker, api: str, version: int, body: dict[str, Any]) -> dict[str, Any]:
+    with BrokerConnection.open(Address.parse(broker.address)) as connection:
+        return connection.request(api, version, body).body()
+
+
+def row(broker: Broker, api: str, **part: Any) -> dict[str, Any]:
+    """The answer's row for partition 0 of t in the share group g."""
+    topic = broker.server.state.cluster.topics["t"].id
+    body = {"GroupId": "g", "Topics": [{"TopicId": topic, "Partitions": [{"Partition": 0, **part}]}]}
+    found: dict[str, Any] = asked(broker, api, 0 if api.startswith("Read") else 1, body)["Results"][0]["Partitions"][0]
+    assert found["ErrorCode"] == 0
+    return found
+
+
+def test_share_groups_and_their_state_come_back(tmp_path: Path) -> None:
+    batch = {"FirstOffset": 6, "LastOffset": 7, "DeliveryState": 2, "DeliveryCount": 1}
+    with Broker(data=tmp_path, topics={"t": 1}) as broker:
+        parts = [{"PartitionIndex": 0, "StartOffset": 5}]
+        alter = {"GroupId": "g", "Topics": [{"TopicName": "t", "Partitions": parts}]}
+        assert asked(broker, "AlterShareGroupOffsets", 0, alter)["ErrorCode"] == 0
+        epoch = row(broker, "ReadShareGroupStateSummary", LeaderEpoch=0)["StateEpoch"]
+        written = {"StateEpoch": epoch, "LeaderEpoch": 0, "StartOffset": 5, "DeliveryCompleteCount": 2}
+        row(broker, "WriteShareGroupState", **written, StateBatches=[batch])
+    with Broker(data=tmp_path) as broker:
+        assert [each["GroupId"] for each in asked(broker, "ListGroups", 5, {})["Groups"]] == ["g"]
+        (described,) = asked(broker, "ShareGroupDescribe", 1, {"GroupIds": ["g"]})["Groups"]
+        assert (described["GroupState"], described["GroupEpoch"]) == ("Empty", epoch)
+        found = row(broker, "ReadShareGroupState", LeaderEpoch=0)
+        assert (found["StateEpoch"], found["StartOffset"]) == (epoch, 5)
+        assert found["StateBatches"] == [batch]
+        ask = {"Groups": [{"GroupId": "g", "Topics": [{"TopicName": "t", "Partitions": [0]}]}]}
+        (group,) = asked(broker, "DescribeShareGroupOffsets", 0, ask)["Groups"]
+        assert group["Topics"][0]["Partitions"][0]["StartOffset"] == 5
+        asked(broker, "DeleteGroups", 2, {"GroupsNames": ["g"]})
+    with Broker(data=tmp_path) as broker:
+        assert asked(broker, "ListGroups", 5, {})["Groups"] == []
+    (log,) = tmp_path.glob("__share_group_state-*/*.log")
+    assert "2 batches of __share_group_state" in (open_file(log.read_bytes(), "log", str(log)).text or "")  # and gone
+
+
+def test_groups_go_where_kafka_looks_for_them() -> None:
+    assert coordinated("g", 50) == 3
+    assert coordinated("orders", 50) == 31  # a hash below zero
+    assert coordinated("polygenelubricants", 50) == 0  # the lowest of all
