@@ -41,6 +41,9 @@ class ExchangeTexts:
         apis = ["" if kind is None else f"{kind.api} v{kind.version}" for kind in batch.kinds]
         found = abouts_of(batch)
         abouts = [about_text(value) for value in found.values]
+        answers, silent = ([f"{value:<{ABOUT}}  {end}\n" for value in abouts] for end in ("ok", "no answer wanted"))
+        figures, wide = f"%{c.ident}s  %{c.size}s  %{c.size}s  %{c.took}s  ", c.ident + 2 * c.size + c.took + 8
+        durations: dict[int, str] = {}
         columns = (
             fine, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
             request.time, request.last_time, request.packet, request.size, response.start, response.time,
@@ -75,9 +78,17 @@ class ExchangeTexts:
             middle, used = head
             end += c.behind
             text += middle
-            took_text = took(answered - last) if there >= 0 else ""
+            duration = ""
+            if there >= 0:
+                duration = durations.get(answered - last) or durations.setdefault(
+                    answered - last, took(answered - last)
+                )
+            cells = figures % (ident, sent, got if there >= 0 else "", duration)
+            if used == end and len(cells) == wide:  # each fits its column
+                yield f"{text}{cells}{(answers if there >= 0 else silent)[about]}"
+                continue
             for value, width in ((str(ident), c.ident), (str(sent), c.size), (str(got) if there >= 0 else "", c.size),
-                                 (took_text, c.took)):  # fmt: skip
+                                 (duration, c.took)):  # fmt: skip
                 end += width + 2
                 room = max(end - 2 - used, len(value))
                 text += f"{value:>{room}}  "

@@ -46,15 +46,17 @@ class MessageLines:
         if any(len(known.places.names) > 1 for known in batch.connections):
             plain[:] = False  # each message has a file of its own
         buffer = batch.buffer
-        heads = [
-            f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, ' for at in batch.connections
-        ]
+        asking, answering = ([
+            f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, "kind": "{kind}", "index": '
+            for at in batch.connections
+        ] for kind in ("request", "response"))  # fmt: skip
         apis = [self._api(kind) for kind in batch.kinds]
         unknown = {at for at, kind in enumerate(batch.kinds) if kind is None}
         clients: dict[bytes, str] = {}
         found = abouts_of(batch)
-        abouts = [f", {json.dumps(about_row(value))[1:-1]}" for value in found.values]
-        errors: dict[tuple[int, int], str] = {(0, 0): NO_ERROR}
+        abouts = [f"{FINE}, {json.dumps(about_row(value))[1:-1]}" for value in found.values]
+        ends = [f"{about}}}\n" for about in abouts]
+        errors: dict[tuple[int, int], str] = {}
         columns = (
             plain, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
             batch.first_error, batch.errors, *_columns(request), *_columns(response),
@@ -73,25 +75,26 @@ class MessageLines:
                 client = clients.get(name) or clients.setdefault(
                     name, json.dumps(name.decode("utf-8", "surrogateescape"))
                 )
-            head, api, who = heads[owner], apis[kind], f'{ident}, "client_id": {client}, '
-            about = abouts[place]
-            ends = f"{about}}}\n", f"{about}}}\n"
-            if self._bodies is not None:
-                first_end, second_end = self._ends(batch, row, api, a1, b2)
-                ends = about + first_end, about + second_end
+            api, who = apis[kind], f'{ident}, "client_id": {client}, '
+            if self._bodies is None:
+                asked_end = answered_end = ends[place]
+            else:
+                asked_end, answered_end = (abouts[place] + end for end in self._ends(batch, row, api, a1, b2))
             line = (
-                f'{head}"kind": "request", "index": {i1}, "position": {p1}, "time": {t1}, "last_time": {l1}, '
+                f'{asking[owner]}{i1}, "position": {p1}, "time": {t1}, "last_time": {l1}, '
                 f'"packet": {n1}, "last_packet": {m1}, "size": {s1}, {api.request}{who}{NO_ERROR}"latency_ns": null, '
-                f"{FINE}{ends[0]}"
+                f"{asked_end}"
             )
             if a2 < 0:
                 yield line
                 continue
-            error = errors.get((first, count)) or errors.setdefault((first, count), self._error(first, count))
+            error = NO_ERROR
+            if count:
+                error = errors.get((first, count)) or errors.setdefault((first, count), self._error(first, count))
             yield (
-                f'{line}{head}"kind": "response", "index": {i2}, "position": {p2}, "time": {t2}, "last_time": {l2}, '
+                f'{line}{answering[owner]}{i2}, "position": {p2}, "time": {t2}, "last_time": {l2}, '
                 f'"packet": {n2}, "last_packet": {m2}, "size": {s2}, {api.response}{who}{error}'
-                f'"latency_ns": {t2 - l1}, {FINE}{ends[1]}'
+                f'"latency_ns": {t2 - l1}, {answered_end}'
             )
 
     def _ends(self, batch: ExchangeBatch, row: int, api: _Api, asked: int, answered: int) -> tuple[str, str]:
