@@ -1,4 +1,4 @@
-"""Records that have one header, as those of large messages do: opened some hundred at a time.
+"""Records that have one header and are not long: opened some hundred at a time.
 
 What would be done for each is done for all: headers are compared and types looked at as columns. Records are opened in
 a place that stays in the cache; what they hold is put together from there.
@@ -23,6 +23,7 @@ PLACE, AT_ONCE = 1 << 19, 512  # bytes and records that are opened at a time
 PAUSE = 64  # calls
 SHORT = 512  # bytes of a record
 MOST = 4 << 20  # bytes that are put together
+LONG = 8192  # bytes of a record, beside which what is done for each one is little
 _LOCAL = threading.local()
 
 
@@ -55,7 +56,7 @@ def run_alike(opening: Opening, number: int, data: bytes, pos: int, heads: list[
     header = data[pos : pos + HEADER]
     length = opening.length(header)
     step, size = HEADER + length, length - opening.extra
-    count = _alike(data, pos, header, step) if size > 0 else 0
+    count = _alike(data, pos, header, step) if 0 < size < LONG else 0
     if not count:
         return b""
     each = size + opening.typed

@@ -8,9 +8,10 @@ and additional data: RFC 5246 section 6.2.3, RFC 7366, RFC 5288, RFC 6655, RFC 7
 from __future__ import annotations
 
 import hmac
-import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from io import BytesIO
 from itertools import repeat
 from struct import Struct
 from typing import Any, Protocol
@@ -21,9 +22,13 @@ from kwire.capture.tls.schedule import Keys
 from kwire.capture.tls.suites import Suite, suite_of
 from kwire.errors import KwireError
 
-AT_ONCE = 1 << 20  # bytes of records: what comes out of them stays in the cache until it is put together
-_LOCAL = threading.local()
+FIRST, AT_ONCE = 1 << 16, 1 << 22  # bytes that are opened at a time: at first and behind an odd record, and at most
 BLOCK = 16  # bytes of an AES block
+
+TLS_1_2 = 0x0303
+# How long bodies are by the headers that were met in whichever session: a dict for each number of bytes that are not
+# content.
+LENGTHS: defaultdict[int, dict[bytes, int]] = defaultdict(dict)
 
 head_12 = Struct(">QBHH").pack
 
@@ -87,13 +92,9 @@ def _into(cipher: Any) -> Callable[[bytes, memoryview | bytes, bytes, memoryview
     return copy
 
 
-def _scratch() -> memoryview:
-    """Where this thread opens records before they are put together."""
-    try:
-        found: memoryview = _LOCAL.scratch
-    except AttributeError:
-        found = _LOCAL.scratch = memoryview(bytearray(AT_ONCE + 2 * LARGEST))
-    return found
+def _next_most(most: int, got: int, odd: bool) -> int:
+    """How many bytes to open at a time next, so that places made ready in vain cost no more than what was opened."""
+    return min(2 * most, AT_ONCE) if got >= most else FIRST if odd else most
 
 
 class Tls13:
@@ -109,8 +110,8 @@ class Tls13:
         self._iv = int.from_bytes(keys.iv, "big")
         cipher = _cipher(suite, keys.key)
         self._decrypt, self.into = cipher.decrypt, _into(cipher)
-        self._lengths: dict[bytes, int] = {}  # by headers of records of application data
-        self.extra, self.odd = suite.tag + 1, 0
+        self.extra, self.odd, self._most = suite.tag + 1, 0, FIRST
+        self._lengths = LENGTHS[self.extra]
 
     def __reduce__(self) -> Any:
         return Tls13, self._made
@@ -122,7 +123,8 @@ class Tls13:
         kind, version, length = header_at(header)
         if kind != APPLICATION or version >> 8 != 3 or not 0 <= length - self.extra <= LARGEST_CONTENT:
             return 0
-        self._lengths[header] = int(length)
+        if version == TLS_1_2:  # which is what TLS 1.3 says too
+            self._lengths[header] = int(length)
         return int(length)
 
     def beside(self, number: int, data: bytes, heads: range) -> tuple[Iterable[bytes], Iterable[bytes]]:
@@ -143,25 +145,27 @@ class Tls13:
         if heads:
             return content, heads[-1] + HEADER + sizes[-1] + self.extra
         into, iv, end, lengths = self.into, self._iv, len(data), self._lengths
-        view, scratch, most, at = memoryview(data), _scratch(), pos + AT_ONCE, 0
-        try:
-            while pos < most:
+        view, at, most, odd = memoryview(data), 0, self._most, True
+        made = BytesIO(bytes(min(most + LARGEST, end - pos)))
+        with made.getbuffer() as place, suppress(*self._wrong):
+            while at < most:
                 body = pos + HEADER
                 header = data[pos:body]
                 length = lengths.get(header) or self.length(header)
                 stop = body + length
                 if not length or stop > end:
+                    odd = False
                     break
                 last = at + length - self.extra
-                into((iv ^ number).to_bytes(12, "big"), view[body:stop], header, scratch[at : last + 1])
-                if scratch[last] != APPLICATION:
+                into((iv ^ number).to_bytes(12, "big"), view[body:stop], header, place[at : last + 1])
+                if place[last] != APPLICATION:
                     break
                 heads.append(pos)
                 sizes.append(last - at)
                 at, pos, number = last, stop, number + 1  # the type is written over
-        except self._wrong:
-            pass
-        return bytes(scratch[:at]), pos
+        self._most = _next_most(most, at, odd)
+        made.truncate(at)
+        return made.getvalue(), pos
 
     def hint(self, body: bytes) -> int:  # noqa: ARG002 (the protocol's)
         return 0
@@ -182,7 +186,7 @@ class Aead:
         cipher = _cipher(suite, keys.key)
         self._decrypt, self.into = cipher.decrypt, _into(cipher)
         self.lead = 8 if self._explicit else 0
-        self.extra, self.odd = suite.tag + self.lead, 0
+        self.extra, self.odd, self._most = suite.tag + self.lead, 0, FIRST
 
     def __reduce__(self) -> Any:
         return Aead, self._made
@@ -219,23 +223,25 @@ class Aead:
             return content, heads[-1] + HEADER + sizes[-1] + self.extra
         into, iv, counted, end, extra = self.into, self._iv, self._counted, len(data), self.extra
         lead, explicit = self.lead, self._explicit
-        view, scratch, most, at = memoryview(data), _scratch(), pos + AT_ONCE, 0
-        try:
-            while pos < most and end - pos >= HEADER:
+        view, at, most, odd = memoryview(data), 0, self._most, True
+        made = BytesIO(bytes(min(most + LARGEST, end - pos)))
+        with made.getbuffer() as place, suppress(*self._wrong):
+            while at < most and end - pos >= HEADER:
                 kind, version, length = header_at(data, pos)
                 body = pos + HEADER
                 stop, size = body + length, length - extra
                 if kind != APPLICATION or stop > end or not 0 <= size <= LARGEST_CONTENT:
+                    odd = False
                     break
                 nonce = iv + data[body : body + 8] if explicit else (counted ^ number).to_bytes(12, "big")
                 head = head_12(number, kind, version, size)
-                into(nonce, view[body + lead : stop], head, scratch[at : at + size])
+                into(nonce, view[body + lead : stop], head, place[at : at + size])
                 heads.append(pos)
                 sizes.append(size)
                 at, pos, number = at + size, stop, number + 1
-        except self._wrong:
-            pass
-        return bytes(scratch[:at]), pos
+        self._most = _next_most(most, at, odd)
+        made.truncate(at)
+        return made.getvalue(), pos
 
     def hint(self, body: bytes) -> int:
         return int.from_bytes(body[:8], "big") if self._explicit else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from struct import pack
 from typing import Any
 
@@ -44,7 +45,7 @@ def opened(made: Any, data: bytes) -> tuple[bytes, list[int], list[int]]:
 
 
 @pytest.mark.parametrize("number", WHICH)
-@pytest.mark.parametrize("size", [1, 300, 16384])
+@pytest.mark.parametrize("size", [1, 300, 8191])
 def test_records_of_one_length(number: int, size: int) -> None:
     contents = [os.urandom(size) for _ in range(40)]
     made, data = stream(number, contents, {})
@@ -74,9 +75,10 @@ def test_it_ends_before_a_record_that_is_odd(number: int, odd: int) -> None:
         assert (content, len(heads), sizes) == (b"".join(contents[:odd]), odd, [8] * odd)
 
 
-def test_odd_records_are_not_paid_for_twice() -> None:
+@pytest.mark.parametrize("size", [20, 9000])
+def test_odd_records_are_not_paid_for_twice(size: int) -> None:
     """Every tenth is an alert: no more is opened in vain than what comes out."""
-    contents = [bytes(20) for _ in range(1000)]
+    contents = [bytes(size) for _ in range(1000)]
     made, data = stream(0x1301, contents, dict.fromkeys(range(0, 2000, 10), 21))
     step, into, tried = len(data) // 1000, made.into, []
 
@@ -90,6 +92,37 @@ def test_odd_records_are_not_paid_for_twice() -> None:
         heads: list[int] = []
         made.run(7 + at, data, at * step, heads, [])
         got += len(heads)
-        at += len(heads) + 1
+        at += len(heads) or 1
     assert got == 900
     assert len(tried) < 3 * 1000
+
+
+@pytest.mark.parametrize("number", WHICH)
+def test_long_records_are_opened_into_their_places(number: int) -> None:
+    contents = [os.urandom(16384) for _ in range(30)]
+    made, data = stream(number, contents, {})
+    at, found, count, last = 0, b"", 0, len(data) // 30 * 29
+    while at < len(data):
+        heads: list[int] = []
+        got, at = made.run(7 + count, data, at, heads, [])
+        found, count = found + got, count + len(heads)
+    assert (found, count) == (b"".join(contents), 30)
+    damaged = data[:-1] + bytes([data[-1] ^ 1])
+    assert made.run(7 + 29, damaged, last, [], []) == (b"", last)
+
+
+def test_places_are_made_for_what_may_come_out() -> None:
+    """Behind a record that does not open, few bytes are made ready, not megabytes for each such record."""
+    made, data = stream(0x1301, [bytes(16384)] * 400, {})
+    at = count = 0
+    for _ in range(6):
+        heads: list[int] = []
+        _, at = made.run(7 + count, data, at, heads, [])
+        count += len(heads)
+    tracemalloc.start()
+    made.run(0, data, 0, [], [])  # under the wrong number
+    tracemalloc.reset_peak()
+    made.run(0, data, 0, [], [])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 18
