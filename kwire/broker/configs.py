@@ -33,7 +33,16 @@ INHERITED = {  # a topic's configuration, and the broker's that holds where the 
     "retention.bytes": "log.retention.bytes", "retention.ms": "log.retention.ms", "segment.bytes": "log.segment.bytes",
     "segment.ms": "log.roll.ms", "unclean.leader.election.enable": "unclean.leader.election.enable",
 }  # fmt: skip
-DYNAMIC = frozenset({*INHERITED.values(), "num.io.threads", "num.network.threads"})  # what a broker takes while it runs
+SYNONYMS = INHERITED | {  # a topic's configuration, and the broker's whose default it has
+    "compression.gzip.level": "compression.gzip.level", "compression.lz4.level": "compression.lz4.level",
+    "compression.zstd.level": "compression.zstd.level", "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "flush.messages": "log.flush.interval.messages", "index.interval.bytes": "log.index.interval.bytes",
+    "local.retention.bytes": "log.local.retention.bytes", "local.retention.ms": "log.local.retention.ms",
+    "preallocate": "log.preallocate", "segment.index.bytes": "log.index.size.max.bytes",
+}  # fmt: skip
+IN_HOURS = {"log.retention.ms": ("log.retention.hours", "168"), "log.roll.ms": ("log.roll.hours", "168")}
+THROTTLES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+DYNAMIC = frozenset({*INHERITED.values(), *THROTTLES, "num.io.threads", "num.network.threads"})  # while it runs
 
 
 CHOICES = {  # the last part of a name: what it may be
@@ -58,12 +67,21 @@ class KnownConfig(NamedTuple):
     default: str
 
 
+class Synonym(NamedTuple):
+    """One of the places that a value may come from."""
+
+    name: str
+    value: str
+    source: int
+
+
 class Value(NamedTuple):
-    """What counts now, and why."""
+    """What counts now, and why. synonyms: all the places that have a value, that which counts first."""
 
     known: KnownConfig
     value: str
     source: int
+    synonyms: tuple[Synonym, ...]
 
 
 @cache
@@ -105,22 +123,40 @@ class Configs:
 
     def describe(self, kind: int, resource: str, names: list[str] | None) -> list[Value]:
         """The resource's values, only those named when names are given."""
-        given = self.given.get((kind, resource), {})
         out = []
         for entry in known(KINDS.get(kind, "none")).values():
             if names is not None and entry.name not in names:
                 continue
-            if entry.name in given:
-                out.append(Value(entry, given[entry.name], SET_AT[kind]))
-            elif kind == TOPIC and entry.name in self._inherited:
-                out.append(Value(entry, *self._inherited[entry.name]))
-            elif kind == BROKER and resource and entry.name in self.given.get((BROKER, ""), {}):
-                out.append(Value(entry, self.given[BROKER, ""][entry.name], DYNAMIC_DEFAULT))
-            elif kind == BROKER and entry.name in self.static:
-                out.append(Value(entry, self.static[entry.name], STATIC))
-            else:
-                out.append(Value(entry, entry.default, DEFAULT))
+            synonyms = self._synonyms(kind, resource, entry)
+            if synonyms:
+                out.append(Value(entry, synonyms[0].value, synonyms[0].source, synonyms))
+            elif kind != BROKER or resource:
+                out.append(Value(entry, entry.default, DEFAULT, ()))
         return out
+
+    def _synonyms(self, kind: int, resource: str, entry: KnownConfig) -> tuple[Synonym, ...]:
+        """Where a value may come from, the first one that counts in front."""
+        own = self.given.get((kind, resource), {})
+        name = SYNONYMS.get(entry.name) if kind == TOPIC else entry.name
+        rows = [Synonym(entry.name, own[entry.name], SET_AT[kind])] if kind != BROKER and entry.name in own else []
+        if kind not in (TOPIC, BROKER):
+            return *rows, Synonym(entry.name, entry.default, DEFAULT)
+        if name is None:
+            return tuple(rows)
+        if kind == TOPIC:  # all nodes share what was set at one of them
+            each = [given for (kind, node), given in self.given.items() if kind == BROKER and node and name in given]
+            own = each[0] if each else {}
+        elif not resource:
+            own = {}
+        layers = [(own, DYNAMIC_BROKER), (self.given.get((BROKER, ""), {}), DYNAMIC_DEFAULT)]
+        if kind == TOPIC or resource:
+            layers.append((self.static, STATIC))
+        below = [Synonym(name, values[name], source) for values, source in layers if name in values]
+        if name not in IN_HOURS:
+            default = [Synonym(name, entry.default, DEFAULT)] if kind == TOPIC or resource else []
+        else:  # their own default is none
+            default = [Synonym(*IN_HOURS[name], DEFAULT)] if below and (kind == TOPIC or resource) else []
+        return *rows, *below, *default
 
     def replace(self, kind: int, resource: str, values: Mapping[str, str | None], dry: bool = False) -> None:
         """All settings of a resource at once (AlterConfigs, CreateTopics). Raises Refused."""

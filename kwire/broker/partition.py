@@ -57,6 +57,11 @@ class Partition:
         self.replicas = replicas
         self.behind = {node: offset for node, offset in self.behind.items() if node in replicas}
 
+    def join(self, nodes: Iterable[int]) -> None:
+        """Replicas that have nothing yet."""
+        for node in nodes:
+            self.behind[node] = 0
+
     def fall_behind(self, nodes: Iterable[int]) -> None:
         for node in nodes:
             self.behind.setdefault(node, self.end)

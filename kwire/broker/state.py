@@ -19,6 +19,7 @@ from kwire.broker.faults import Faults
 from kwire.broker.log import Log
 from kwire.broker.memory import Memory
 from kwire.broker.quotas import Quotas
+from kwire.broker.reassignments import Reassignments
 from kwire.broker.security import Users
 from kwire.broker.static_configs import in_force
 from kwire.broker.storage import Storage
@@ -58,6 +59,7 @@ class BrokerState:
         self.settings, self.clock, self.faults = settings, clock, faults
         self.cluster = Cluster(settings.all_setups, settings.limits)
         self.topology = Topology(self.cluster)
+        self.reassignments = Reassignments(self)
         self.cluster.advertised = faults.advertised
         faults.settle(self.cluster.nodes)
         self.users = Users(dict(settings.users))

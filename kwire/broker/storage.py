@@ -124,7 +124,12 @@ class Storage:
                     "name": topic.name,
                     "id": to_text(topic.id),
                     "partitions": [
-                        [p.replicas, p.leader, p.epoch, p.used.start if p.used is not None else 0]
+                        [
+                            self._state.reassignments.settled(p),
+                            p.leader,
+                            p.epoch,
+                            p.used.start if p.used is not None else 0,
+                        ]
                         for p in topic.partitions
                     ],
                 }

@@ -105,3 +105,27 @@ def test_what_a_running_broker_does_not_take() -> None:
     with pytest.raises(Refused, match="Cannot update these configs dynamically") as refused:
         Configs().change(BROKER, "1", [("num.partitions", SET, "3")])
     assert refused.value.code == Code.INVALID_REQUEST
+
+
+def test_synonyms_are_those_of_a_real_broker() -> None:
+    def told(kind: int, resource: str, name: str) -> list[tuple[str, str, int]]:
+        found = configs.describe(kind, resource, [name])
+        return [(each.name, each.value, each.source) for value in found for each in value.synonyms]
+
+    configs = Configs()
+    assert told(TOPIC, "t", "segment.bytes") == [("log.segment.bytes", "1073741824", 5)]
+    assert told(TOPIC, "t", "preallocate") == [("log.preallocate", "false", 5)]
+    assert (
+        told(TOPIC, "t", "retention.ms") == told(TOPIC, "t", "flush.ms") == told(BROKER, "", "log.segment.bytes") == []
+    )
+    configs.change(TOPIC, "t", [("segment.bytes", SET, "2000000"), ("retention.ms", SET, "7")])
+    configs.change(BROKER, "", [("log.segment.bytes", SET, "3000000"), ("log.retention.ms", SET, "5")])
+    configs.change(BROKER, "1", [("log.segment.bytes", SET, "4000000")])
+    below = [("log.segment.bytes", "4000000", 2), ("log.segment.bytes", "3000000", 3)]
+    default = ("log.segment.bytes", "1073741824", 5)
+    assert told(TOPIC, "t", "segment.bytes") == [("segment.bytes", "2000000", 1), *below, default]
+    assert told(BROKER, "1", "log.segment.bytes") == [*below, default]
+    assert told(BROKER, "", "log.segment.bytes") == below[1:]
+    hours = [("log.retention.ms", "5", 3), ("log.retention.hours", "168", 5)]
+    assert told(TOPIC, "t", "retention.ms") == [("retention.ms", "7", 1), *hours]
+    assert told(BROKER, "1", "log.retention.ms") == hours

@@ -29,9 +29,7 @@ def _described(item: Body, request: Request, state: BrokerState) -> Body:
 
 
 def _value(value: Value, kind: int, synonyms: bool) -> Body:
-    same = [{"Name": value.known.name, "Value": value.value, "Source": value.source}]
-    if value.source != DEFAULT:
-        same.append({"Name": value.known.name, "Value": value.known.default, "Source": DEFAULT})
+    same = [{"Name": each.name, "Value": each.value, "Source": each.source} for each in value.synonyms]
     return {
         "Name": value.known.name,
         "Value": value.value,

@@ -18,7 +18,8 @@ def handle(request: Request, state: BrokerState) -> Body:
     body = request.body
     kind = body.get("KeyType", GROUP)
     if request.version < 4:
-        return _found(body["Key"], kind, state, request.peer.listener)
+        found = _found(body["Key"], kind, state, request.peer.listener)
+        return found if found["ErrorCode"] else {**found, "ErrorMessage": "NONE"}  # as old versions have it
     return {"Coordinators": [_found(key, kind, state, request.peer.listener) for key in body["CoordinatorKeys"]]}
 
 

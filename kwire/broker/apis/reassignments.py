@@ -1,11 +1,12 @@
 """AlterPartitionReassignments (45) and ListPartitionReassignments (46).
 
-All replicas are one log here, so a reassignment is over when it is answered: none is ever listed, nor can be cancelled.
+What is under way is in broker/reassignments.py.
 """
 
 from __future__ import annotations
 
 from kwire.broker.apis import Api
+from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.partition import Partition
@@ -25,8 +26,7 @@ def alter(request: Request, state: BrokerState) -> Body:
             try:
                 if topic is None or not 0 <= index < len(topic.partitions):
                     raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "The server does not host this topic-partition.")
-                _move(state, topic.partitions[index], part["Replicas"], free)
-                state.tell("moved", f"{item['Name']}-{index}", f"its replicas are {part['Replicas']} now")
+                _move(state, topic, topic.partitions[index], part["Replicas"], free)
             except Refused as refused:
                 row = {"ErrorCode": refused.code, "ErrorMessage": refused.why}
             rows.append({"PartitionIndex": index, **row})
@@ -34,22 +34,31 @@ def alter(request: Request, state: BrokerState) -> Body:
     return {"ErrorCode": Code.NONE, "ErrorMessage": None, "AllowReplicationFactorChange": free, "Responses": responses}
 
 
-def _move(state: BrokerState, partition: Partition, replicas: list[int] | None, free: bool) -> None:
-    """The partition's replicas are these; who leads stays if it is one of them. Raises Refused."""
+def _move(state: BrokerState, topic: Topic, partition: Partition, replicas: list[int] | None, free: bool) -> None:
+    """To these replicas; None: what is under way is cancelled. Raises Refused."""
     if replicas is None:
-        raise Refused(Code.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        state.reassignments.cancel(partition)
+        return
     state.cluster.check_replicas([replicas])
-    if not free and len(replicas) != len(partition.replicas):
-        why = f"The replication factor is changed from {len(partition.replicas)} to {len(replicas)}"
+    have = state.reassignments.settled(partition)
+    if not free and len(replicas) != len(have):
+        why = f"The replication factor is changed from {len(have)} to {len(replicas)}"
         raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-    partition.place(list(replicas))
-    partition.fall_behind(state.cluster.down(replicas))
-    if partition.leader not in replicas:
-        state.topology.elect(partition)
+    state.reassignments.begin(topic, partition, list(replicas))
 
 
-def listed(request: Request, state: BrokerState) -> Body:  # noqa: ARG001
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Topics": []}
+def listed(request: Request, state: BrokerState) -> Body:
+    asked = request.body["Topics"]
+    wanted = None if asked is None else {(item["Name"], index) for item in asked for index in item["PartitionIndexes"]}
+    found: dict[str, list[Body]] = {}
+    for each in state.reassignments.going.values():
+        place = (each.topic.name, each.partition.index)
+        if wanted is None or place in wanted:
+            row: Body = {"PartitionIndex": place[1], "Replicas": each.partition.replicas}
+            row |= {"AddingReplicas": each.adding, "RemovingReplicas": each.removing}
+            found.setdefault(place[0], []).append(row)
+    topics = [{"Name": name, "Partitions": rows} for name, rows in found.items()]
+    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Topics": topics}
 
 
 APIS = (
