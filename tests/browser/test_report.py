@@ -40,6 +40,26 @@ def test_it_fits_reads_well_and_loads_nothing(
     assert seen.requests == []
 
 
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_tall_table_does_not_make_the_page_tall(
+    report: Callable[[str], Path], visit: Visits, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr("kwire.render.report.sheets.TALL", 8)
+    seen = visit(report(CAPTURE), width=width)
+    seen.page.set_viewport_size({"width": width, "height": 500})
+    box = seen.page.locator("div.tall", has=seen.page.locator("#apis"))
+    held, whole, across = box.evaluate("it => [it.clientHeight, it.scrollHeight, it.scrollWidth - it.clientWidth]")
+    assert held < whole
+    assert across <= 0
+    assert seen.violations() == []
+    seen.page.get_by_label("Filter: APIs").fill("JoinGroup")
+    left = seen.page.locator("#apis tbody tr:visible th").all_inner_texts()
+    assert left == ["JoinGroup v5 *", "JoinGroup v7 *"]
+    seen.page.emulate_media(media="print")
+    held, whole = box.evaluate("it => [it.clientHeight, it.scrollHeight]")
+    assert held == whole
+
+
 def test_it_is_whole_without_scripts(report: Callable[[str], Path], visit: Visits) -> None:
     seen = visit(report(CAPTURE), scripts=False)
     assert seen.page.locator("button:visible").count() == 0

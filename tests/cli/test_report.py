@@ -46,6 +46,14 @@ def test_the_page_holds_what_the_other_commands_say(kwire: Runs) -> None:
     assert "kwire decode evict-stopped.pcap.gz --frame 465" in told
 
 
+def test_many_findings_of_a_detector_are_behind_a_fold(kwire: Runs) -> None:
+    page = kwire("report", "fixtures/captures/evict-refused-commits.pcap.gz").text
+    before, fold, behind = page.partition("<summary>1 more offset-reset</summary>")
+    assert fold
+    assert before.count("> offset-reset <") == 3
+    assert behind.partition("</details>")[0].count("> offset-reset <") == 1
+
+
 def test_a_page_goes_to_a_file_and_its_size_is_told(kwire: Runs, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     ran = kwire("report", "fixtures/captures/ipv6.pcap", "-o", str(target))

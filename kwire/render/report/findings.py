@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kwire.analyze.detectors import detector
 from kwire.analyze.findings import SEVERITIES, Finding, Reference, TimeFormat
@@ -14,6 +14,7 @@ from kwire.render.report.commands import quoted
 from kwire.render.report.material import OF_FINDING, Material, Packet
 
 MOST = 200  # findings in the page; the rest is a number
+OPEN = 3  # of a detector; the others are behind a fold
 REFERENCES = 12  # of a finding
 LETTERS = 1500  # of each of its texts
 DIAGRAMS = 700_000  # letters of all diagrams
@@ -60,7 +61,9 @@ def findings_section(material: Material, proofs: Proofs) -> Markup:
     """All findings, then what was looked for in vain."""
     diagnosis = material.diagnosis
     shown = diagnosis.findings[: material.most(MOST)]
-    parts: list[Content] = [finding_article(one, diagnosis.clock, proofs, material) for one in shown]
+    parts: list[Content] = list(
+        _by_detector(shown, lambda one: finding_article(one, diagnosis.clock, proofs, material))
+    )
     if len(diagnosis.findings) > len(shown):
         command = element("code", material.commands("doctor", ("--all", "")))
         parts.append(element("p", f"and {len(diagnosis.findings) - len(shown):,} more: ", command))
@@ -78,6 +81,19 @@ def findings_section(material: Material, proofs: Proofs) -> Markup:
             summary = element("summary", f"{len(rows):,} {title}")
             parts.append(element("details", summary, element("dl", terms, class_="terms")))
     return joined(parts, LINE)
+
+
+def _by_detector(findings: Iterable[Finding], article: Callable[[Finding], Markup]) -> Iterator[Markup]:
+    """Findings of one severity and detector beside each other, the first ones open, the others behind a fold."""
+    together: dict[tuple[str, str], list[Finding]] = {}
+    for one in findings:
+        together.setdefault((one.severity, one.detector), []).append(one)
+    for (_, name), several in together.items():
+        yield from map(article, several[:OPEN])
+        if behind := several[OPEN:]:
+            yield element(
+                "details", element("summary", f"{len(behind):,} more {name}"), joined(map(article, behind), LINE)
+            )
 
 
 def finding_article(finding: Finding, clock: TimeFormat, proofs: Proofs, material: Material) -> Markup:

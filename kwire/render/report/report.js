@@ -70,7 +70,7 @@ for (const table of document.querySelectorAll("table.sheet")) {
   label.append("Filter ", input);
   input.addEventListener("input", () => filter(table, input.value, told));
   tool.append(label, told);
-  table.before(tool);
+  (table.closest(".tall") ?? table).before(tool);
 }
 function unfold() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

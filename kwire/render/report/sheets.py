@@ -11,6 +11,7 @@ from kwire.render.html.markup import LINE, Content, Markup, element, joined
 from kwire.render.lines import clean, cut
 
 LETTERS = 160  # of a cell
+TALL = 30  # rows from which on a table scrolls in a box of its own; on paper all of it is there
 FOLDED = 12  # rows from which on a table beside others is behind a fold
 
 
@@ -63,10 +64,13 @@ class Sheet:
         if self.total is not None and self.total > len(self.rows):
             caption.append(f" {len(self.rows):,} of {self.total:,} ")
             caption.append(element("code", self.rest) if self.rest else None)
-        return element(
+        table = element(
             "table", element("caption", *caption), element("thead", element("tr", *heads)), element("tbody", rows),
             class_="sheet", id=self.name,
         )  # fmt: skip
+        if len(self.rows) <= TALL:
+            return table
+        return element("div", table, class_="tall", tabindex="0", role="region", aria_label=self.title)
 
     @property
     def style(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwire.render.html.markup import element
-from kwire.render.report.sheets import LETTERS, Cell, Column, Sheet, SheetRow
+from kwire.render.report.sheets import LETTERS, TALL, Cell, Column, Sheet, SheetRow
 
 COLUMNS = [Column("topic"), Column("bytes", True)]
 
@@ -34,3 +34,11 @@ def test_long_texts_are_cut_and_markup_is_not() -> None:
 def test_columns_have_their_names_where_rows_are_cards() -> None:
     sheet = Sheet("topics", "Topics", COLUMNS, [])
     assert '#topics td:nth-child(2)::before { content: "bytes" }' in sheet.style
+
+
+def test_a_tall_table_scrolls_in_a_box_that_keys_reach() -> None:
+    rows = [SheetRow([Cell(f"topic-{at}"), Cell("1", 1)]) for at in range(TALL + 1)]
+    assert Sheet("topics", "Topics", COLUMNS, rows[:-1]).markup.startswith("<table")
+    made = Sheet("topics", "Topics", COLUMNS, rows).markup
+    assert made.startswith('<div class="tall" tabindex="0" role="region" aria-label="Topics"><table')
+    assert made.count("<tr>") == TALL + 2
