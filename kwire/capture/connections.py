@@ -27,6 +27,7 @@ SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
 
 Endpoint = tuple[str, int]
+Runs = tuple[list[SegmentRun], list[SegmentRun]]  # of both sides
 
 
 @dataclass(slots=True, eq=False)
@@ -260,7 +261,7 @@ class Connections:
             for turn, flow in enumerate(flows)
             for at in range(block.bounds[flow], block.bounds[flow + 1])
         ]
-        runs: tuple[list[SegmentRun], list[SegmentRun]] = [], []
+        runs: Runs = [], []
         controls: list[tuple[int, int]] = []
         for _, at, side in sorted(places):
             seq, flags = int(block.seqs[at]), int(block.flags[at])
@@ -279,22 +280,24 @@ class Connections:
         self._settle(connection, runs, controls, block)
         return ended, connection
 
-    def _settle(
-        self, connection: Connection, runs: tuple[list[SegmentRun], list[SegmentRun]],
-        controls: list[tuple[int, int]], block: Flows,
-    ) -> None:  # fmt: skip
+    def _settle(self, connection: Connection, runs: Runs, controls: list[tuple[int, int]], block: Flows) -> None:
         for side in (0, 1):
             self._take(connection, side, runs[side])
         for at, side in controls:
             _control(connection, side, block, at)
 
-    def patience(self) -> Iterator[Connection]:
-        """Gives up holes that stay too long, or that too much waits behind."""
-        return self._through_tls(self._patience())
+    @property
+    def held_cost(self) -> int:
+        """Bytes of memory that what waits behind holes takes, about."""
+        return sum(stream.held_cost for connection in self._waiting.values() for stream in connection.streams)
 
-    def _patience(self) -> Iterator[Connection]:
-        holding = [stream for connection in self._waiting.values() for stream in connection.streams if stream.held]
-        together, cost = sum(stream.held_bytes for stream in holding), sum(stream.held_cost for stream in holding)
+    def patience(self, most: int | None = None) -> Iterator[Connection]:
+        """Gives up holes that stay too long, or that too much waits behind. most: what held_cost may be."""
+        return self._through_tls(self._patience(most))
+
+    def _patience(self, most: int | None = None) -> Iterator[Connection]:
+        most, cost = cost_of(self._in_all) if most is None else most, self.held_cost
+        together = sum(stream.held_bytes for one in self._waiting.values() for stream in one.streams)
         for connection in list(self._waiting.values()):
             gave_up = False
             for stream in connection.streams:
@@ -303,7 +306,7 @@ class Connections:
                     stream.held_bytes > self._held
                     or stream.held_cost > cost_of(self._held)
                     or together > self._in_all
-                    or cost > cost_of(self._in_all)
+                    or cost > most
                     or (abs(self.now - oldest[len(stream.held) - 1]) > PATIENCE and not stream.lone)
                 ):
                     together, cost = together - stream.held_bytes, cost - stream.held_cost
@@ -331,8 +334,7 @@ class Connections:
             yield from self._trim()
 
     def _trim(self) -> Iterator[Connection]:
-        """Ends the idlest of those that are not known to be Kafka's, and of all when there are still too many; half of
-        each kind stays."""
+        """Ends the idlest that are not known to be Kafka's, and of all when those are too many; half of each stays."""
         for kept, unknown in ((MOST_UNKNOWN, True), (MOST_OPEN, False)):
             some = [connection for connection in self._open.values() if not (unknown and connection.known)]
             if unknown or len(some) > kept:

@@ -108,7 +108,7 @@ def _read(
 
     wanted = captures.filter()
     chosen = wanted.selection
-    over = Over()
+    over = Over(MOST_FOREIGN if not_kafka else 0)
     if follow:
         pager.end()
     progress = Progress(output != "text" or not sys.stdout.isatty() or pager.holds())
@@ -160,9 +160,10 @@ def _read(
 
 
 class Over:
-    """Connections that are over: how many, and those that are not Kafka."""
+    """Connections that are over: how many, and the first so many that are not Kafka."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self.kafka = self.others = self.missing = self.left_out = self.encrypted = 0
         self.foreign: list[ConnectionInfo] = []
 
@@ -177,7 +178,7 @@ class Over:
             session = session_of(connection)
             self.encrypted += session is not None and session.encrypted
             self.others += session is None or not session.encrypted
-            if len(self.foreign) < MOST_FOREIGN:
+            if len(self.foreign) < self._most:
                 self.foreign.append(connection)
 
 

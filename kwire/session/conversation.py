@@ -7,7 +7,8 @@ bare tokens travel in both directions, which only the conversation can know.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from kwire.session import roles
 from kwire.session.acks import is_silent
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange, Message
-from kwire.session.framing import Framer, Raw
+from kwire.session.framing import Framer, Raw, Skipped
 from kwire.session.messages import read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
@@ -30,6 +31,7 @@ from kwire.session.twins import Twins
 if TYPE_CHECKING:
     from kwire.session.vectorized import Vectorized
 
+NO_PIECES: tuple[deque[Piece], deque[Piece]] = deque(maxlen=0), deque(maxlen=0)
 ROUNDS = 16  # how often, on average, vectorized may look at a byte
 
 id_at = Struct(">i").unpack_from
@@ -48,27 +50,47 @@ class Conversation:
     ) -> None:  # fmt: skip
         self.info, self.connection = info, info.tcp
         self.known, self.done, self._twins = known, done, twins
-        self.pairing = Pairing(info, self.complete)
         self._max_size = max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
-        midstream = self.connection.opener is None
-        self.requests = Framer(self._find_request, midstream, max_size)
-        self.responses = Framer(self._find_response, midstream, max_size)
+        self._midstream = self.connection.opener is None
         self.indexes = [0, 0]
         self._finished = False
         self.jumps: tuple[list[tuple[int, int]], ...] = [], []  # of a slice: positions, and the frames' numbers there
-        self._left: tuple[deque[Piece], deque[Piece]] = deque(), deque()  # of what came, what is still to be read
+        self._left = NO_PIECES  # of what came, what is still to be read
         self._few = self._worth = 0  # frames to be read one by one; bytes that vectorized may look at in all
         self._block: list[Piece] = []  # all requests that came
         self._start: Framer | None = None  # where they begin, if not with a frame
         self._open_ids: frozenset[int] = frozenset()  # what was open before them
         self._ids: frozenset[int] | None = None  # and what they ask
 
+    @cached_property
+    def pairing(self) -> Pairing:
+        """Made when the sides are known, as the framers are: most of what is not Kafka never needs them."""
+        return Pairing(self.info, self.complete)
+
+    @cached_property
+    def requests(self) -> Framer:
+        return Framer(self._find_request, self._midstream, self._max_size)
+
+    @cached_property
+    def responses(self) -> Framer:
+        return Framer(self._find_response, self._midstream, self._max_size)
+
+    @property
+    def _framers(self) -> tuple[Framer, ...]:
+        """Those of the requests and the responses; none of what is not Kafka, or not known to be."""
+        return (self.requests, self.responses) if self._reads else ()
+
+    @property
+    def _reads(self) -> bool:
+        """Whether frames are read."""
+        return self.info.client is not None and self.info.verdict is None
+
     @property
     def oldest(self) -> int | None:
         """When the oldest message came that waits for its counterpart, or bytes that wait for what is missing, ns; None
         when nothing waits."""
-        found = self.pairing.oldest
+        found = self.pairing.oldest if self._reads else None
         for stream in self.connection.streams:
             for piece in stream.pieces[:1]:
                 found = min(found or piece.times[0], piece.times[0])
@@ -78,14 +100,14 @@ class Conversation:
     def waiting(self) -> int:
         """Bytes that are kept for frames that are not whole."""
         pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)
-        return self.requests.waiting + self.responses.waiting + pending
+        return pending + sum(framer.waiting for framer in self._framers)
 
     @property
     def cost(self) -> int:
         """Bytes of memory that they take, about: small packets take more than they bring."""
         waiting = *self._pieces, *(stream.pieces for stream in self.connection.streams)
         pending = sum(len(piece.data) + PACKET_COST * len(piece.starts) for pieces in waiting for piece in pieces)
-        return self.requests.cost + self.responses.cost + pending
+        return pending + sum(framer.cost for framer in self._framers)
 
     def known_from(self, client: int, name: str = "") -> None:
         """Which side is the client's, when it is known before any byte is read."""
@@ -246,7 +268,8 @@ class Conversation:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
         self._finished = True
-        if self.info.client is not None and not self.info.verdict:
+        if self._reads:
+            assert self.info.client is not None
             reason = self.connection.ending or why
             ends = [reason if stream.ended or self.connection.reset else why for stream in self.connection.streams]
             self._requests(self.requests.finish(ends[self.info.client], False))
@@ -257,16 +280,23 @@ class Conversation:
                 reason = f"the broker answered with {foreign.what} ({foreign.detail}), then {reason}"
             self.pairing.finish(reason)
 
+    def take_skipped(self) -> Iterator[tuple[str, Skipped]]:
+        """Bytes of which no frames could be made, each once, with the frames' kind."""
+        for side, framer in zip(("request", "response"), self._framers, strict=False):
+            for skipped in framer.take_skipped():
+                yield side, skipped
+
     def give_up(self) -> None:
         """Lets go of what waits for the rest of its frame, to bound memory."""
         self._pieces = [], []
-        self.requests.give_up()
-        self.responses.give_up()
+        for framer in self._framers:
+            framer.give_up()
 
     def release(self) -> None:
         """It is over: nothing of it refers to itself any more, so that its memory is free at once."""
-        for framer in (self.requests, self.responses):
+        for framer in self._framers:
             framer.search = _nothing
+        self.__dict__.pop("pairing", None)
 
     def complete(self, exchange: Exchange) -> None:
         """An exchange to which nothing more will come."""

@@ -48,8 +48,8 @@ AT_ONCE = 32 << 20  # bytes of connections that end together, and of a batch mad
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
-    behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all for the rest of
-    their frame, a quarter of it behind holes. keys: of TLS sessions; ledger: where TLS records lie is remembered.
+    behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all, for the rest of
+    their frame or behind holes, there a quarter of it. keys: of TLS sessions; ledger: where TLS records lie is remembered.
     careful: everything is read frame by frame; thresholds: else from how many on things are read together. patience:
     ns that exchanges wait for an older one that is still open, None: as long as memory allows."""
 
@@ -198,9 +198,10 @@ class Reader:
             if not isinstance(connection, Connection):
                 conversations.append(connection())
             elif connection.finished:
-                ending = self.conversation(connection)
-                ending.pump(self._vectorized)
-                held += ending.cost
+                if not self._said_nothing(connection):
+                    ending = self.conversation(connection)
+                    ending.pump(self._vectorized)
+                    held += ending.cost
                 over.append(connection)
             elif connection.streams[0].pieces or connection.streams[1].pieces:
                 conversation = self.conversation(connection)
@@ -241,14 +242,25 @@ class Reader:
         """The conversation of a connection. keep: it goes on."""
         known = self._conversations.get(id(connection))
         if known is None:
-            info = ConnectionInfo(self.name, connection, self.kinds, self.topics, self.places, self.clock)
+            info = self._info(connection)
             known = Conversation(info, self.brokers, self._done, self.settings.max_size, self._twins)
             if keep:
                 self._conversations[id(connection)] = known
         return known
 
+    def _info(self, connection: Connection) -> ConnectionInfo:
+        return ConnectionInfo(self.name, connection, self.kinds, self.topics, self.places, self.clock)
+
+    def _said_nothing(self, connection: Connection) -> bool:
+        """Whether not a byte of it is there: SYNs alone make no conversation."""
+        return id(connection) not in self._conversations and not any(stream.pieces for stream in connection.streams)
+
     def end(self, connection: Connection, why: str) -> None:
         """A connection is over."""
+        if self._said_nothing(connection):
+            if self._ended is not None:
+                self._ended(self._info(connection))
+            return
         conversation = self.conversation(connection, keep=False)
         conversation.finish(why)
         self._skips(conversation)
@@ -261,22 +273,28 @@ class Reader:
 
     def _skips(self, conversation: Conversation) -> None:
         """Takes over what the conversation could make no frames of."""
-        for side, framer in (("request", conversation.requests), ("response", conversation.responses)):
-            for skipped in framer.take_skipped():
-                conversation.info.lost += skipped.length
-                if len(self.skipped) < MOST_SKIPPED:
-                    self.skipped.append((conversation.info, side, skipped))
-                else:
-                    self.unsaid += 1
+        for side, skipped in conversation.take_skipped():
+            conversation.info.lost += skipped.length
+            if len(self.skipped) < MOST_SKIPPED:
+                self.skipped.append((conversation.info, side, skipped))
+            else:
+                self.unsaid += 1
+
+    @property
+    def waiting_cost(self) -> int:
+        """Bytes of memory that what waits takes, about: for the rest of its frame, or behind holes."""
+        return self.connections.held_cost + sum(known.cost for known in self._costly.values())
 
     def _bound(self) -> None:
-        """Keeps what waits for the rest of its frame within bounds."""
-        costly = self._costly.values()
-        cost = sum(conversation.cost for conversation in costly)
+        """Keeps what waits within bounds: holes are given up first, then frames that are not whole."""
+        cost, half = self.waiting_cost, self.settings.memory // 2
         if cost <= self.settings.memory:
             return
-        for conversation in sorted(costly, key=lambda known: -known.cost):
-            if cost <= self.settings.memory // 2:
+        frames = cost - self.connections.held_cost
+        self.take(self.connections.patience(max(half - frames, 0)))
+        cost = self.waiting_cost
+        for conversation in sorted(self._costly.values(), key=lambda known: -known.cost):
+            if cost <= half:
                 break
             cost -= conversation.cost
             self._given_up += conversation.waiting

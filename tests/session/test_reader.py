@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import tracemalloc
@@ -136,6 +137,49 @@ def test_frames_that_are_never_whole_are_given_up_to_bound_memory(traffic: Any) 
     assert {skipped.reason for _, _, skipped in outcome.skipped} == {"given up to bound memory"}
     assert sum(skipped.length for _, _, skipped in outcome.skipped) == 800
     assert {message.quality for message in outcome.messages} == {"truncated"}
+
+
+def test_what_waits_behind_holes_and_for_the_rest_of_frames_has_one_bound(traffic: Any) -> None:
+    """Each alone has room, both together have not."""
+    memory = 2 << 20
+    frame = traffic.request("SaslAuthenticate", 0, {"AuthBytes": bytes(1 << 20)})
+    parts = [traffic.connection(f"10.0.1.{n}:5000") for n in range(4)]
+    holes = [traffic.connection(f"10.0.2.{n}:5000") for n in range(4)]
+    for tcp in holes:
+        tcp.send(bytes(10), lost=True)
+    made, most, sent = Reader("it", Settings(memory=memory)), 0, 0
+    for at in range(0, 400_000, 8000):
+        for tcp in parts:
+            tcp.send(frame[at : at + 8000])
+        for tcp in holes[: 4 * (at < 96_000)]:
+            tcp.send(frame[at : at + 8000])
+        made.feed(traffic.block(traffic.packets[sent:], sent + 1))
+        sent = len(traffic.packets)
+        most = max(most, made.waiting_cost)
+    assert memory // 2 < most <= memory
+
+
+def test_a_connection_that_is_over_leaves_nothing_to_be_collected(traffic: Any) -> None:
+    """Floods bring millions of them; what refers to itself stays until all of memory is looked at."""
+    for n in range(20):
+        traffic.connection(f"10.0.1.{n}:5000", syn=n % 2 == 0).send(b"nothing of Kafka at all")
+        beat(traffic, traffic.connection(f"10.0.2.{n}:5000"), n)
+        traffic.connection(f"10.0.3.{n}:5000")
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, Conversation) for one in gc.get_objects())
+        assert len(traffic.read().over) == 60
+        assert sum(isinstance(one, Conversation) for one in gc.get_objects()) == before
+    finally:
+        gc.enable()
+
+
+def test_a_connection_without_a_byte_makes_no_conversation(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "Conversation", None)
+    for n in range(5):
+        traffic.connection(f"10.0.1.{n}:5000")
+    assert [info.full_name for info in traffic.read().over] == [f"10.0.1.{n}:5000>10.0.0.2:9092#1" for n in range(5)]
 
 
 @pytest.mark.parametrize("ordered", [True, False])
