@@ -67,8 +67,9 @@ class Memory:
         """Whether there is room for what a request leaves behind."""
         if api not in LEAVES:
             return True
-        size = weigh(body, self.limit) + len(client_id or "")
-        if size > self.limit // PARTS:
+        most = self.limit // PARTS
+        size = weigh(body, most + 1) + len(client_id or "")
+        if size > most:
             return False
         if self.charged + size > self.limit:
             now = self._now()

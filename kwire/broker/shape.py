@@ -1,12 +1,14 @@
 """Bodies made to fit: without the fields that a version lacks, and whole error answers that mirror their request.
 
 Handlers fill in everything that some version has; fitted() takes away the rest. refusal() writes one error code into
-every error field of an answer: its arrays are those of the request, matched by what their fields name, as each of
-Kafka's AbstractRequest.getErrorResponse does by hand.
+every error field of an answer: its arrays that hold errors are those of the request, matched by what their fields
+name, as each of Kafka's AbstractRequest.getErrorResponse does by hand. What matches is found once for all elements: a
+request may have a hundred thousand of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kwire.broker.context import Body
@@ -17,7 +19,7 @@ PAIRED = {"Deletions": "Upsertions"}
 BY_POSITION = ("Creations", "Filters", "Entries")  # arrays whose elements are answered one by one, without a name
 ABSENT: Body = {  # what stands beside an error where the schema's own default says something else
     "BaseOffset": -1, "HighWatermark": -1, "LowWatermark": -1, "CommittedOffset": -1, "LeaderEpoch": -1, "NodeId": -1,
-    "Port": -1, "Records": b"", "ProtocolName": None, "ProtocolType": None,
+    "Port": -1, "Records": b"", "ProtocolName": None, "ProtocolType": None, "Leader": "",
 }  # fmt: skip
 
 
@@ -45,28 +47,49 @@ def _value(slot: Slot, value: Any) -> Any:
 def refusal(answer: StructPlan, asked: StructPlan, request: Body, code: int, once: bool = False) -> Body:
     """An answer with code in every error field. answer, asked: the plans of the response and of the request. once: what
     stands below an element with an error field is left out, as Kafka does where it looks at rights."""
-    out: Body = {}
-    said = once and any(slot.field.error for slot in answer.slots)
+    return _element(answer, asked, code, once)(request)
+
+
+def _element(answer: StructPlan, asked: StructPlan, code: int, once: bool) -> Callable[[Body], Body]:
+    """Makes an element of an answer from the element of the request that it is about."""
+    fixed: Body = {}
+    said: list[tuple[str, str]] = []
+    arrays: list[tuple[str, Callable[[Body], list[Body]]]] = []
+    above = once and any(slot.field.error for slot in answer.slots)
     for slot in answer.slots:
         if slot.field.error:
-            out[slot.name] = code
+            fixed[slot.name] = code
         elif slot.struct is not None and slot.array:
-            out[slot.name] = [] if said else _mirrored(slot, asked, request, code, once)
+            mirrored = not above and _holds_errors(slot.struct)
+            arrays.append((slot.name, _array(slot.struct, asked, code, once) if mirrored else lambda _: []))
         elif slot.name in ABSENT and (slot.nullable or ABSENT[slot.name] is not None):
-            out[slot.name] = ABSENT[slot.name]
-        else:
-            for same in asked.slots:
-                if _meaning(same) == _meaning(slot) and (same.type, same.array) == (slot.type, slot.array):
-                    value = request.get(same.name)
-                    if value is not None and same.struct is None and not slot.field.secret:
-                        out[slot.name] = value
-    return out
+            fixed[slot.name] = ABSENT[slot.name]
+        elif slot.struct is None and not slot.field.secret:
+            meaning, kind = _meaning(slot), (slot.type, slot.array)
+            like = (same for same in asked.slots if _meaning(same) == meaning and (same.type, same.array) == kind)
+            said += [(slot.name, same.name) for same in like]
+
+    def made(request: Body) -> Body:
+        out = dict(fixed)
+        for name, same in said:
+            value = request.get(same)
+            if value is not None:
+                out[name] = value
+        for name, array in arrays:
+            out[name] = array(request)
+        return out
+
+    return made
 
 
-def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int, once: bool) -> list[Body]:
-    """The elements of an answer's array: one for each element of the request's array that names the same things."""
-    assert slot.struct is not None
-    wanted = {_meaning(inner) for inner in slot.struct.slots} - {None}
+def _holds_errors(plan: StructPlan) -> bool:
+    inner = (slot.struct for slot in plan.slots if slot.struct is not None and slot.array)
+    return any(slot.field.error for slot in plan.slots) or any(map(_holds_errors, inner))
+
+
+def _array(answer: StructPlan, asked: StructPlan, code: int, once: bool) -> Callable[[Body], list[Body]]:
+    """Makes an answer's array: an element for each one of the request's array that names the same things."""
+    wanted = {_meaning(inner) for inner in answer.slots} - {None}
     best: Slot | None = None
     shared = 0
     for candidate in asked.slots:
@@ -78,21 +101,19 @@ def _mirrored(slot: Slot, asked: StructPlan, request: Body, code: int, once: boo
     if best is None:
         best = next((each for each in asked.slots if each.name in BY_POSITION), None)
     if best is None:  # what the answer lists may stand deeper in the request
-        return [
-            row
-            for outer in asked.slots
-            if outer.array and outer.struct is not None
-            for item in request.get(outer.name) or []
-            for row in _mirrored(slot, outer.struct, item, code, once)
+        outer = [
+            (slot.name, _array(answer, slot.struct, code, once)) for slot in asked.slots if slot.array and slot.struct
         ]
-    given = request.get(best.name) or []
+        return lambda request: [row for name, rows in outer for item in request.get(name) or [] for row in rows(item)]
+    there = [best.name]
     if best.name in PAIRED:  # what is deleted is answered beside what is set
-        given = [*given, *(request.get(PAIRED[best.name]) or [])]
+        there.append(PAIRED[best.name])
     if best.struct is not None:
-        inner = best.struct
-        return [refusal(slot.struct, inner, item, code, once) for item in given]
-    name = next(s.name for s in slot.struct.slots if _meaning(s) == _meaning(best))
-    return [{**refusal(slot.struct, asked, {}, code), name: item} for item in given]
+        element = _element(answer, best.struct, code, once)
+        return lambda request: [element(item) for name in there for item in request.get(name) or []]
+    alone = _element(answer, asked, code, once=False)
+    named = next(s.name for s in answer.slots if _meaning(s) == _meaning(best))
+    return lambda request: [{**alone({}), named: item} for name in there for item in request.get(name) or []]
 
 
 def _meaning(slot: Slot) -> str | None:

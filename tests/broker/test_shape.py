@@ -31,6 +31,8 @@ PRODUCE: Body = {
     ("api", "version", "request_body", "expected"),
     [
         ("Heartbeat", 4, {"GroupId": "g"}, {"ErrorCode": 6}),
+        ("JoinGroup", 3, {"MemberId": "m", "Protocols": [{"Name": "range", "Metadata": b"x"}]},
+         {"ErrorCode": 6, "Leader": "", "MemberId": "m", "Members": []}),
         ("Produce", 9, PRODUCE, {"Responses": [
             {"Name": "a", "PartitionResponses": [
                 {"Index": 0, "ErrorCode": 6, "BaseOffset": -1, "RecordErrors": []},
