@@ -135,7 +135,8 @@ class Sharing:
 
     def _topics_changed(self) -> None:
         states = self.state.groups.coordinator.share_states
-        gone = {place.topic for place in states.known} - self.state.cluster.by_id.keys()
+        there = self.state.cluster.by_id  # looked up in: it may hold far more than groups share
+        gone = [topic for topic in {place.topic for place in states.known} if topic not in there]
         for topic in gone:
             states.forget_topic(topic)
             for leader in self.leaders.values():

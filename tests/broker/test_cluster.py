@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from kwire.broker.cluster import Cluster
+from kwire.broker.cluster import Cluster, Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import BrokerLimits, BrokerSettings
 
@@ -130,3 +132,22 @@ def test_changes_are_told() -> None:
     made.grow("a", 2)
     made.delete(made.topics["a"])
     assert told == [["a"], ["a"], []]
+
+
+def test_a_new_topic_is_made_without_a_look_at_all_others(desk: Any) -> None:
+    """A request may make tens of thousands."""
+    looks = []
+
+    class Walked(dict[UUID, Topic]):
+        def __iter__(self) -> Iterator[UUID]:
+            looks.append(1)
+            return super().__iter__()
+
+        def keys(self) -> Any:
+            looks.append(1)
+            return super().keys()
+
+    desk.state.cluster.by_id = Walked(desk.state.cluster.by_id)
+    for number in range(3):
+        desk.state.cluster.create(f"t{number}", 1)
+    assert not looks

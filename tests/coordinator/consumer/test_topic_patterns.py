@@ -83,7 +83,19 @@ def test_patterns_that_hang_backtracking_end_here(pattern: str) -> None:
 
 
 def test_a_resolution_ends_when_its_budget_is_spent() -> None:
-    assert TopicPattern("a").matching(["a", "b", "aa"], budget=4) == (frozenset({"a"}), -1)
+    names = ["b", "aa", "a"]
+    found, left = TopicPattern("a").matching(names)
+    assert found == {"a"}
+    assert TopicPattern("a").matching(names, BUDGET - left) == ({"a"}, 0)
+    assert TopicPattern("a").matching(names, BUDGET - left - 1) == (frozenset(), -1)
+
+
+def test_names_that_are_alike_take_a_step_a_letter() -> None:
+    names = [f"orders-{number}" for number in range(1000, 9999)]
+    pattern = TopicPattern("(" + "|".join(f"o{letter}.*.*.*.*9" for letter in "abcdefghijklr") + ")")
+    found, left = pattern.matching(names)
+    assert len(found) == 899
+    assert BUDGET - left < 3 * sum(map(len, names))
 
 
 atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab|)", "^", "$", r"\w", "-"])
