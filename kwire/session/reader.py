@@ -49,7 +49,7 @@ AT_ONCE = 32 << 20  # bytes of connections that end together, and of a batch mad
 class Settings:
     """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all, for the rest of
-    their frame or behind holes, there a quarter of it. keys: of TLS sessions; ledger: where TLS records lie is remembered.
+    their frame or behind holes, there a quarter of it. keys: of TLS sessions; ledger: where TLS records lie is kept.
     careful: everything is read frame by frame; thresholds: else from how many on things are read together. patience:
     ns that exchanges wait for an older one that is still open, None: as long as memory allows."""
 

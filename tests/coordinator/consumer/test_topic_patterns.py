@@ -86,7 +86,7 @@ def test_a_resolution_ends_when_its_budget_is_spent() -> None:
     names = ["b", "aa", "a"]
     found, left = TopicPattern("a").matching(names)
     assert found == {"a"}
-    assert TopicPattern("a").matching(names, BUDGET - left) == ({"a"}, 0)
+    assert TopicPattern("a").matching(names, BUDGET - left) == (frozenset({"a"}), 0)
     assert TopicPattern("a").matching(names, BUDGET - left - 1) == (frozenset(), -1)
 
 
