@@ -29,6 +29,7 @@ from scapy.sessions import TCPSession
 from kwire.codec.frames import MAX_SIZE, Frame, decode_frame, decode_response
 from kwire.codec.headers import header_plan, request_header_version, response_header_version
 from kwire.codec.library import builtin_library
+from kwire.codec.quality import Quality
 from kwire.codec.secrets import conceal
 from kwire.codec.span import fields
 from kwire.codec.values import Codec
@@ -178,7 +179,7 @@ class Kafka(Packet):
             metadata["tcp_min_len"] = 4 + size
             return None
         side, asked = metadata.get("ident"), None
-        if "client" not in session and decode_frame(data[: 4 + size], size=True).quality == "ok":
+        if "client" not in session and decode_frame(data[: 4 + size], size=True).quality == Quality.OK:
             session["client"] = side
         pending: dict[int, tuple[int, int]] = session.setdefault("pending", {})
         if session.get("client") != side and size >= 4:
@@ -202,7 +203,7 @@ def _values(found: Frame, frame: bytes) -> dict[str, Any]:
     return {
         "kind": found.kind, "api": found.api if known else None, "version": found.api_version if known else 0,
         "correlation_id": found.correlation_id or 0, "client_id": found.client_id,
-        "body": found.body if known and found.quality == "ok" else frame[8:], "note": found.note,
+        "body": found.body if known and found.quality == Quality.OK else frame[8:], "note": found.note,
     }  # fmt: skip
 
 
@@ -222,7 +223,7 @@ def _read(frame: bytes, asked: tuple[int, int] | None) -> Frame:
     if asked is not None and asked[0] >= 0:
         return decode_response(frame, *asked, builtin_library())
     found = decode_frame(frame, size=True)
-    if asked is None and found.quality in ("ok", "trailing", "truncated") and found.body is not None:
+    if asked is None and found.quality in (Quality.OK, Quality.TRAILING, Quality.TRUNCATED) and found.body is not None:
         return found
     return _unknown(found, frame)
 
@@ -230,7 +231,7 @@ def _read(frame: bytes, asked: tuple[int, int] | None) -> Frame:
 def _unknown(found: Frame, frame: bytes) -> Frame:
     note = "a response whose request was not seen, or no Kafka"
     return Frame(
-        "response", None, "", 0, 0, unpack_from(">i", frame, 4)[0], None, found.span, "orphan", note,
+        "response", None, "", 0, 0, unpack_from(">i", frame, 4)[0], None, found.span, Quality.ORPHAN, note,
     )  # fmt: skip
 
 

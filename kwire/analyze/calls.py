@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kwire.analyze.findings import Reference
+from kwire.codec.quality import Quality
 from kwire.coordinator.bodies import shape
 from kwire.coordinator.types import Check
 
@@ -24,7 +25,7 @@ EPOCH_HEARTBEATS = {CONSUMER_HEARTBEAT: "consumer", SHARE_HEARTBEAT: "share", ST
 CLASSIC = (JOIN, HEARTBEAT, LEAVE, SYNC)
 COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
 ELEMENTS = (("Results", "GroupId"), ("Groups", "GroupId"), ("Coordinators", "Key"))  # answers with one for each group
-CUT = ("truncated", "gap")
+CUT = (Quality.TRUNCATED, Quality.GAP)
 KEYS = {*CLASSIC, *COMMITS, *EPOCH_HEARTBEATS, OFFSET_FETCH, FIND_COORDINATOR, DELETE_GROUPS, OFFSET_DELETE}
 
 

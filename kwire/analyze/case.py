@@ -18,8 +18,8 @@ from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
 from kwire.analyze.groups import GroupHistories
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
+from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.schema.keys import API_VERSIONS
-from kwire.session.quality import QUALITY_CODES
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -122,7 +122,7 @@ class Case:
 def cut_by_snaplen(batch: ExchangeBatch) -> int:
     """How many exchanges have a message that is cut, on connections of which the snaplen cut packets: a close in the
     midst of a message cuts it too."""
-    code = QUALITY_CODES["truncated"]
+    code = QUALITY_CODES[Quality.TRUNCATED]
     rows = np.flatnonzero((batch.request.quality == code) | (batch.response.quality == code))
     short = [any(stream.cut for stream in connection.tcp.streams) for connection in batch.connections]
     return int(np.array(short, bool)[batch.connection[rows]].sum()) if len(rows) else 0

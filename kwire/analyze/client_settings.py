@@ -8,6 +8,7 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.payload import subscribed
+from kwire.codec.quality import Quality
 from kwire.records.batch import MAGIC_AT, read_header
 from kwire.records.compression import name_of
 from kwire.schema import keys
@@ -44,7 +45,7 @@ ROLES = {
 def read_settings(profile: Profile, exchange: Exchange) -> None:
     """Adds what a request tells to its client's profile."""
     request = exchange.request
-    if request is None or request.api is None or request.quality != "ok":
+    if request is None or request.api is None or request.quality != Quality.OK:
         return
     key = request.api.key
     if key not in PLAIN and key not in MORE:

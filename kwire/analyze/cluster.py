@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.analyze.facts import host_of
 from kwire.analyze.findings import Reference
+from kwire.codec.quality import Quality
 from kwire.schema.keys import DESCRIBE_CLUSTER, FIND_COORDINATOR, METADATA
 from kwire.wire import uuids
 
@@ -83,7 +84,7 @@ class ClusterHistory:
     def exchange(self, exchange: Exchange) -> None:
         """An exchange of one of KEYS."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None or request.api is None or response.quality != "ok":
+        if request is None or response is None or request.api is None or response.quality != Quality.OK:
             return
         key = request.api.key
         if key == METADATA and self._is_known(exchange, request, response):

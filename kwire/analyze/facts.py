@@ -15,6 +15,7 @@ import numpy as np
 from kwire.analyze.callers import callers
 from kwire.analyze.failures import About, failures_of
 from kwire.analyze.findings import Reference
+from kwire.codec.quality import Quality
 from kwire.schema.keys import FIND_COORDINATOR, METADATA
 from kwire.session.record import error_name
 
@@ -28,8 +29,8 @@ MOST_LOOKS = 1000  # exchanges of a client that are looked into for whether a tr
 SAMPLES = 8  # packets of a trouble that are kept: the first ones and the last
 COORDINATED = {0: "group", 1: "transactional_id"}
 UNANSWERED = 0  # stands for no error
-READABLE = ("ok", "trailing", "truncated")
-ORPHAN = "orphan"  # a request without an answer
+READABLE = (Quality.OK, Quality.TRAILING, Quality.TRUNCATED)
+ORPHAN = Quality.ORPHAN  # a request without an answer
 
 
 class Fact(NamedTuple):

@@ -32,6 +32,7 @@ from kwire.analyze.epochs import EpochHistory
 from kwire.analyze.history import COMMITTED, History, HistoryBudget, LastCommit, Problem
 from kwire.analyze.members import TrackedMember
 from kwire.analyze.replay import Replay
+from kwire.codec.quality import Quality
 from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class GroupHistories:
         api = exchange.first.api
         if api is not None and api.key == API_VERSIONS:
             self._learn_era(exchange)
-        if exchange.first.quality in ("truncated", "gap", "malformed") and is_unread(exchange):
+        if exchange.first.quality in (Quality.TRUNCATED, Quality.GAP, Quality.MALFORMED) and is_unread(exchange):
             self._unread += 1
         for call in calls_of(exchange):
             if call.group and (self._wanted is None or self._wanted(call.group)):

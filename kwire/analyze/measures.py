@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kwire.analyze.work import HELD
+from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.session.pairing import LOST
-from kwire.session.quality import QUALITY_CODES
 from kwire.session.record import error_name
 from kwire.wire.columns import Ints
 
@@ -27,7 +27,7 @@ STEP = math.log(1.04)
 BUCKETS = 4096  # of a timeline; when they do not suffice, each becomes twice as long
 FINEST = 100_000_000  # ns, the shortest bucket of a timeline
 PENDING = frozenset({"the capture ended", LOST})  # why there is no answer that may well have come
-CUT = [QUALITY_CODES["truncated"], QUALITY_CODES["gap"]]  # an answer of which a part is missing
+CUT = [QUALITY_CODES[Quality.TRUNCATED], QUALITY_CODES[Quality.GAP]]  # an answer of which a part is missing
 
 
 class Latencies:

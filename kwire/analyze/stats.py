@@ -13,9 +13,9 @@ from kwire.analyze.failures import Failures
 from kwire.analyze.measures import Measure, Measured, merge
 from kwire.analyze.throttling import throttles
 from kwire.analyze.tls import row_of, session_of
+from kwire.codec.quality import QUALITIES
 from kwire.session.about_columns import abouts_of
 from kwire.session.exchange import TOKEN
-from kwire.session.quality import QUALITIES
 from kwire.session.select import WRONG_CODES
 from kwire.wire.columns import Ints
 

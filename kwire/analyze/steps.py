@@ -17,6 +17,7 @@ from kwire.analyze.details import DETAILS, brings_records, given_in
 from kwire.analyze.elements import ALL, outcome_of
 from kwire.analyze.findings import Reference, error_label
 from kwire.analyze.intervals import Intervals
+from kwire.codec.quality import Quality
 from kwire.schema import keys
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ class ClientTalk:
             return
         step.pending = None
         answered = Reference.of(response)
-        if response.quality not in ("ok", "trailing") and exchange.error is None and step.number in BY_ELEMENT:
+        broken = response.quality not in (Quality.OK, Quality.TRAILING)
+        if broken and exchange.error is None and step.number in BY_ELEMENT:
             step.unseen += 1
             self.unread += key in FETCHES
             return

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.codec.quality import QUALITIES
 from kwire.session.exchange import TOKEN
-from kwire.session.quality import QUALITIES
 from kwire.session.select import Selection
 from kwire.wire.columns import Ints
 

@@ -10,6 +10,7 @@ import click
 
 from kwire.cli.brokers import BrokerOptions, broker_options
 from kwire.cli.options import Name, Version, library, schema_option
+from kwire.codec.quality import Quality
 from kwire.errors import EncodeError, Exit, KwireError, UnknownName
 
 if TYPE_CHECKING:
@@ -252,4 +253,4 @@ def _status(exchange: ClientExchange) -> Exit:
         span.slot is not None and span.slot.field.error and isinstance(span.value, int) and span.value
         for _, span in frame.span.walk()
     )
-    return Exit.MALFORMED if errors or frame.quality not in ("ok", "trailing") else Exit.OK
+    return Exit.MALFORMED if errors or frame.quality not in (Quality.OK, Quality.TRAILING) else Exit.OK

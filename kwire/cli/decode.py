@@ -16,6 +16,7 @@ from kwire.cli.literals import NAMES
 from kwire.cli.options import Name, Version, library, schema_option
 from kwire.cli.quantities import Size
 from kwire.cli.references import Packet, PacketReference
+from kwire.codec.quality import Quality
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -251,9 +252,9 @@ def _opened(item: Item, data: bytes, show_secrets: bool, budget: Budget | None =
 
 
 def _status(items: list[Item], wrong_checksums: int) -> Exit:
-    if all(item.quality == "opaque" for item in items):
+    if all(item.quality == Quality.OPAQUE for item in items):
         return Exit.NOT_KAFKA
-    fine = not wrong_checksums and all(item.quality in ("ok", "inferred") for item in items)
+    fine = not wrong_checksums and all(item.quality in (Quality.OK, Quality.INFERRED) for item in items)
     return Exit.OK if fine else Exit.MALFORMED
 
 

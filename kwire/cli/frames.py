@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.capture.packet_numbers import reference
 from kwire.cli.references import PacketReference, captures_of, settled
+from kwire.codec.quality import Quality
 from kwire.counted import counted
 from kwire.errors import CaptureError
 
@@ -120,6 +121,6 @@ def captured_items(messages: list[Message]) -> tuple[list[Item], bytes]:
         end = pos + len(message.data)
         span = named(frame.span, message.connection.topics.name)
         hidden = partial(message.conceal, definition=definition)
-        items.append(Item(pos, end, span, definition, frame, sure=message.quality != "inferred", conceal=hidden))
+        items.append(Item(pos, end, span, definition, frame, sure=message.quality != Quality.INFERRED, conceal=hidden))
         pos = end
     return items, b"".join(message.data for message in messages)

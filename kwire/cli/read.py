@@ -17,6 +17,7 @@ from kwire.cli.fields import DEFAULT, FORMS, ColumnsParam, printer
 from kwire.cli.keylogs import with_secrets
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.cli.references import Packet, PacketReference, settled
+from kwire.codec.quality import Quality
 from kwire.counted import counted
 from kwire.errors import Exit
 
@@ -210,7 +211,7 @@ class ReadTally:
 
     def _kept(self, batch: ExchangeBatch, wanted: Filter, tracking: bool) -> ExchangeBatch:
         self.seen += len(batch)
-        self.malformed += batch.count_of("malformed")
+        self.malformed += batch.count_of(Quality.MALFORMED)
         kept = wanted.wanted(batch, tracking)
         if self._holders is not None:
             kept = self._holders.of(kept)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Captures, capture_options
+from kwire.codec.quality import Quality
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def command(captures: Captures, everything: bool, quorum: bool, output: str) -> 
             show(lines)
         else:
             print(export(lines, output, "kwire stats", of_pass(done)))
-    return done.conclude(any(quality == "malformed" for quality, _ in stats.oddities))
+    return done.conclude(any(quality == Quality.MALFORMED for quality, _ in stats.oddities))
 
 
 def _quorum(captures: Captures, everything: bool, output: str) -> Exit:

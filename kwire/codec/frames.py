@@ -14,6 +14,7 @@ from typing import Any
 from kwire.codec import headers
 from kwire.codec.annotate import annotate
 from kwire.codec.library import Library, builtin_library
+from kwire.codec.quality import Quality
 from kwire.codec.span import UNDECODED, Span, fields
 from kwire.counted import counted
 from kwire.errors import UnknownName
@@ -41,7 +42,7 @@ class Frame:
     correlation_id: int | None
     client_id: str | None
     span: Span
-    quality: str
+    quality: Quality
     note: str | None
 
     @property
@@ -216,25 +217,25 @@ def _frame(
     if size and len(raw) < 4:
         size_note = f"needs 4 bytes at offset 0, has {len(raw)}"
         children = [Span("message_size", UNDECODED, 0, len(raw), None, (), size_note)]
-        quality, note = "truncated", f"message_size: {size_note}"
+        quality, note = Quality.TRUNCATED, f"message_size: {size_note}"
     elif size:
         (claimed,) = unpack_from(">i", raw)
         size_note = None
         if claimed != len(raw) - 4:
             size_note = f"the frame has {counted(len(raw) - 4, 'byte')} behind its size"
-            quality, note = "truncated" if claimed > len(raw) - 4 else quality, note or size_note
+            quality, note = Quality.TRUNCATED if claimed > len(raw) - 4 else quality, note or size_note
         children.insert(0, Span("message_size", "int32", 0, 4, claimed, (), size_note))
     span = Span(f"{name}{kind.capitalize()} v{version}", "frame", 0, len(raw), None, tuple(children))
     return Frame(kind, key, name, version, header_version, correlation_id, client_id, span, quality, note)
 
 
-def _quality(children: list[Span]) -> tuple[str, str | None]:
+def _quality(children: list[Span]) -> tuple[Quality, str | None]:
     for child in children:
         broken = child.broken()
         if broken is None:
             continue
         path, span = broken
         where = f"{child.name}: {path}" if path and span.name not in ("trailing", "body") else child.name
-        kind = {"trailing": "trailing", "body": "unsupported"}.get(span.name, "malformed")
-        return kind, f"{where}: {span.note}"
-    return "ok", None
+        quality = {"trailing": Quality.TRAILING, "body": Quality.UNSUPPORTED}.get(span.name, Quality.MALFORMED)
+        return quality, f"{where}: {span.note}"
+    return Quality.OK, None

@@ -14,6 +14,7 @@ from kwire.codec import frames
 from kwire.codec.frames import Frame, decode_frame
 from kwire.codec.infer import Interpretation, as_message, infer, plausibility
 from kwire.codec.library import Library, builtin_library
+from kwire.codec.quality import Quality
 from kwire.codec.secrets import conceal, hide_within, looks_secret, may_hold_secrets, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge, judge_text
@@ -50,15 +51,15 @@ class Item:
     conceal: Callable[[Span], Span] | None = None
 
     @property
-    def quality(self) -> str:
+    def quality(self) -> Quality:
         """ok, inferred, opaque (not Kafka), truncated (perhaps a frame that was cut), or the frame's quality."""
         if self.file:
-            return "malformed" if self.span.broken() else "ok"
+            return Quality.MALFORMED if self.span.broken() else Quality.OK
         if self.verdict or (self.message is None and self.frame is None):
-            return "truncated" if self.span.name == CUT_FRAME else "opaque"
-        if self.frame and self.frame.quality != "ok":
+            return Quality.TRUNCATED if self.span.name == CUT_FRAME else Quality.OPAQUE
+        if self.frame and self.frame.quality != Quality.OK:
             return self.frame.quality
-        return "malformed" if self.span.broken() else "ok" if self.sure else "inferred"
+        return Quality.MALFORMED if self.span.broken() else Quality.OK if self.sure else Quality.INFERRED
 
 
 def shown(item: Item, opened: Span) -> Span:
@@ -91,11 +92,11 @@ def identify(data: bytes, library: Library | None = None) -> list[Item]:
     asked: dict[int, Frame] = {}
     guesses = [FEW + len(data) // EACH]
     items = _guarded([_piece(data, start, end, asked, library, guesses) for start, end in pieces], data)
-    if frames.has_size(data[pieces[-1][0] :]) or (items[0].sure and items[0].quality == "ok"):
+    if frames.has_size(data[pieces[-1][0] :]) or (items[0].sure and items[0].quality == Quality.OK):
         return items
     # the first size may be none: a Produce key with a version, or a correlation id, is a small number too
     single = _single(data, library)
-    return _guarded([single], data) if single.quality in ("ok", "inferred") else items
+    return _guarded([single], data) if single.quality in (Quality.OK, Quality.INFERRED) else items
 
 
 def identify_as(
@@ -125,7 +126,7 @@ def _guarded(items: list[Item], data: bytes) -> list[Item]:
     """What cannot be read may be a token where it looks like one, or where one of the frames is a login's; then also
     what is only a guess."""
     login = any(item.frame and item.sure and item.frame.api_key in LOGIN for item in items)
-    fine = ("ok",) if login else ("ok", "inferred")
+    fine = (Quality.OK,) if login else (Quality.OK, Quality.INFERRED)
     return [
         replace(item, guarded=True)
         if item.quality not in fine and (login or looks_secret(data[item.start : item.end]))
@@ -141,14 +142,14 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
     frame = _as_request(raw, True, library)
     request = asked.get(unpack_from(">i", raw, 4)[0]) if len(raw) >= 8 else None
     answer = None
-    if request and request.api_key is not None and request.quality != "unsupported":
+    if request and request.api_key is not None and request.quality != Quality.UNSUPPORTED:
         answer = decode_frame(raw, api=request.api_key, version=request.api_version, size=True, library=library)
-    if frame and (frame.quality == "ok" or _barely_trailing(frame)):
+    if frame and (frame.quality == Quality.OK or _barely_trailing(frame)):
         # a response's correlation id below 65,536 looks like Produce's key, with a version
         body = frame.body or {}
         produces = body.get("Acks") in (-1, 0, 1) and bool(body.get("TopicData"))
-        doubtful = (frame.api_key == 0 and not produces) or frame.quality == "trailing"
-        answered = answer is not None and answer.quality == "ok"
+        doubtful = (frame.api_key == 0 and not produces) or frame.quality == Quality.TRAILING
+        answered = answer is not None and answer.quality == Quality.OK
         if not doubtful or not (answered or _fits_better(raw, frame, library)):
             if frame.correlation_id is not None:
                 asked[frame.correlation_id] = frame
@@ -186,16 +187,18 @@ def _fits_better(raw: bytes, frame: Frame, library: Library) -> bool:
 def _barely_trailing(frame: Frame) -> bool:
     """A body that uses nearly all of its frame; some clients do send a byte or two too many."""
     broken = frame.span.broken()
-    return frame.quality == "trailing" and broken is not None and 4 * (broken[1].end - broken[1].start) < frame.span.end
+    if frame.quality != Quality.TRAILING or broken is None:
+        return False
+    return 4 * (broken[1].end - broken[1].start) < frame.span.end
 
 
 def _single(data: bytes, library: Library) -> Item:
     """Bytes without an agreeing size in front: an unsized frame, a body, or a frame that was cut."""
     frame = _as_request(data, False, library)
-    if frame and (frame.quality == "ok" or _may_hold_secrets(frame, library)):
+    if frame and (frame.quality == Quality.OK or _may_hold_secrets(frame, library)):
         return _from_frame(0, len(data), frame, library)
     cut = _as_request(data, True, library)
-    if cut and cut.quality != "truncated":
+    if cut and cut.quality != Quality.TRUNCATED:
         cut = None
     if cut and cut.api_key and cut.body is not None:
         return _from_frame(0, len(data), cut, library)

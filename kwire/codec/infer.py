@@ -16,6 +16,7 @@ from kwire.codec.annotate import Effort, annotate
 from kwire.codec.frames import decode_frame, has_size
 from kwire.codec.headers import response_header_version
 from kwire.codec.library import Library, builtin_library
+from kwire.codec.quality import Quality
 from kwire.codec.span import TAG, UNDECODED, Span
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, MessageSchema
@@ -184,7 +185,8 @@ def read_as(
     if message.kind == "request":
         frame = decode_frame(data, size=size, library=library)
         meant = (frame.api_key, frame.api_version) == (definition.key, version)
-        said = meant or frame.quality == "ok" or (size and has_size(data))  # a body looks like no header by chance
+        # a body looks like no header by chance
+        said = meant or frame.quality == Quality.OK or (size and has_size(data))
         return frame.span if said else None
     if definition.key is None or (not size and not _room(data, definition.key, message, version)):
         return None

@@ -16,6 +16,7 @@ from kwire.analyze.client import Client
 from kwire.capture.streams import Piece, Stream
 from kwire.capture.tcp import Key
 from kwire.codec.frames import MAX_SIZE
+from kwire.codec.quality import Quality
 from kwire.session.acks import is_silent
 from kwire.session.api_versions import Kinds
 from kwire.session.conversation import Conversation
@@ -23,7 +24,6 @@ from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Partial, Raw, unpack_size
 from kwire.session.messages import read_request
 from kwire.session.pieces import joined
-from kwire.session.quality import Quality
 from kwire.session.sasl import Login
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
+from kwire.codec.quality import Quality
 from kwire.codec.span import UNDECODED, Span
 from kwire.payloads.open import open_payloads
 from kwire.records.batch import crc32, crc32c
 from kwire.redact.names import Pseudonyms
 from kwire.session.exchange import Message
-from kwire.session.quality import Quality
 
 BLANK = b"*"
 OWN = 16  # bytes in front of a struct's or an array's first child, at most: marks, counts, tags and sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from kwire.codec.quality import Quality
 from kwire.codec.secrets import carries_records, may_hold_secrets, tells_metadata
 from kwire.codec.span import Span, fields, opened
 from kwire.payloads.open import open_payloads
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
 BESIDE_TABLES = TOTAL // 2  # of a frame, where rows of many others are kept beside it
-WHOLE = ("ok", "trailing", "orphan", "inferred")  # qualities of bodies that the values codec reads
+WHOLE = (Quality.OK, Quality.TRAILING, Quality.ORPHAN, Quality.INFERRED)  # what the values codec reads
 
 
 class BodyRenderer:
@@ -44,7 +45,7 @@ class BodyRenderer:
         definition = kind.message(message.kind) if kind else None
         if definition is None:
             return None
-        whole = message.quality in ("ok", "orphan") if message.guarded else message.quality in WHOLE
+        whole = message.quality in (Quality.OK, Quality.ORPHAN) if message.guarded else message.quality in WHOLE
         if whole and self.plain(definition) and self.bare(definition, message.data):
             body = message.body_json()
             if body is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.codec.quality import Quality
 from kwire.render.exchanges import about_text, outcome_of, took
 from kwire.render.lines import clean, cut
 
@@ -74,7 +75,6 @@ def answered(exchange: Exchange, message: Message, numbered: bool) -> str:
 def _named(message: Message) -> str:
     client = f" {'from' if message.kind == 'request' else 'to'} {clean(message.client_id)}" if message.client_id else ""
     ident = "" if message.correlation_id is None else f", id {message.correlation_id}"
-    note = (
-        f" ({message.quality}{': ' + clean(message.note) if message.note else ''})" if message.quality != "ok" else ""
-    )
+    why = f": {clean(message.note)}" if message.note else ""
+    note = f" ({message.quality}{why})" if message.quality != Quality.OK else ""
     return f"{message.name}{client}{ident}{note}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from kwire.codec.annotate import count_bytes
 from kwire.codec.identify import Item
+from kwire.codec.quality import Quality
 from kwire.codec.secrets import Withheld
 from kwire.codec.span import Span, fields, opened
 from kwire.errors import UnknownName
@@ -106,7 +107,7 @@ def _remarks(item: Item, span: Span, data: bytes, width: int) -> Iterator[Line]:
     if wrong:
         yield [(f"  {wrong} checksum{'' if wrong == 1 else 's'} wrong: corrupt or changed on the way", "error")]
     if item.frame and item.frame.note:
-        style = "note" if item.frame.quality == "ok" else "error"
+        style = "note" if item.frame.quality == Quality.OK else "error"
         yield from paragraph(f"{item.quality}: {clean(item.frame.note)}", width, "  ", style)
     elif item.message is not None and not item.frame:
         broken = item.span.broken()
@@ -114,7 +115,7 @@ def _remarks(item: Item, span: Span, data: bytes, width: int) -> Iterator[Line]:
             path, piece = broken
             where = f"{item.span.name}: {path}" if path and path != "trailing" else item.span.name
             yield from paragraph(f"malformed: {clean(where)}: {clean(piece.note or '')}", width, "  ", "error")
-    elif item.quality == "truncated":
+    elif item.quality == Quality.TRUNCATED:
         size = int.from_bytes(data[:4], "big")
         cut = f"truncated: the first four bytes say {size:,} and {len(data) - 4:,} follow, as in a frame that was cut."
         how = "A response that was cut cannot be told apart: say what it is with --as NAME -v N."
@@ -136,7 +137,7 @@ def record(item: Item, span: Span, inner: bool = False) -> dict[str, Any]:
     if item.verdict:
         verdict = item.verdict
         said = {"not_kafka": verdict.what, "detail": verdict.detail, "broker_logs": verdict.logged}
-        return row | {"quality": "opaque", **said}
+        return row | {"quality": Quality.OPAQUE, **said}
     best = item.readings[0] if item.readings else None
     if frame:
         row |= {"kind": frame.kind, "api_key": frame.api_key, "api": frame.api, "api_version": frame.api_version}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kwire.analyze.tls import records_text
 from kwire.codec.annotate import count_bytes
+from kwire.codec.quality import Quality
 from kwire.records.compression import TOTAL, Budget
 from kwire.render.bodies import BodyRenderer, shown_span
 from kwire.render.diagram import DiagramOptions, diagram
@@ -71,7 +72,7 @@ def title_lines(message: Message, width: int, start: int | None, exchange: Excha
     if records is not None:
         parts.append((records, "dim"))
     lines = joined(parts, width)
-    if message.note and message.quality != "ok":
+    if message.note and message.quality != Quality.OK:
         lines += paragraph(clean(f"{message.quality}: {message.note}"), width, "", "error", breaks=True)
     elif message.note:
         lines += paragraph(clean(message.note), width, "", "note")

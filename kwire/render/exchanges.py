@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture.packet_numbers import reference
+from kwire.codec.quality import Quality
 from kwire.counted import counted
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, paragraph
 from kwire.session.pairing import LOST
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 WIDE, BROKER, MIDDLE = 150, 120, 100  # columns from which all, the broker too, and most of the columns are shown
 USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
 MEANT = {("ApiVersions", 35), ("Heartbeat", 27)}  # answers that only say how to go on: in v0 form; by joining anew
-BAD = ("malformed", "gap", "truncated", "unsupported", "trailing")
-CUT = ("truncated", "gap")
+BAD = (Quality.MALFORMED, Quality.GAP, Quality.TRUNCATED, Quality.UNSUPPORTED, Quality.TRAILING)
+CUT = (Quality.TRUNCATED, Quality.GAP)
 REFUSALS = {"the connection closed": "the broker closed", "the connection was reset": "the broker reset"}
 ENDINGS = {
     "the connection was reset": "reset", "the connection closed": "closed", "the capture ended": "capture ends",
@@ -270,7 +271,7 @@ def _ending(exchange: Exchange) -> Piece:
 def remarks(exchange: Exchange) -> Iterator[str]:
     """What is said of its messages beyond the line: why a frame is not as it should be."""
     for message in (exchange.request, exchange.response):
-        if message is not None and message.note and message.quality not in ("ok", "opaque"):
+        if message is not None and message.note and message.quality not in (Quality.OK, Quality.OPAQUE):
             yield f"{message.name}: {message.note}"
 
 

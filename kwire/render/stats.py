@@ -9,6 +9,7 @@ from kwire.analyze.findings import lasted
 from kwire.analyze.measures import Measure
 from kwire.analyze.stats import REFUSED, Stats
 from kwire.analyze.work import HELD_APIS
+from kwire.codec.quality import Quality
 from kwire.counted import counted
 from kwire.render.exchanges import USUAL, took
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, flowing, paragraph, plain, table
@@ -21,7 +22,7 @@ HOSTS = 4  # in a line
 MS = 1_000_000  # ns
 USUAL_NAMES = {error_name(code) for code in USUAL}
 HEADS = {"api": "API", "client": "client id", "broker": "broker", "topic": "topic"}
-GRAVE = ("malformed", "gap", "truncated", "unsupported")  # what is shown of single connections
+GRAVE = (Quality.MALFORMED, Quality.GAP, Quality.TRUNCATED, Quality.UNSUPPORTED)  # what is shown of single connections
 FINE = ("Kafka", "nothing said")
 HELD = (
     "* Held by the broker until there is something to say: no measure of its speed. In the other tables their time "

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.codec.quality import QUALITIES, QUALITY_CODES
 from kwire.session.exchange import REFUSED_VERSION, Exchange, Message
-from kwire.session.quality import QUALITIES, QUALITY_CODES
 from kwire.wire.columns import Ints, repeat
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwire.capture.streams import HELD, PACKET_COST, Piece
+from kwire.codec.quality import Quality
 from kwire.codec.verdict import judge
 from kwire.schema.keys import SASL_HANDSHAKE
 from kwire.session import roles
@@ -23,7 +24,6 @@ from kwire.session.framing import Framer, Raw, Skipped
 from kwire.session.messages import read_request
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
-from kwire.session.quality import Quality
 from kwire.session.resync import find_request, find_response, looks_like_request
 from kwire.session.sasl import IDENTIFYING, UNREAD
 from kwire.session.twins import Twins

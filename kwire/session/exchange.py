@@ -9,12 +9,12 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from kwire.codec.frames import Frame, decode_frame, decode_response
+from kwire.codec.quality import Quality
 from kwire.codec.secrets import conceal, hide_within
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
 from kwire.session.about import About, about
 from kwire.session.api_versions import Kind
-from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from kwire.codec.values import Codec

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from kwire.capture.streams import PACKET_COST, Piece
 from kwire.codec.frames import MAX_SIZE
+from kwire.codec.quality import Quality
 from kwire.session.pieces import Collected, rest
-from kwire.session.quality import Quality
 
 COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time, packets counted with what they cost
 LEAST = 8  # bytes below which no frame can be recognized

@@ -7,13 +7,13 @@ from struct import error as StructError
 
 from kwire.codec.annotate import decode_error
 from kwire.codec.headers import behind_tags
+from kwire.codec.quality import Quality
 from kwire.codec.scan_code import Scan
 from kwire.counted import counted
 from kwire.errors import DecodeError
 from kwire.schema.keys import API_VERSIONS
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.exchange import REFUSED, REFUSED_VERSION, Message, refusal_note
-from kwire.session.quality import Quality
 
 CLIENTS = 1000  # client ids of a connection that are remembered as text
 REFUSAL = REFUSED.to_bytes(2, "big")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from kwire.codec.annotate import Effort
 from kwire.codec.infer import infer
+from kwire.codec.quality import Quality
 from kwire.schema.errorcodes import errors
 from kwire.session.api_versions import Kind
 from kwire.session.messages import read_response
-from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Message

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from kwire.codec.quality import Quality
 from kwire.session.acks import is_silent
 from kwire.session.exchange import Exchange, Message
 from kwire.session.messages import read_response
-from kwire.session.quality import Quality
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kwire.codec.quality import Quality
 from kwire.codec.span import Span
 from kwire.payloads import sasl
 from kwire.schema.keys import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kwire.session.quality import Quality
 
 IDENTIFYING = (18, SASL_HANDSHAKE, SASL_AUTHENTICATE)  # ApiVersions too: all that a broker takes before a login is done
 UNREAD = "not to be read, in the middle of a login"

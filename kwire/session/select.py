@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.codec.quality import QUALITIES, Quality
 from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 from kwire.session.about_columns import abouts_of
-from kwire.session.quality import QUALITIES, Quality
 
 if TYPE_CHECKING:
     from kwire.session.about import About

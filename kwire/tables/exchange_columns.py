@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kwire.capture.packet_numbers import Places
+from kwire.codec.quality import QUALITIES
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.exchange import TOKEN
-from kwire.session.quality import QUALITIES
 from kwire.session.record import error_name
 from kwire.tables.arrow import mended, slices
 from kwire.tables.body_columns import BodyColumns
