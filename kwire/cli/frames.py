@@ -40,7 +40,8 @@ def frames_of(
     from kwire.session.reader import Settings
     from kwire.session.reading import Reading
 
-    reading = Reading(captures_of(paths, wanted), Settings(library=chosen, keys=keys, ledger=True), tracking=True)
+    settings = Settings(library=chosen, keys=keys, ledger=True, twins=True)  # whoever names a packet has its frame
+    reading = Reading(captures_of(paths, wanted), settings, tracking=True)
     wanted = settled(wanted, reading.names)
     packets = {tuple(one) for one in wanted}
     found: list[Found] = []

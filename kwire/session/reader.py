@@ -51,7 +51,8 @@ class Settings:
     behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all, for the rest of
     their frame or behind holes, there a quarter of it. keys: of TLS sessions; ledger: where TLS records lie is kept.
     careful: everything is read frame by frame; thresholds: else from how many on things are read together. patience:
-    ns that exchanges wait for an older one that is still open, None: as long as memory allows."""
+    ns that exchanges wait for an older one that is still open, None: as long as memory allows. twins: whether what is
+    in the capture a second time, under other addresses, is read there too."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -64,6 +65,7 @@ class Settings:
     careful: bool = False
     thresholds: Thresholds = DEFAULT
     patience: int | None = None
+    twins: bool = False
 
 
 class Reader:
@@ -90,7 +92,7 @@ class Reader:
         self._tracking, self._ended = tracking, ended
         self._segmenter = Segmenter(ConnectionFilter(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
-        self._twins = Twins()
+        self._twins = None if self.settings.twins else Twins()
         self.tls = TlsLayer(self.settings.keys, self.settings.ledger)
         self.connections = Connections(self.settings.held, self.settings.memory // 4, tls=self.tls)
         self._conversations: dict[int, Conversation] = {}

@@ -215,7 +215,7 @@ FINDINGS: list[Column] = [
     ("otherwise", "string", "what would prove that it is not so"),
 ]
 AUDIT: list[Column] = [
-    ("release", "string", "the Kafka release that is to come: 4.0"),
+    ("release", "string", "the Kafka release that is to come: each from 4.0 on"),
     ("verdict", "string", "blocked, ready, unproven"),
     ("client_id", "string", "as the client calls itself"),
     ("addresses", "list<string>", "where it comes from"),

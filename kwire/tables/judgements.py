@@ -12,6 +12,7 @@ from typing import Any
 from kwire.analyze.audit import COMING, Audit, ClientVerdict
 from kwire.analyze.doctor import Doctor
 from kwire.analyze.findings import ABOUT, Finding
+from kwire.analyze.offers import Release, known_releases
 from kwire.session.batch import ExchangeBatch
 from kwire.session.connection_info import ConnectionInfo
 
@@ -43,8 +44,9 @@ class Judgements:
             for finding in self._doctor.diagnose().findings:
                 yield "findings", finding_row(finding)
         if self._audit is not None:
-            for verdict in self._audit.verdicts(COMING):
-                yield "audit", audit_row(verdict)
+            for release in (one for one in known_releases() if one >= COMING):
+                for verdict in self._audit.verdicts(release):
+                    yield "audit", audit_row(verdict, release)
 
 
 def finding_row(finding: Finding) -> Row:
@@ -56,12 +58,12 @@ def finding_row(finding: Finding) -> Row:
     return row | {f"about_{name}": about.get(name) for name in ABOUT}
 
 
-def audit_row(verdict: ClientVerdict) -> Row:
-    """Of the table audit."""
+def audit_row(verdict: ClientVerdict, release: Release) -> Row:
+    """Of the table audit: what brokers of a release do to a client."""
     row = verdict.row()
     blocked = row.pop("blocked_by")
     return row | {
-        "release": ".".join(map(str, COMING)),
+        "release": ".".join(map(str, release)),
         "blocked_by": [{"api": one["api"], "versions": one["versions"]} for one in blocked if one["versions"]],
         "negotiated": [{"api": one["api"], "versions": one["versions"]} for one in row["negotiated"]],
         "blocked_magic": sorted({magic for one in blocked for magic in one.get("magic", ())}),

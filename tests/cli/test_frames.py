@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from session.conftest import Traffic
+from session.test_twins import talked, translated
 
 from kwire.errors import Exit
 from kwire.session.reading import Reading
@@ -72,6 +74,19 @@ def test_a_frame_over_many_packets_is_found_by_each_of_them(kwire: Any) -> None:
         assert (found["index"], found["size"], found["packets"]) == (long.index, long.size, packets)
     lines = kwire("decode", MTU, "--frame", str(packets[7]), "--elements", "1").text.splitlines()
     assert f"packets {packets[0]} to {packets[-1]}" in " ".join(lines[:3])
+
+
+def test_packets_before_and_after_nat_both_have_their_frame(kwire: Any, tmp_path: Path) -> None:
+    """A judgement takes one of the two connections; who names a packet of the other still wants its frame."""
+    traffic = Traffic()
+    talked(traffic)
+    path = str(traffic.save(tmp_path / "nat.pcap", translated(traffic.packets, "192.168.1.1:40001", "10.9.0.2:19092")))
+    both = [json.loads(kwire("decode", path, "--frame", number, "--format", "json").text) for number in ("7", "8")]
+    assert [row["connection"] for row in both] == [
+        "10.0.0.7:51522>10.0.0.2:9092#1",
+        "192.168.1.1:40001>10.9.0.2:19092#1",
+    ]
+    assert both[0]["body"] == both[1]["body"]
 
 
 def test_frames_of_a_connection_by_number(kwire: Any) -> None:

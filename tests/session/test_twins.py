@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from session.conftest import STEP, Packet, Traffic, request, response
 
+from kwire.session.reader import Settings
+
 
 def translated(packets: list[Packet], client: str = "", broker: str = "") -> list[Packet]:
     """Each packet, and a little later the same with other addresses: the client's (and its port), the broker's."""
@@ -41,6 +43,15 @@ def test_each_is_read_once(traffic: Traffic, client: str, broker: str, syn: bool
     assert [one.correlation_id for one in found.exchanges] == [1, 2, 3]
     assert sorted(one.twin_of for one in found.over) == ["", "10.0.0.7:51522>10.0.0.2:9092#1"]
     assert all(one.connection.name == "10.0.0.7:51522>10.0.0.2:9092#1" for one in found.exchanges)
+
+
+def test_who_asks_for_both_gets_both(traffic: Traffic) -> None:
+    packets = translated(talked(traffic), "192.168.1.1:40001", "10.9.0.2:19092")
+    found = traffic.read(packets, settings=Settings(twins=True))
+    assert sorted({one.connection.name for one in found.exchanges}) == [
+        "10.0.0.7:51522>10.0.0.2:9092#1", "192.168.1.1:40001>10.9.0.2:19092#1",
+    ]  # fmt: skip
+    assert len(found.exchanges) == 6
 
 
 def test_the_same_words_at_other_numbers_are_not_the_same(traffic: Traffic) -> None:

@@ -9,4 +9,5 @@ select
   ) as blocked_by,
   cure
 from audit
+where release = '4.0'
 order by verdict = 'ready', verdict = 'unproven', client_id
