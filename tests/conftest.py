@@ -53,13 +53,13 @@ class Ran(NamedTuple):
 
 @pytest.fixture
 def kwire(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """kwire(*arguments, stdin=b"", columns=100): runs the command line from the repository's root, stdout a pipe."""
+    """kwire(*arguments, stdin=b"", columns=100, folder=ROOT): runs the command line in a folder, stdout a pipe."""
     from kwire.cli.main import main
 
-    def run(*arguments: str, stdin: bytes = b"", columns: int = 100) -> Ran:
+    def run(*arguments: str, stdin: bytes = b"", columns: int = 100, folder: Path = ROOT) -> Ran:
         out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
         with monkeypatch.context() as patch:
-            patch.chdir(ROOT)
+            patch.chdir(folder)
             patch.setenv("COLUMNS", str(columns))
             patch.setattr(sys, "argv", ["kwire", *arguments])
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8"))

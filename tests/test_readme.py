@@ -14,7 +14,8 @@ import pytest
 from kwire.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parents[1]
-FILES = [ROOT / "README.md", *sorted((ROOT / "kwire" / "guide").glob("*.md"))]
+GUIDE = sorted((ROOT / "kwire" / "guide").glob("*.md"))
+FILES = [ROOT / "README.md", *(path for path in GUIDE if path.stem != "commands")]
 README = "\n".join(path.read_text("utf-8") for path in FILES)
 SECTIONS = re.split(r"^##? ", README, flags=re.MULTILINE)
 

@@ -13,8 +13,8 @@ from kwire.schema.shipped import folder_of, listed
 
 ORDER = (
     "start", "bytes", "captures", "browse", "wrong", "evictions", "upgrades", "comparing", "what-if",
-    "sharing", "in-between", "monitoring", "wireshark", "test-broker", "conformance", "asking", "tables", "questions",
-    "spark", "reference", "newer-kafka", "python", "speed", "security", "internals",
+    "sharing", "in-between", "encrypted", "monitoring", "wireshark", "test-broker", "conformance", "asking", "tables",
+    "questions", "spark", "reference", "newer-kafka", "python", "speed", "security", "internals", "changes", "commands",
 )  # fmt: skip
 
 
