@@ -81,11 +81,11 @@ def text_of(lines: Iterable[Line]) -> Text:
 def _console(forced: bool) -> Console:
     from rich.console import Console
 
-    class Shown(Console):
+    class PipedConsole(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would end the program as failed
 
-    return Shown(
+    return PipedConsole(
         markup=False, emoji=False, highlight=False, soft_wrap=True, force_terminal=forced or None, no_color=False,
         color_system="standard" if forced else "auto",
     )  # fmt: skip

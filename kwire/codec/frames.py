@@ -8,7 +8,7 @@ ApiVersions version asked for answers in the form of v0 (error 35, KIP-511).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from struct import unpack_from
+from struct import Struct, unpack_from
 from typing import Any
 
 from kwire.codec import headers
@@ -24,6 +24,8 @@ from kwire.schema.model import MessageSchema, snake
 MAX_SIZE = 100 * 1024 * 1024  # a size prefix is believed up to here, as socket.request.max.bytes is
 UNSUPPORTED_VERSION = 35
 ZEROS = bytes(8)  # two frames of size 0 in a row are none
+
+size_at = Struct(">i").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,19 @@ def split(data: bytes) -> list[tuple[int, int]]:
         spans.append((pos, end))
         pos = end
     return spans
+
+
+def whole_frames(data: bytes, pos: int, end: int, max_size: int = MAX_SIZE) -> tuple[list[int], int]:
+    """Where frames begin that follow each other from pos on, up to one that is not whole at end or whose size cannot
+    be; and where the last one ends."""
+    found: list[int] = []
+    while pos + 4 <= end:
+        (size,) = size_at(data, pos)
+        if not 0 < size <= max_size or pos + 4 + size > end:
+            break
+        found.append(pos)
+        pos += 4 + size
+    return found, pos
 
 
 def has_size(data: bytes) -> bool:

@@ -8,26 +8,24 @@ gets what the split made of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.analyze.client import Client
 from kwire.capture.streams import Piece, Stream
 from kwire.capture.tcp import Key
-from kwire.codec.frames import MAX_SIZE
+from kwire.codec.frames import MAX_SIZE, whole_frames
 from kwire.codec.quality import Quality
 from kwire.session.acks import is_silent
 from kwire.session.api_versions import Kinds
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange, Message
-from kwire.session.framing import Partial, Raw, unpack_size
+from kwire.session.framing import Partial, Raw
 from kwire.session.messages import read_request
 from kwire.session.pieces import joined
 from kwire.session.sasl import Login
-
-if TYPE_CHECKING:
-    pass
 
 IDENTIFYING = (17, 18, 36)
 header_at, id_at = Struct(">HH").unpack_from, Struct(">i").unpack_from
@@ -163,14 +161,8 @@ def _silent(data: bytes, kinds: Kinds) -> bool:
 
 def _frames(data: bytes, max_size: int) -> list[bytes] | None:
     """The frames of which the bytes consist; None when they do not."""
-    out, pos = [], 0
-    while pos + 4 <= len(data):
-        (size,) = unpack_size(data, pos)
-        if not 0 < size <= max_size:
-            return None
-        out.append(data[pos : pos + 4 + size])
-        pos += 4 + size
-    return out if pos == len(data) else None
+    found, end = whole_frames(data, 0, len(data), max_size)
+    return [data[low:high] for low, high in pairwise([*found, end])] if end == len(data) else None
 
 
 def exit_of(conversation: Conversation) -> PartExit | None:

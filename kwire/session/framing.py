@@ -107,7 +107,7 @@ class Framer:
     @property
     def cost(self) -> int:
         """Bytes of memory that they take, about: small packets take more than they bring."""
-        marked = max(len(self._marks), len(self._parts) - 1)
+        marked = max(len(self._marks), len(self._parts) - 1) if self._have else 0
         return self._have + PACKET_COST * marked + self.collected.cost
 
     def feed(self, pieces: Iterable[Piece]) -> list[Raw]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.capture.streams import Piece
+from kwire.codec.frames import whole_frames
 from kwire.codec.scan_columns import Scanned, scan_columns
 from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_HANDSHAKE
 from kwire.session.acks import UNKNOWN, acks_of
@@ -52,7 +53,6 @@ class Offering(Protocol):
 
 Job = tuple[Offering, list[Piece], list[Piece]]
 
-size_at = Struct(">i").unpack_from
 name_of = Struct(">hh").unpack  # key and version
 
 
@@ -316,7 +316,7 @@ def _frames(data: _Bytes, columns: Columns, max_size: int, few: int) -> _Frames:
         at[active] = behind
         active = active[end[active] - behind >= 4]
     for one in active.tolist():
-        found, at[one] = _followed(data.buffer, int(at[one]), int(end[one]), max_size)
+        found, at[one] = whole_frames(data.buffer, int(at[one]), int(end[one]), max_size)
         places.append(np.array(found, np.int64))
         sides.append(np.full(len(found), one))
     side = np.concatenate([np.zeros(0, np.int64), *sides])
@@ -325,15 +325,3 @@ def _frames(data: _Bytes, columns: Columns, max_size: int, few: int) -> _Frames:
     side, start = side[order], start[order]
     first = np.searchsorted(side, np.arange(len(at)))
     return _Frames(side, start, np.arange(len(side)) - first[side], at)
-
-
-def _followed(data: bytes, pos: int, limit: int, max_size: int) -> tuple[list[int], int]:
-    """The frames from pos on, one after the other, and where the last one ends."""
-    out: list[int] = []
-    while pos + 4 <= limit:
-        (size,) = size_at(data, pos)
-        if not 0 < size <= max_size or pos + 4 + size > limit:
-            break
-        out.append(pos)
-        pos += 4 + size
-    return out, pos

@@ -28,7 +28,7 @@ MOST_BEFORE = 10_000  # connections of which the last Fetch is kept from batch t
 MS = 1_000_000
 
 
-class Answered(NamedTuple):
+class AnsweredFetch(NamedTuple):
     """A Fetch's answer: its times, ns; ends: the HighWatermark of partitions that it has records of."""
 
     time: int
@@ -57,7 +57,7 @@ class SlowClient(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.clients: dict[tuple[str, str], SlowFetches] = {}
-        self.before: dict[tuple[str, str], Answered] = {}  # the last Fetch of a connection
+        self.before: dict[tuple[str, str], AnsweredFetch] = {}  # the last Fetch of a connection
 
     def batch(self, batch: ExchangeBatch) -> None:
         kinds = np.array([kind is not None and kind.key == FETCH for kind in batch.kinds], bool)
@@ -90,7 +90,7 @@ class SlowClient(Watch):
             if key in self.before or len(self.before) < MOST_BEFORE:
                 self.before[key] = _answered(batch[int(rows[-1])])
 
-    def _take(self, slow: SlowFetches, before: Answered, after: Exchange, wait: int) -> None:
+    def _take(self, slow: SlowFetches, before: AnsweredFetch, after: Exchange, wait: int) -> None:
         asked = after.request.body() if after.request else None
         if asked is None or after.request is None:
             return
@@ -132,7 +132,7 @@ class SlowClient(Watch):
             )  # fmt: skip
 
 
-def _answered(exchange: Exchange) -> Answered:
+def _answered(exchange: Exchange) -> AnsweredFetch:
     """What is kept of a Fetch that was answered."""
     response = exchange.response
     assert response is not None
@@ -141,7 +141,7 @@ def _answered(exchange: Exchange) -> Answered:
         for topic in (response.body() or {}).get("Responses") or () for part in topic["Partitions"]
         if part.get("Records")
     }  # fmt: skip
-    return Answered(response.time, response.last_time, Reference.of(response), ends)
+    return AnsweredFetch(response.time, response.last_time, Reference.of(response), ends)
 
 
 DETECTOR = Detector(
