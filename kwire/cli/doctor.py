@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kwire.cli.captures import Captures, capture_options
+from kwire.cli.detecting import Detecting, detector_options
 from kwire.errors import Exit
 
 FORMATS = ("text", "json", "html")
@@ -26,32 +27,22 @@ def _after(args: list[str]) -> str:
 
 
 @click.command(cls=WithList)
-@click.option("--only", multiple=True, metavar="NAME", help="Only this detector; repeatable.")
-@click.option("--skip", multiple=True, metavar="NAME", help="Without this detector; repeatable.")
-@click.option("--set", "settings", multiple=True, metavar="NAME.THRESHOLD=VALUE",
-              help="Another threshold; repeatable. --list names them.")  # fmt: skip
+@detector_options
 @click.option("--list", "_listed", is_flag=True, help="The detectors: what each looks for, thresholds, the rule.")
 @click.option("--all", "everything", is_flag=True, help="All findings, not only the first of each severity.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
 @capture_options
-def command(
-    captures: Captures, only: tuple[str, ...], skip: tuple[str, ...], settings: tuple[str, ...], _listed: bool,
-    everything: bool, output: str,
-) -> Exit:  # fmt: skip
+def command(captures: Captures, detecting: Detecting, _listed: bool, everything: bool, output: str) -> Exit:
     """Says what is wrong in captures, with proof: findings, worst first, and what was looked for and not found.
 
     A finding names the packets that show it (kwire decode CAPTURE --frame N) and what would prove otherwise; kwire
     explain NAME tells of a detector. JSON is a finding a line. Exit status 1 when a finding is an error."""
-    from kwire.analyze.doctor import Doctor, chosen, limits_of
+    from kwire.analyze.doctor import Doctor
     from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
     from kwire.cli.page_facts import of_pass
-    from kwire.errors import UnknownDetector
     from kwire.render.findings import diagnosis_json, diagnosis_lines
 
-    try:
-        doctor = Doctor(chosen(only, skip), limits_of(settings))
-    except UnknownDetector as unknown:
-        raise click.UsageError(str(unknown)) from None
+    doctor = Doctor(*detecting.chosen())
     done = captures.each_batch(doctor.add, doctor.close, tracking=True)
     diagnosis = doctor.diagnose()
     if output == "json":

@@ -12,6 +12,7 @@ import click
 
 from kwire.cli.brokers import FILE
 from kwire.cli.captures import exchange_options, fewer_collections
+from kwire.cli.detecting import Detecting, detector_options
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from kwire.analyze.live import LiveDoctor
     from kwire.outputs import Output
     from kwire.proxy.tap import Feed
     from kwire.proxy.types import Notice
@@ -84,6 +86,7 @@ SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # con
 @click.option(
     "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
 )
+@detector_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @monitoring_options
 @shown_options
@@ -93,8 +96,8 @@ def command(
     upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
     tls: bool, cert: Path | None, key: Path | None, certificate: Output | None, upstream_tls: bool, ca: Path | None,
     client_cert: Path | None, client_key: Path | None, insecure: bool, keylog: Output | None,
-    faults: tuple[str, ...], control: str | None, stats: bool, doctor: bool, quiet: bool, monitoring: Monitoring,
-    shown: Shown, output: str, wanted: Wanted,
+    faults: tuple[str, ...], control: str | None, stats: bool, doctor: bool, detecting: Detecting, quiet: bool,
+    monitoring: Monitoring, shown: Shown, output: str, wanted: Wanted,
 ) -> int:  # fmt: skip
     """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
     port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
@@ -111,6 +114,8 @@ def command(
         raise click.UsageError("--cert and --certificate belong to --tls")
     if stats + doctor + quiet > 1:
         raise click.UsageError("one of --stats, --doctor and --quiet")
+    detecting.needs(doctor)
+    diagnosed = _doctor(detecting) if doctor else None
     if (key and not cert) or (client_key and not client_cert):
         raise click.UsageError("--key belongs to --cert, and --client-key to --client-cert")
     if not upstream_tls and (ca or client_cert or insecure):
@@ -123,7 +128,7 @@ def command(
     from kwire.proxy.tap import Feed
     from kwire.proxy.types import MiB, ProxyLimits, ProxySettings
 
-    how = "stats" if stats else "doctor" if doctor else "quiet" if quiet else "lines"
+    how = "stats" if stats else "quiet" if quiet else "lines"
     settings = ProxySettings(
         tuple(Address.parse_all(upstream)), _listen(listen), advertise,
         ProxyLimits(connections=most, capture=capture_limit * MiB),
@@ -155,7 +160,7 @@ def command(
         grave = False
         with contextlib.closing(told), monitoring.started() as monitors, proxy.start():
             if shows:
-                grave = _show(feed, chosen, monitors, how, shown, output)
+                grave = _show(feed, chosen, monitors, how, diagnosed, shown, output)
             while not feed.closed:
                 time.sleep(0.1)
     if feed.dropped:
@@ -165,16 +170,15 @@ def command(
     return Exit.MALFORMED if grave else Exit.OK
 
 
-def _show(feed: Feed, chosen: Filter, monitors: Monitors, how: str, shown: Shown, output: str) -> bool:
-    """Until the feed ends; whether a finding is an error. how: lines, stats, doctor or quiet."""
+def _show(
+    feed: Feed, chosen: Filter, monitors: Monitors, how: str, doctor: LiveDoctor | None, shown: Shown, output: str
+) -> bool:
+    """Until the feed ends; whether a finding is an error. how, without a doctor: lines, stats or quiet."""
     from kwire.session.reader import Reader, Settings
 
     fewer_collections()
     sys.setswitchinterval(SWITCH)
-    if how == "doctor":
-        from kwire.analyze.live import LiveDoctor
-
-        doctor = LiveDoctor()
+    if doctor is not None:
         reader = Reader("proxy", patient(Settings()), tracking=True, ended=monitors.beside(doctor.close))
         following = Following(feed.blocks(), reader, chosen)
         following.told = monitors.add
@@ -189,6 +193,12 @@ def _show(feed: Feed, chosen: Filter, monitors: Monitors, how: str, shown: Shown
     else:
         following.show(output, shown)
     return False
+
+
+def _doctor(detecting: Detecting) -> LiveDoctor:
+    from kwire.analyze.live import LiveDoctor
+
+    return LiveDoctor(*detecting.chosen())
 
 
 def _towards_clients(host: str, cert: Path | None, key: Path | None) -> tuple[ssl.SSLContext, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwire.cli.captures import Bounds, connection_options, exchange_options, fewer_collections
+from kwire.cli.detecting import Detecting, detector_options
 from kwire.cli.exchange_output import Shown, shown_options
 from kwire.cli.filters import Filter
 from kwire.cli.following import Following, patient
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--doctor", is_flag=True, help="What kwire doctor finds, as it becomes certain, and all of it at the end."
 )
+@detector_options
 @click.option("--browse", "browsing", is_flag=True, help="As kwire browse shows it, with its keys; needs kwire[tui].")
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @monitoring_options
@@ -60,8 +62,8 @@ if TYPE_CHECKING:
 @connection_options
 def command(
     names: tuple[str, ...], listing: bool, bounds: Bounds, wanted: Wanted, count: int | None, duration: int | None,
-    target: Output | None, secrets: bool, stats: bool, doctor: bool, browsing: bool, quiet: bool,
-    monitoring: Monitoring, shown: Shown, output: str,
+    target: Output | None, secrets: bool, stats: bool, doctor: bool, detecting: Detecting, browsing: bool,
+    quiet: bool, monitoring: Monitoring, shown: Shown, output: str,
 ) -> int:  # fmt: skip
     """Listens on interfaces and shows Kafka's conversations as they happen. Times are of the day, UTC.
 
@@ -78,6 +80,8 @@ def command(
         return _list()
     if stats and doctor:
         raise click.UsageError("--stats or --doctor, not both")
+    detecting.needs(doctor)
+    diagnosed = _doctor(detecting) if doctor else None
     if browsing and (stats or doctor or quiet or count or secrets or output != "text"):
         raise click.UsageError("--browse goes with -i, -w, --duration and with what chooses, not with other views")
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
@@ -90,7 +94,6 @@ def command(
     load()
     if browsing:
         return _browse(live, saved, bounds, wanted, duration)
-    diagnosed = _doctor() if doctor else None
     live.drop_privileges()
     grave = False
     with monitoring.started() as monitors:
@@ -154,12 +157,12 @@ def _browse(live: Live, saved: SavedCapture | None, bounds: Bounds, wanted: Want
             saved.close()
 
 
-def _doctor() -> LiveDoctor:
+def _doctor(detecting: Detecting) -> LiveDoctor:
     """With all that it takes to show what it finds: who has no rights any more may not be able to read it later."""
     import kwire.render.findings  # noqa: F401
     from kwire.analyze.live import LiveDoctor
 
-    return LiveDoctor()
+    return LiveDoctor(*detecting.chosen())
 
 
 class SavedCapture:

@@ -83,6 +83,8 @@ def test_what_cannot_be_is_one_line() -> None:
     ("options", "said"),
     [
         (["--stats", "--doctor"], "one of --stats, --doctor and --quiet"),
+        (["--set", "evicted.near=0.5"], "--only, --skip and --set belong to --doctor"),
+        (["--doctor", "--skip", "evict"], "no detector evict; did you mean evicted?"),
         (["--certificate", "c.pem"], "--cert and --certificate belong to --tls"),
         (["--keylog", "k"], "--keylog belongs to --tls or --upstream-tls"),
         (["--insecure"], "--ca, --client-cert and --insecure belong to --upstream-tls"),
@@ -165,7 +167,9 @@ def test_the_secrets_of_both_sides(tmp_path: Path) -> None:
 
 def test_what_the_doctor_finds_comes_at_the_end() -> None:
     with Broker() as broker:
-        process, port = started(broker.address, "--doctor", "--fault", "topic=t:error=TOPIC_AUTHORIZATION_FAILED")
+        process, port = started(
+            broker.address, "--doctor", "--fault", "topic=t:error=TOPIC_AUTHORIZATION_FAILED", "--skip", "evicted"
+        )  # fmt: skip
         try:
             ask(port, ONE_TOPIC)
             process.send_signal(signal.SIGINT)
@@ -173,6 +177,8 @@ def test_what_the_doctor_finds_comes_at_the_end() -> None:
         finally:
             process.kill()
     assert "may not Describe topic t" in out
+    assert "\n  poll-timeout " in out
+    assert "\n  evicted " not in out
     assert process.returncode == 1
 
 

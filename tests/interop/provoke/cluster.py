@@ -181,10 +181,13 @@ class Cluster:
 
 
 class Recorder:
-    """tcpdump on these ports while the context lasts. inside: the command that enters a network namespace."""
+    """tcpdump on these ports while the context lasts. inside: what enters a network namespace; snaplen: what is
+    kept of each packet, 0 for all."""
 
-    def __init__(self, out: Path, ports: list[int], interface: str = "lo", inside: tuple[str, ...] = ()) -> None:
-        self.out, self.interface, self.inside = out, interface, inside
+    def __init__(
+        self, out: Path, ports: list[int], interface: str = "lo", inside: tuple[str, ...] = (), snaplen: int = 0,
+    ) -> None:  # fmt: skip
+        self.out, self.interface, self.inside, self.snaplen = out, interface, inside, snaplen
         self.filter = " or ".join(f"tcp port {port}" for port in ports)
 
     def __enter__(self) -> Recorder:
@@ -194,7 +197,7 @@ class Recorder:
             "-i",
             self.interface,
             "-s",
-            "0",
+            str(self.snaplen),
             "-B",
             "65536",
             "-U",

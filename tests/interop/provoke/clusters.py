@@ -75,33 +75,60 @@ def leader_moved(stage: Stage) -> None:
     def move() -> None:
         if not stage.sick:
             return
-        old = leader_of(stage)
-        new = old % 3 + 1
-        order = [new, *(node for node in (1, 2, 3) if node != new)]
-        plan = {"version": 1, "partitions": [{"topic": stage.topic, "partition": 0, "replicas": order}]}
-        file = stage.cluster.folder / "plan.json"
-        file.write_text(json.dumps(plan))
-        tool = [
-            "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
-            "--bootstrap-server",
-            stage.cluster.address,
-        ]
-        subprocess.run(
-            java("4.3.1", *tool, "--execute", "--reassignment-json-file", str(file), heap="128m"),
-            check=True,
-            capture_output=True,
-        )
-        time.sleep(1)
-        elect = ["org.apache.kafka.tools.LeaderElectionCommand", "--bootstrap-server", stage.cluster.address]
-        elect += ["--election-type", "PREFERRED", "--topic", stage.topic, "--partition", "0"]
-        begun = time.time()
-        subprocess.run(java("4.3.1", *elect, heap="128m"), check=True, capture_output=True)
-        stage.found("leader-moved", (begun + time.time()) / 2, topic=stage.topic, partition=0)
+        stage.found("leader-moved", moved(stage), topic=stage.topic, partition=0)
 
     timer = threading.Timer(4, move)
     timer.start()
     traffic(stage, 20)
     timer.join()
+
+
+def moved(stage: Stage) -> float:
+    """Partition 0 gets another leader among its replicas: a reassignment that puts it first, and an election of the
+    preferred leader. When."""
+    old = leader_of(stage)
+    new = old % 3 + 1
+    order = [new, *(node for node in (1, 2, 3) if node != new)]
+    plan = {"version": 1, "partitions": [{"topic": stage.topic, "partition": 0, "replicas": order}]}
+    file = stage.cluster.folder / "plan.json"
+    file.write_text(json.dumps(plan))
+    server = ["--bootstrap-server", stage.cluster.address]
+    tool = ["org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *server]
+    tool += ["--execute", "--reassignment-json-file", str(file)]
+    subprocess.run(java("4.3.1", *tool, heap="128m"), check=True, capture_output=True)
+    time.sleep(1)
+    elect = ["org.apache.kafka.tools.LeaderElectionCommand", *server]
+    elect += ["--election-type", "PREFERRED", "--topic", stage.topic, "--partition", "0"]
+    begun = time.time()
+    subprocess.run(java("4.3.1", *elect, heap="128m"), check=True, capture_output=True)
+    return (begun + time.time()) / 2
+
+
+def stale_leader(stage: Stage) -> None:
+    """Three brokers; the leader of partition 0 moves, and a kafka-python producer whose client was made to keep to the
+    leader that it first knew goes on asking it (NOT_LEADER_OR_FOLLOWER). Healthy: the same, it takes up the new one."""
+    from kafka import KafkaProducer
+    from kafka.structs import TopicPartition
+
+    producer = KafkaProducer(
+        bootstrap_servers=stage.cluster.address.split(","), client_id="stubborn", retries=20, retry_backoff_ms=300,
+        linger_ms=0, delivery_timeout_ms=9000, request_timeout_ms=4000,
+    )  # fmt: skip
+    place = TopicPartition(stage.topic, 0)
+    for _ in range(3):
+        producer.send(stage.topic, b"order", partition=0).get(10)
+    known = producer._metadata
+    first, asked = known.leader_for_partition(place), known.leader_for_partition
+    moved(stage)
+    if stage.sick:
+        known.leader_for_partition = lambda which: first if which == place else asked(which)
+        stage.found("stale-leader", topic=stage.topic, partition=0, client_id="stubborn")
+    for _ in range(2):
+        try:
+            producer.send(stage.topic, b"order", partition=0).get(10)
+        except Exception as wrong:
+            print(f"  {type(wrong).__name__}")
+    producer.close(5)
 
 
 def coordinator_moved(stage: Stage) -> None:
@@ -196,6 +223,7 @@ RACKED = {"nodes": 3, "own": RACKS, "settings": SELECTOR}
 CONTROLLER_PORTS = (19012, 19022, 19032)
 SCENARIOS = {
     "leader-moved": Scenario(leader_moved, orders, {"nodes": 3}),
+    "stale-leader": Scenario(stale_leader, orders, {"nodes": 3}),
     "broker-gone": Scenario(broker_gone, orders, {"nodes": 3}, alone=True),
     "coordinator-moved": Scenario(coordinator_moved, orders, {"nodes": 3}, alone=True),
     "controller-change": Scenario(

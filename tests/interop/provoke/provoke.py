@@ -26,16 +26,19 @@ import clusters
 import consuming
 import groups
 import latency
+import membership
 import producing
+import protocols
 import refusals
 import transactions
 from cluster import Cluster, Recorder
 from latency import FarCluster
+from protocols import TlsCluster
 from scenarios import Scenario, Stage
 from wan import DEVICE, Wan
 
 SCENARIOS: dict[str, Scenario] = {}
-for module in (consuming, producing, transactions, refusals, groups, latency, clusters):
+for module in (consuming, producing, transactions, refusals, groups, membership, protocols, latency, clusters):
     SCENARIOS |= module.SCENARIOS
 PACKED = 60_000  # bytes from which a capture is gzipped
 
@@ -49,7 +52,8 @@ def record(name: str, scenario: Scenario, sick: bool, cluster: Cluster, out: Pat
     begun = time.time()
     ports = list(scenario.only or (*cluster.ports, *scenario.ports))
     where = (DEVICE, Wan.inside) if isinstance(cluster, FarCluster) else ("lo", ())
-    with Recorder(plain, ports, *where):
+    snaplen = scenario.snaplen if sick else 0
+    with Recorder(plain, ports, *where, snaplen=snaplen):
         scenario.play(stage)
     packed = out / f"{label}.pcap.gz"
     packed.unlink(missing_ok=True)
@@ -81,7 +85,7 @@ def main() -> None:
         for names in alike.values():
             for sick in (True, False)[SCENARIOS[names[0]].healthy_only :]:
                 options = SCENARIOS[names[0]].cluster | ({} if sick else SCENARIOS[names[0]].well)
-                made = FarCluster if options.pop("far", False) else Cluster
+                made = FarCluster if options.pop("far", False) else TlsCluster if options.pop("tls", False) else Cluster
                 cluster = made(Path(folder, "cluster"), **options)
                 try:
                     cluster.start()

@@ -92,7 +92,7 @@ def nothing(_: Stage) -> None:
 class Scenario:
     """play: the program, recorded; prepare: what comes before; cluster: its options; well: those that differ for the
     healthy twin; ports: recorded besides the brokers'; only: recorded instead of them; alone: whether it wants a
-    cluster for itself; healthy_only: there is no trouble."""
+    cluster for itself; healthy_only: there is no trouble; snaplen: bytes kept of each packet, when sick."""
 
     play: Callable[[Stage], None]
     prepare: Callable[[Stage], None] = nothing
@@ -102,6 +102,7 @@ class Scenario:
     only: tuple[int, ...] = ()
     alone: bool = False
     healthy_only: bool = False
+    snaplen: int = 0
 
     def what(self) -> str:
         return " ".join((self.play.__doc__ or "").split())
