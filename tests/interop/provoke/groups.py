@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from cluster import java
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 from scenarios import Scenario, Stage
 
 HERE = Path(__file__).parent
@@ -21,15 +21,19 @@ def orders(stage: Stage) -> None:
 
 
 class Member:
-    """A consumer that polls on a thread of its own."""
+    """A consumer that polls on a thread of its own. held: how many partitions it got last."""
 
     def __init__(self, stage: Stage, client: str, **config: object) -> None:
         self.stage = stage
         self.consumer: Consumer = stage.consumer(client, **config)
-        self.consumer.subscribe([stage.topic])
+        self.held = 0
+        self.consumer.subscribe([stage.topic], on_assign=self._assigned)
         self.halt = False
         self.thread = threading.Thread(target=self._poll)
         self.thread.start()
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.held = len(partitions)
 
     def _poll(self) -> None:
         while not self.halt:

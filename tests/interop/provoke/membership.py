@@ -44,7 +44,9 @@ def evicted(stage: Stage) -> None:
         java("4.3.1", *command, heap="128m"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        while len(steady.consumer.assignment()) != 2:
+        for _ in range(600):
+            if steady.held == 2:
+                break
             time.sleep(0.1)
         time.sleep(3)
         if stage.sick:
