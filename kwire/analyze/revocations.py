@@ -39,6 +39,7 @@ class RevocationSpan:
     over_proof: Reference | None = None
     heartbeats: int = 0
     noun: str = "partition"  # or task
+    beat_ms: int = 0  # heartbeat interval that the member was told
 
     @property
     def length(self) -> int:
@@ -135,6 +136,7 @@ class Revocations:
         elif asked["MemberEpoch"] == 0 and member.waiting is None and len(self.waited) < MOST_KEPT:
             member.waiting = RevocationSpan(*made, given, response.time, proof, member.rebalance_ms, response.time)
             member.waiting.noun = "task" if "ActiveTasks" in answer else "partition"
+            member.waiting.beat_ms = max(answer.get("HeartbeatIntervalMs", 0), 0)
             self.waited.append(member.waiting)
 
     def _end(self, span: RevocationSpan | None, exchange: Exchange) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000_000
 SOON = 14 * 86_400 * SECOND  # ns before its end at which a certificate is worth a word
+TO_PLAIN = 'a Java client "terminated during authentication", librdkafka "connecting to a PLAINTEXT broker listener?"'
+TO_TLS = (
+    'the broker logs "SSL handshake failed", librdkafka a disconnect in state APIVERSION_QUERY; a Java client takes '
+    "the alert for a size of 352,518,912 bytes, and may run out of heap"
+)
 SHOWN = 6  # names of a certificate
 
 
@@ -92,6 +97,11 @@ def _closer(connection: ConnectionInfo) -> str | None:
     return "client" if connection.tcp.ended_by[1] == (connection.client or 0) else "server"
 
 
+def hung_up(connection: ConnectionInfo) -> bool:
+    """Whether the server ended the connection, as one does that cannot read what it got."""
+    return _closer(connection) == "server"
+
+
 def facts_of(connection: ConnectionInfo) -> list[str]:
     """What a handshake tells, a line each; nothing where it was not seen."""
     session = session_of(connection)
@@ -135,27 +145,19 @@ def findings_of(connection: ConnectionInfo) -> list[Finding]:
     the reverse, with what the logs of both sides say."""
     session, verdict = session_of(connection), connection.verdict
     found: list[tuple[str, str, str]] = []
-    if session is not None:
+    if verdict is not None and verdict.is_refused and verdict.logged and hung_up(connection):
+        what = f"TLS is spoken to a listener without TLS; the broker logs {verdict.logged}, {TO_PLAIN}"
+        found.append(("error", what, "Set security.protocol to what the listener speaks."))
+    elif session is not None:
         found += _of_certificates(session, connection.tcp.first_time)
         found += [
             ("error", f"the {'client' if alert.by_client else 'server'} gave up: {alert_words(alert.number)}", "")
             for alert in session.facts.failures
         ]
-    if verdict is not None and verdict.is_refused and verdict.logged:
-        what = "TLS is spoken to a listener without TLS"
-        broker = f"the broker logs {verdict.logged}"
-        client = 'the client logs "SSL handshake failed" or, in Java, "Unsupported or unrecognized SSL message"'
-        found.append(("error", f"{what}; {broker}, {client}", "Set security.protocol to what the listener speaks."))
     foreign = connection.foreign
     if foreign[:1] == b"\x15" and foreign[1:2] == b"\x03":
-        said = 'the broker logs "SSL handshake failed", the client "Unexpected handshake request" or a disconnect'
-        found.append(
-            (
-                "error",
-                f"plain Kafka is spoken to a listener with TLS; {said}",
-                "Set security.protocol to SSL or SASL_SSL.",
-            )
-        )
+        what = f"plain Kafka is spoken to a listener with TLS; {TO_TLS}"
+        found.append(("error", what, "Set security.protocol to SSL or SASL_SSL."))
     place = _place(connection)
     subject = f"TLS {connection.ends[0]} to {connection.ends[1]}"
     time = connection.tcp.first_time

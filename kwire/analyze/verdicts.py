@@ -234,7 +234,8 @@ def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterat
     if best and best >= limits.storm:
         noun = "generations" if history.kinds["classic"] else "epochs"
         what = f"the group does not come to rest: {best} {noun} within {lasted(within)} from {clock(first.began)}, "
-        what += f"{first.number} to {last.number}, though no new member joined"
+        among = "" if best > last.number - first.number else "among "
+        what += f"{among}{first.number} to {last.number}, though no new member joined"
         shaken = [one for one in formed if first.began <= one.began <= last.began]
         began = Counter(_started(it) for one in shaken for it in one.causes if it.kind in RESTLESS or it is one.trigger)
         what += "; what began them: " + ", ".join(f"{said} ({count}×)" for said, count in began.most_common(4))

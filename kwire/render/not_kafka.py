@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kwire.analyze.tls import facts_of, findings_of, session_of
+from kwire.analyze.tls import facts_of, findings_of, hung_up, session_of
 from kwire.analyze.tls import row_of as tls_row
 from kwire.counted import counted
 from kwire.render.exchanges import ExchangeLines
@@ -27,7 +27,7 @@ def lines_of(connection: ConnectionInfo, width: int, start: int | None) -> list[
     said = [(verdict.detail, "dim"), *_tls(connection)]
     if len(said) == 1:
         said += [(found.answer or "", "dim"), (found.advice or "", "dim")]
-    if found.logged:
+    if found.logged and (hung_up(connection) or not found.is_refused):
         said.append((f"The broker logs: {found.logged}", "dim"))
     for text, style in said:
         if text:

@@ -20,7 +20,7 @@ TROUBLES = {  # severity and detector, as often as they come
     "evict-stopped": ["error evicted"],
     "old39": ["warning kafka4-blocked"],
     "oldjava": ["warning kafka4-blocked"],
-    "notkafka": ["error tls-mismatch", "error tls-mismatch", *["warning wrong-protocol"] * 8, "warning broker-gone"],
+    "notkafka": ["error tls-mismatch", *["warning wrong-protocol"] * 8, "warning broker-gone"],
     "sasl": ["error login-fails"] * 2,
     "sasl-v0": ["error login-fails"] * 3,
     "tls": ["error tls-mismatch"] * 3,

@@ -21,6 +21,7 @@ from kwire.schema.keys import (
     SHARE_GROUP_HEARTBEAT,
     STREAMS_GROUP_HEARTBEAT,
 )
+from kwire.session.connection_info import BOTH
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -53,6 +54,9 @@ class Churn(Watch):
             return
         if tcp.last_time - tcp.first_time > self.limit("seconds") * SECOND:
             return
+        mute = coverage.direction == BOTH and not coverage.said[1]
+        if connection.foreign or mute or connection.login.active:
+            return  # one that failed before any work: others tell why
         who = connection.client_id or "", host_of(connection)
         if who not in self.clients and len(self.clients) >= MOST:
             return
@@ -82,9 +86,9 @@ class Churn(Watch):
             dense = [at for at in range(len(times) - least + 1) if times[at + least - 1] - times[at] <= window]
             first, last = times[dense[0]], times[dense[-1] + least - 1]
             count = dense[-1] + least - dense[0]
-            who = client or f"a client at {host}"
+            who, each = client or f"a client at {host}", round(opened.requests / opened.count)
             what = f"{who} opened {counted(count, 'connection')} in {lasted(last - first)}, each closed again within "
-            what += f"{self.limit('seconds'):.0f} s, with {opened.requests / opened.count:.0f} requests each"
+            what += f"{self.limit('seconds'):.0f} s, with {counted(each, 'request')} each"
             advice = (
                 "Make one producer (or consumer, or admin client) for the life of the process and share it: it is made "
             )

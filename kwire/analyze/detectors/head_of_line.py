@@ -55,8 +55,12 @@ class HeadOfLine(Watch):
         if not len(late):
             return
         people, which = callers(batch)
+        # a request that waits behind one that waited itself waits for what that one waited for
+        places = np.arange(len(times.rows))
+        waited = (times.before >= 0) & (times.behind > times.work)
+        cause = np.maximum.accumulate(np.where(waited, 0, places))
         for place in late.tolist():
-            row, before = int(times.rows[place]), int(times.before[place])
+            row, before = int(times.rows[place]), int(times.rows[cause[place - 1]])
             kind, blocking = batch.kinds[int(batch.kind[row])], batch.kinds[int(batch.kind[before])]
             if kind is None or blocking is None or blocking.key in REBALANCE or kind.key == blocking.key:
                 continue

@@ -32,6 +32,13 @@ WHY = {
     "OAUTHBEARER": "the token has expired, or its issuer, audience or signature is not what the broker expects",
     "GSSAPI": "Kerberos refused: clocks, the service's name, the keytab",
 }
+CHECK = "Check user and password in sasl.jaas.config, and the broker's log for the reason."
+ADVICE = {
+    "OAUTHBEARER": "Check both clocks, how long tokens last, and what the broker expects (sasl.oauthbearer.expected.*)"
+                   " and keys; its log has the reason.",
+    "GSSAPI": "Check the clocks, sasl.kerberos.service.name, the keytab and the broker's host name; its log has the "
+              "reason.",
+}  # fmt: skip
 Key = tuple[str, str, str, str, str]  # client id, host, broker, mechanism, principal
 
 
@@ -100,7 +107,7 @@ class Logins(Watch):
                 why = WHY.get(mechanism, "the broker does not take the credentials")
                 how = "by closing the connection" if error == CLOSED else f"({error_name(error)})"
                 what = f"{broker} refuses the {mechanism or 'SASL'} login of {who} {how}{times}: {why}"
-                advice = "Check user and password in sasl.jaas.config, and the broker's log for the reason."
+                advice = ADVICE.get(mechanism, CHECK)
             went = self.good.get(key, 0) > tally.last
             what += "; a later login went well" if went else ""
             yield Finding(

@@ -1,7 +1,8 @@
 """Members of a KIP-848 or streams group that wait long for their first partitions, and whom they wait for.
 
 Sees ConsumerGroupHeartbeat and StreamsGroupHeartbeat: a member that joined (MemberEpoch 0) and got no partitions or
-tasks, until the answer that brings some; and who of the group had been told to give up some meanwhile and had not.
+tasks, until the answer that brings some, longer than its heartbeat interval and the threshold; and who of the group had
+been told to give up some meanwhile and had not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.exchange import Exchange
 
-SECOND = 1_000_000_000
+SECOND, MS = 1_000_000_000, 1_000_000
 
 
 class SlowAssignment(Watch):
@@ -31,7 +32,7 @@ class SlowAssignment(Watch):
 
     def findings(self) -> Iterator[Finding]:
         for wait in self.revocations.waited:
-            if wait.length < self.limit("seconds") * SECOND:
+            if wait.length < self.limit("seconds") * SECOND + wait.beat_ms * MS:  # which any answer takes
                 continue
             holders = [
                 span for span in self.revocations.revoked
@@ -51,25 +52,26 @@ class SlowAssignment(Watch):
             what += f"; {lasted(wait.meets(holder))} of that it waited for {holder.label}, which was told to give up "
             what += f"{holder.noun}s at {clock(holder.began)}"
             proofs += [holder.proof, holder.over_proof]
-        advice = "See unrevoked for who is waited for." if holders else ""
-        advice = (
-            advice or "Nobody is seen to hold partitions: a member that is gone is waited for until its session ends."
-        )
+        if holders:
+            advice = f"{max(holders, key=wait.meets).label} gives them up when its application polls next: shorten the "
+            advice += "work between its polls, and in its rebalance listener."
+        else:
+            advice = f"Nobody is seen to hold {wait.noun}s: a member that is gone is waited for until its session ends."
         about: dict[str, str | int] = {"group": wait.group, "member": wait.member, "address": wait.host}
         if wait.client_id:
             about["client_id"] = wait.client_id
         return Finding(
             "warning" if holders else "note", what, tuple(proof for proof in proofs if proof), advice,
             time=wait.began, last=wait.seen if wait.over is None else wait.over, about=about,
-            otherwise="there were fewer partitions than members until then",
+            otherwise=f"there were fewer {wait.noun}s than members until then",
         )  # fmt: skip
 
 
 DETECTOR = Detector(
     "members that wait long for their first partitions",
     watch=SlowAssignment,
-    fields="MemberEpoch 0; Assignment of ConsumerGroupHeartbeat, ActiveTasks of StreamsGroupHeartbeat",
-    source="KIP-848, KIP-1071; group.consumer.heartbeat.interval.ms=5000: each step takes a heartbeat",
+    fields="MemberEpoch 0; HeartbeatIntervalMs; Assignment and ActiveTasks of the two heartbeats",
+    source="KIP-848, KIP-1071; group.consumer.heartbeat.interval.ms=5000: news comes with a heartbeat",
     means="The member runs and reads nothing: what it is to get is still with another member.",
     proof="The answer to its join, and the one that brings partitions; the other member's revocation between.",
     advice="Look at who is waited for.",

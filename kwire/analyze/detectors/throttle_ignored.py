@@ -43,6 +43,13 @@ class Line:
     overlaps: bool = False
 
 
+ADVICE = (
+    "The versions that the client",
+    "speaks leave it to wait (KIP-219), and it does not: the broker reads its requests only when the throttle time is "
+    "over, and they may time out meanwhile. See whether a newer release waits; else send less, or raise the quota.",
+)
+
+
 class IgnoredThrottles(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
@@ -97,7 +104,7 @@ class IgnoredThrottles(Watch):
             known = self.case.participants.known.get((client, host))
             software = f" ({known.software})" if known and known.software else ""
             yield Finding(
-                "warning", what, tuple(tally.samples), f"The client{software} knows no KIP-219: upgrade it.",
+                "warning", what, tuple(tally.samples), f"{ADVICE[0]}{software} {ADVICE[1]}",
                 time=tally.first, last=tally.last, count=tally.count,
                 about=about(client_id=client, address=host),
                 otherwise="these were under way when the answer came, over a network slower than under_way_ms",
@@ -111,7 +118,8 @@ DETECTOR = Detector(
     source="KIP-219; org.apache.kafka.common.requests.AbstractResponse.shouldClientThrottle",
     means="The client sends on while the broker has muted it: requests wait in the broker and time out.",
     proof="Requests on one connection, within the throttle time of an answer there.",
-    advice="Upgrade the client: its requests are read only when the throttle time is over.",
+    advice="See whether a newer client waits. Its requests are read only when the throttle time is over, and may time "
+    "out meanwhile: send less, or raise the quota.",
     thresholds={"least": 1, "under_way_ms": 200},
     batches=True,
 )

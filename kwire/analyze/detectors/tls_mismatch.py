@@ -6,6 +6,7 @@ Sees the ClientHello that gets no ServerHello, alerts that are not encrypted, ce
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
+SIZE = re.compile(r"size = \d+")
 Key = tuple[str, str]  # what is wrong, with which broker
 ADVICE = {  # by the alert that ends a handshake (RFC 8446 section 6)
     "unknown_ca": "Give that side the authority that signed the other's certificate: ssl.truststore.location, or "
@@ -46,7 +48,7 @@ class Mismatch(Watch):
             return
         host, broker = connection.host, connection.ends[1]
         for finding in findings_of(connection):
-            key = finding.what, broker
+            key = SIZE.sub("size = …", finding.what), broker  # which differs from one ClientHello to the next
             tally = self.tallies.of(key)
             if tally is None:
                 continue
@@ -57,7 +59,7 @@ class Mismatch(Watch):
     def findings(self) -> Iterator[Finding]:
         for key, tally in self.tallies.known.items():
             first, hosts = self.first[key], self.hosts[key]
-            what, broker = key
+            what, broker = first.what, key[1]
             who = next(iter(hosts)) if len(hosts) == 1 else counted(len(hosts), "host")
             times = f", {counted(tally.count, 'time')}" if tally.count > 1 else ""
             yield replace(

@@ -48,8 +48,10 @@ class Unrevoked(Watch):
             what += f"did so {lasted(span.length)} later; its heartbeats went on meanwhile"
         what += f"; its rebalance timeout is {lasted(timeout)}"
         what += "" if span.rebalance_ms > 0 else " (by default: the capture does not say)"
-        advice = "It works in onPartitionsRevoked, or does not poll: nobody reads these partitions until it is done. "
-        advice += "Shorten that work, or poll more often; at the timeout (max.poll.interval.ms) it is fenced."
+        busy = "in onPartitionsRevoked, or does not poll" if span.noun == "partition" else "on records"
+        advice = f"It works {busy}: nobody else gets these {span.noun}s until it is done. "
+        advice += "Shorten that work, or fetch less at a time (max.poll.records); at the timeout "
+        advice += "(max.poll.interval.ms) it is fenced."
         about: dict[str, str | int] = {"group": span.group, "member": span.member, "address": span.host}
         if span.client_id:
             about["client_id"] = span.client_id
@@ -60,7 +62,7 @@ class Unrevoked(Watch):
         return Finding(
             "warning", what, tuple(proof for proof in proofs if proof), advice, time=span.began,
             last=span.seen if span.over is None else span.over, about=about, count=len(span.partitions),
-            otherwise="a heartbeat with fewer TopicPartitions is missing in the capture",
+            otherwise=f"a heartbeat with fewer {span.noun}s is missing in the capture",
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ public class StreamsUnrevoked {
         var config = new Properties();
         config.putAll(Map.of("bootstrap.servers", args[0], "application.id", args[2], "client.id", client,
             "group.protocol", "streams", "state.dir", Files.createTempDirectory("streams").toString(),
-            "commit.interval.ms", 500, "auto.offset.reset", "earliest"));
+            "commit.interval.ms", 500, "max.poll.interval.ms", 10_000, "auto.offset.reset", "earliest"));
         var builder = new StreamsBuilder();
         builder.stream(args[1], Consumed.with(Serdes.String(), Serdes.String())).foreach((key, value) -> {
             if (!value.equals("slow") || !slow) return;

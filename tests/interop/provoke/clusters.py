@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -92,7 +93,7 @@ def moved(stage: Stage) -> float:
     plan = {"version": 1, "partitions": [{"topic": stage.topic, "partition": 0, "replicas": order}]}
     file = stage.cluster.folder / "plan.json"
     file.write_text(json.dumps(plan))
-    server = ["--bootstrap-server", stage.cluster.address]
+    server = ["--bootstrap-server", f"127.0.0.1:{stage.cluster.port() + 1}"]  # which is not recorded
     tool = ["org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *server]
     tool += ["--execute", "--reassignment-json-file", str(file)]
     subprocess.run(java("4.3.1", *tool, heap="128m"), check=True, capture_output=True)
@@ -108,6 +109,7 @@ def stale_leader(stage: Stage) -> None:
     """Three brokers; the leader of partition 0 moves, and a kafka-python producer whose client was made to keep to the
     leader that it first knew goes on asking it (NOT_LEADER_OR_FOLLOWER). Healthy: the same, it takes up the new one."""
     from kafka import KafkaProducer
+    from kafka.errors import KafkaError
     from kafka.structs import TopicPartition
 
     producer = KafkaProducer(
@@ -118,17 +120,20 @@ def stale_leader(stage: Stage) -> None:
     for _ in range(3):
         producer.send(stage.topic, b"order", partition=0).get(10)
     known = producer._metadata
-    first, asked = known.leader_for_partition(place), known.leader_for_partition
-    moved(stage)
+    first, asked, led = known.leader_for_partition(place), known.leader_for_partition, known.partitions_for_broker
+    when = moved(stage)
     if stage.sick:
+        stage.found("leader-moved", when, topic=stage.topic, partition=0)
         known.leader_for_partition = lambda which: first if which == place else asked(which)
+        known.partitions_for_broker = lambda node: {*(led(node) or ()), place} - ({place} if node != first else set())
         stage.found("stale-leader", topic=stage.topic, partition=0, client_id="stubborn")
     for _ in range(2):
         try:
             producer.send(stage.topic, b"order", partition=0).get(10)
         except Exception as wrong:
             print(f"  {type(wrong).__name__}")
-    producer.close(5)
+    with contextlib.suppress(KafkaError):
+        producer.close(5)
 
 
 def coordinator_moved(stage: Stage) -> None:

@@ -33,7 +33,7 @@ def poll(consumer: KafkaConsumer, seconds: float) -> None:
 
 def evicted(stage: Stage) -> None:
     """A console consumer (Java, a classic group) is stopped (SIGSTOP) for longer than its session timeout of 6 s, and
-    goes on after 10 s. Healthy: it is not stopped."""
+    goes on after 10 s; its commit by the clock is refused then. Healthy: it is not stopped."""
     steady = Member(stage, "steady")
     properties = {"client.id": "paused", "session.timeout.ms": SESSION * 1000, "heartbeat.interval.ms": 1000}
     command = ["org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", stage.cluster.address]
@@ -54,6 +54,7 @@ def evicted(stage: Stage) -> None:
             stage.found("evicted", time.time() + SESSION - 0.5, group=stage.group, client_id="paused")
             time.sleep(10)
             paused.send_signal(signal.SIGCONT)
+            stage.found("commit-refused", group=stage.group, client_id="paused")
         time.sleep(6)
         paused.terminate()
         paused.wait(60)

@@ -57,7 +57,7 @@ def login_fails(stage: Stage) -> None:
     sasl = {"security_protocol": "SASL_PLAINTEXT"}
     user = sasl | {"sasl_username": "fixture-plain"}
     if stage.sick:
-        stage.found("login-fails", principal="User:fixture-plain", client_id="wrong-password")
+        stage.found("login-fails", principal="fixture-plain", client_id="wrong-password")
     attempt(stage, "wrong-password", sasl_mechanism="PLAIN", sasl_password=WRONG if stage.sick else RIGHT, **user)
     if stage.sick:
         stage.found("login-fails", client_id="not-offered")
@@ -122,7 +122,10 @@ def java_producer(stage: Stage, client: str, seconds: float, **config: str) -> N
     own = {"client.id": client, "max.block.ms": str(round(seconds * 1000)), "enable.idempotence": "false"}
     for key, value in (own | config).items():
         command += ["--command-property", f"{key.replace('_', '.')}={value}"]
-    done = subprocess.run(java("4.3.1", *command, heap="128m"), input="x\n", capture_output=True, text=True, timeout=90)
+    log = f"-Dlog4j2.configurationFile={stage.cluster.folder}/log4j2.properties"
+    done = subprocess.run(
+        java("4.3.1", log, *command, heap="128m"), input="x\n", capture_output=True, text=True, timeout=90
+    )
     lines = [line for line in (done.stdout + done.stderr).splitlines() if "WARN" in line or "ERROR" in line]
     for line in lines[:3]:
         print(f"  {client}: {line[:300]}")
@@ -147,7 +150,7 @@ def plain_to_tls(stage: Stage) -> None:
         stage.found("tls-mismatch", broker=broker)
     attempt(stage, "plain", **({} if stage.sick else {**tls, "ssl_ca_location": known["right.pem"]}))
     trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": known["right.pem"]}
-    java_producer(stage, "plain-java", 3, **({} if stage.sick else {**tls, **trust}))
+    java_producer(stage, "plain-java", 4, **({} if stage.sick else {**tls, **trust}))
     if stage.sick:
         stage.found("tls-mismatch", broker=broker)
     attempt(stage, "distrustful", ssl_ca_location=known["wrong.pem" if stage.sick else "right.pem"], **tls)
@@ -157,6 +160,7 @@ def wrong_protocol(stage: Stage) -> None:
     """A health check asks the broker's port for a page (curl), and librdkafka takes a web server for a broker. Healthy:
     the check only connects, and the client finds its broker."""
     plain = "127.0.0.1"
+    attempt(stage, "good")
     for _ in range(3):
         if stage.sick:
             if not stage.truth:

@@ -55,6 +55,7 @@ def record(name: str, scenario: Scenario, sick: bool, cluster: Cluster, out: Pat
     snaplen = scenario.snaplen if sick else 0
     with Recorder(plain, ports, *where, snaplen=snaplen):
         scenario.play(stage)
+    vars(stage).pop("admin", None)  # which would go on asking in what is recorded next
     packed = out / f"{label}.pcap.gz"
     packed.unlink(missing_ok=True)
     if plain.stat().st_size > PACKED:
