@@ -35,12 +35,13 @@ MS = 1_000_000
 @dataclass(slots=True)
 class Path:
     """From one host to one broker: round trips as handshakes show them, ns; reaction: the shortest time from an answer
-    to the next request, of so many reactions; took: answers to short requests."""
+    to the next request, of so many reactions one after the other, up to reacted; took: answers to short requests."""
 
     caller: Caller | None = None
     trips: list[int] = field(default_factory=list)
     reaction: int = 1 << 62
     reactions: int = 0
+    reacted: int = 0
     first: int = 0
     last: int = 0
     proofs: list[Reference] = field(default_factory=list)
@@ -81,7 +82,8 @@ class SlowNetwork(Watch):
     def _react(self, batch: ExchangeBatch, rows: Ints) -> None:
         """How soon clients go on after ApiVersions, which all do at once if they do it at all."""
         order = rows[np.lexsort((batch.request.time[rows], batch.connection[rows]))]
-        gaps = batch.request.time[order[1:]] - batch.response.last_time[order[:-1]]
+        starts, ends = batch.request.time[order[1:]], batch.response.last_time[order[:-1]]
+        gaps = starts - ends
         greeting = np.array([kind is not None and kind.key == API_VERSIONS for kind in batch.kinds], bool)
         same = (batch.connection[order[1:]] == batch.connection[order[:-1]]) & greeting[batch.kind[order[:-1]]]
         same = np.flatnonzero(same & (gaps >= 0))
@@ -89,8 +91,11 @@ class SlowNetwork(Watch):
         for who, places in grouped(which[order[1:][same]]):
             path = self._of(people[who].host, people[who].broker)
             if path is not None:
-                path.reaction = min(path.reaction, int(gaps[same[places]].min()))
-                path.reactions += len(places)
+                mine = same[places]
+                path.reaction = min(path.reaction, int(gaps[mine].min()))
+                for answered, asked in sorted(zip(ends[mine].tolist(), starts[mine].tolist(), strict=True)):
+                    if answered >= path.reacted:  # those that overlap are one: the program may be busy
+                        path.reactions, path.reacted = path.reactions + 1, asked
 
     def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         times = connection.tcp.opened_at
@@ -146,7 +151,7 @@ DETECTOR = Detector(
     means="Each request takes at least a round trip, whatever the broker does.",
     proof="Handshakes of several connections, the shortest of which is long; answers that take no longer than that.",
     advice="Fewer round trips: batches, pipelining; or a cluster nearby.",
-    thresholds={"ms": 50, "share": 0.5, "reactions": 3},
+    thresholds={"ms": 50, "share": 0.5, "reactions": 5},
     batches=True,
     connections=True,
     needs=("requests", "answers"),
