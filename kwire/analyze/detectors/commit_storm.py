@@ -65,10 +65,11 @@ class CommitStorm(Watch):
                 continue
             what = f"{one.caller.label} commits the offsets of group {one.group or '?'} {often:.0f} "
             what += f"times a second ({pace.count:,} in all)"
+            severity = "warning" if often >= self.limit("many_per_second") else "note"  # some libraries do so unasked
             advice = "Commit by time and not by record: enable.auto.commit with auto.commit.interval.ms, or every few "
             advice += "seconds by hand. What is processed twice after a crash is bounded by that time."
             yield Finding(
-                "warning", what, tuple(one.proofs), advice, time=pace.first or 0, last=pace.last, count=pace.count,
+                severity, what, tuple(one.proofs), advice, time=pace.first or 0, last=pace.last, count=pace.count,
                 about=one.caller.about | ({"group": one.group} if one.group else {}) | {"api": "OffsetCommit"},
                 otherwise="several members share the client id and the host",
             )  # fmt: skip
@@ -82,6 +83,6 @@ DETECTOR = Detector(
     means="Commits take the time of the consumer, which waits for each, and of the group's coordinator.",
     proof="OffsetCommit requests in quick succession of one client.",
     advice="Commit by time.",
-    thresholds={"per_second": 5, "least": 20},
+    thresholds={"per_second": 5, "many_per_second": 10, "least": 20},
     batches=True,
 )

@@ -27,6 +27,7 @@ LATEST, EARLIEST = -1, -2
 MOST = 10_000
 KEPT = 16  # answers of ListOffsets for a partition
 SOON = 60_000_000_000
+BOTH = 0  # where LATEST and EARLIEST were asked for
 
 
 @dataclass(slots=True)
@@ -136,7 +137,9 @@ class Resets(Watch):
         yield from (self._gone(reset) for reset in self.resets.values() if reset.asked is not None)
         fresh: dict[tuple[str, str, int], list[Reset]] = {}
         for reset in self.resets.values():
-            for timestamp in self._found(reset) if reset.asked is None else ():
+            found = self._found(reset) if reset.asked is None else {}
+            if found:  # who asks for start and end, as sarama does, may begin at either
+                timestamp = BOTH if len(found) > 1 else next(iter(found))
                 fresh.setdefault((reset.client_id, reset.host, timestamp), []).append(reset)
         yield from (self._none(timestamp, resets) for (_, _, timestamp), resets in fresh.items())
 
@@ -172,9 +175,14 @@ class Resets(Watch):
         first = min(resets, key=lambda reset: reset.proof.time)
         who, group = first.client_id or f"a client at {first.host}", self.groups.get((first.client_id, first.host), "?")
         end, many = timestamp == LATEST, counted(len(resets), "partition")
-        what = f"group {group} has no offset for {many} of {who}: it begins at the log's {'end' if end else 'start'}"
-        offset, proof = self._found(first)[timestamp]
-        what += f" ({first.topic}-{first.partition} at {offset:,})"
+        found, place = self._found(first), f"{first.topic}-{first.partition}"
+        what = f"group {group} has no offset for {many} of {who}: "
+        if timestamp == BOTH:
+            (start, proof), (last, _) = found[EARLIEST], found[LATEST]
+            what += f"it asks for the log's start and end ({place}: {start:,} and {last:,})"
+        else:
+            offset, proof = found[timestamp]
+            what += f"it begins at the log's {'end' if end else 'start'} ({place} at {offset:,})"
         advice = "A new group does so. Of one that has run before, commits are gone: offsets.retention.minutes (7 days "
         advice += "without members), a deleted group, or a mistyped group.id"
         advice += "; what was written before it began is not read (auto.offset.reset=latest)." if end else "."

@@ -30,7 +30,7 @@ def inside_topic(stage: Stage) -> None:
         future.result(30)
 
 
-def attempt(stage: Stage, client: str, seconds: float = 3, **config: object) -> None:
+def attempt(stage: Stage, client: str, seconds: float = 3, **config: Any) -> None:
     """A librdkafka producer with one record, for so long."""
 
     def say(error: Any) -> None:
@@ -54,8 +54,8 @@ def token(lasts: float) -> str:
 def login_fails(stage: Stage) -> None:
     """SASL_PLAINTEXT: librdkafka with a wrong password (PLAIN), with a mechanism that is not enabled (SCRAM-SHA-512),
     with a token that has expired (OAUTHBEARER). Healthy: the right password twice, a token that is good."""
-    sasl = {"security_protocol": "SASL_PLAINTEXT"}
-    user = sasl | {"sasl_username": "fixture-plain"}
+    sasl: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT"}
+    user: dict[str, Any] = sasl | {"sasl_username": "fixture-plain"}
     if stage.sick:
         stage.found("login-fails", principal="fixture-plain", client_id="wrong-password")
     attempt(stage, "wrong-password", sasl_mechanism="PLAIN", sasl_password=WRONG if stage.sick else RIGHT, **user)
@@ -133,7 +133,7 @@ def java_producer(stage: Stage, client: str, seconds: float, **config: str) -> N
 
 def tls_mismatch(stage: Stage) -> None:
     """Clients that speak TLS (librdkafka, then Java) to a listener without. Healthy: plain text."""
-    settings = {"security_protocol": "SSL"} if stage.sick else {}
+    settings: dict[str, Any] = {"security_protocol": "SSL"} if stage.sick else {}
     for client, tries in (("secure", attempt), ("secure-java", java_producer)):
         if stage.sick and not stage.truth:
             stage.found("tls-mismatch", broker=f"127.0.0.1:{stage.cluster.port()}")
@@ -144,13 +144,13 @@ def plain_to_tls(stage: Stage) -> None:
     """Clients that speak plain Kafka (librdkafka, then Java) to a listener with TLS, then one (librdkafka) that does
     not know the authority which signed the broker's certificate. Healthy: TLS, and the right authority."""
     known = certificates()
-    tls = {"security_protocol": "SSL"}
+    tls: dict[str, Any] = {"security_protocol": "SSL"}
     broker = f"127.0.0.1:{stage.cluster.port()}"
     if stage.sick:
         stage.found("tls-mismatch", broker=broker)
-    attempt(stage, "plain", **({} if stage.sick else {**tls, "ssl_ca_location": known["right.pem"]}))
+    attempt(stage, "plain", **({} if stage.sick else tls | {"ssl_ca_location": known["right.pem"]}))
     trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": known["right.pem"]}
-    java_producer(stage, "plain-java", 4, **({} if stage.sick else {**tls, **trust}))
+    java_producer(stage, "plain-java", 4, **({} if stage.sick else tls | trust))
     if stage.sick:
         stage.found("tls-mismatch", broker=broker)
     attempt(stage, "distrustful", ssl_ca_location=known["wrong.pem" if stage.sick else "right.pem"], **tls)
@@ -172,7 +172,7 @@ def wrong_protocol(stage: Stage) -> None:
     web = http.server.ThreadingHTTPServer((plain, WEB), http.server.SimpleHTTPRequestHandler)
     threading.Thread(target=web.serve_forever, daemon=True).start()
     try:
-        target = {"bootstrap_servers": f"{plain}:{WEB}"} if stage.sick else {}
+        target: dict[str, Any] = {"bootstrap_servers": f"{plain}:{WEB}"} if stage.sick else {}
         if stage.sick:
             stage.found("wrong-protocol", broker=f"{plain}:{WEB}")
         attempt(stage, "misled", **target)
@@ -191,7 +191,7 @@ def plain_topic(stage: Stage) -> None:
 def kafka4_blocked(stage: Stage) -> None:
     """Kafka 3.9: librdkafka that was told not to ask for versions (api.version.request=false,
     broker.version.fallback=0.9.0.1). Healthy: it asks."""
-    old = {"api_version_request": False, "broker_version_fallback": "0.9.0.1"} if stage.sick else {}
+    old: dict[str, Any] = {"api_version_request": False, "broker_version_fallback": "0.9.0.1"} if stage.sick else {}
     if stage.sick:
         stage.found("kafka4-blocked", client_id="pinned")
     attempt(stage, "pinned", **old)

@@ -51,9 +51,9 @@ def record(name: str, scenario: Scenario, sick: bool, cluster: Cluster, out: Pat
     plain = out / f"{label}.pcap"
     begun = time.time()
     ports = list(scenario.only or (*cluster.ports, *scenario.ports))
-    where = (DEVICE, Wan.inside) if isinstance(cluster, FarCluster) else ("lo", ())
+    interface, inside = (DEVICE, Wan.inside) if isinstance(cluster, FarCluster) else ("lo", ())
     snaplen = scenario.snaplen if sick else 0
-    with Recorder(plain, ports, *where, snaplen=snaplen):
+    with Recorder(plain, ports, interface, inside, snaplen):
         scenario.play(stage)
     vars(stage).pop("admin", None)  # which would go on asking in what is recorded next
     packed = out / f"{label}.pcap.gz"
