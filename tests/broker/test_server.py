@@ -22,7 +22,7 @@ from kwire.errors import KwireError
 from kwire.records import build
 
 METADATA = pack(">hhih", 3, 1, 7, -1) + pack(">i", 0)
-LATE = 10.0  # seconds until a test gives up
+LATE = 60.0  # seconds until a test gives up
 LIMIT = "the limit is 104,857,600"
 
 
