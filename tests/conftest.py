@@ -25,11 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 SLOW = {"pipeline", "browser", "interop"}  # rooms whose tests are all slow
+SWEEPS = {  # files whose many cases, seconds together, hold each view or damage against what others test once
+    "analyze/test_worse_captures.py", "analyze/test_worse_fixtures.py", "broker/test_soak.py", "browse/test_app.py",
+    "browse/test_prompt.py", "capture/test_attacks.py", "capture/tls/test_holes.py", "cli/test_attacks.py",
+    "cli/test_capture_secrets.py", "cli/test_extcap.py", "cli/test_planted_secrets.py", "proxy/test_attacks.py",
+}  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if SLOW & set(item.path.relative_to(ROOT).parts):
+        path = item.path.relative_to(ROOT)
+        if SLOW & set(path.parts) or path.relative_to("tests").as_posix() in SWEEPS:
             item.add_marker("slow")
 
 
