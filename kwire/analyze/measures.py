@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kwire.analyze.throttling import muted
 from kwire.analyze.work import HELD
 from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.session.pairing import LOST
@@ -96,7 +97,8 @@ class Measure:
     errors how often, how many without an answer; pending: how many whose answer may have come after the end of the
     capture, or is missing from it; unseen: of how many answers the capture cut off the outcome; backwards: how many
     stand before their requests (packets out of order, a clock that was set); how long the others took. work: of those
-    that a broker does not hold (work.py names which it does); held: how long it took over the others, ns in all."""
+    that a broker does not hold (work.py names which it does), without what they waited for a quota; held: that, and how
+    long it took over the others, ns in all."""
 
     count: int = 0
     sent: int = 0
@@ -142,9 +144,13 @@ class Measured:
         self.latency = batch.latency
         self.paired = asked & answered & (self.latency >= 0)
         self.backwards = asked & answered & (self.latency < 0)
-        self.bucket = buckets_of(self.latency)
         kept = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)
-        self.held = self.paired & kept[batch.kind]
+        self.kept = self.paired & kept[batch.kind]
+        waited = muted(batch)
+        self.held = np.where(self.kept, np.maximum(self.latency, 0), waited)
+        self.work = self.latency - self.held
+        self.bucket = buckets_of(self.latency)
+        self.work_bucket = buckets_of(self.work) if waited.any() else self.bucket
 
     def of(self, rows: Ints, which: Ints, names: Sequence[str]) -> Iterator[tuple[str, Measure]]:
         """The measures of these rows by groups: which says of each row the number of its group's name."""
@@ -160,10 +166,11 @@ class Measured:
         wrong, paired = self.error[rows] != 0, self.paired[rows]
         errors = _counted(which[wrong], self.error[rows][wrong])
         times = _counted(which, self.time[rows] // FINEST)
-        latencies, works = self._latencies(which, rows, paired, size), None
-        held = total(np.where(self.held, np.maximum(self.latency, 0), 0))
+        latencies, works = _latencies(which[paired], self.latency, self.bucket, rows[paired], size), None
+        held = total(self.held)
         if self.held[rows].any():
-            works = self._latencies(which, rows, paired & ~self.held[rows], size)
+            busy = paired & ~self.kept[rows]
+            works = _latencies(which[busy], self.work, self.work_bucket, rows[busy], size)
         for number in np.flatnonzero(counts).tolist():
             made = Measure(int(counts[number]), sent[number], got[number], unanswered[number], pending[number],
                            unseen[number], backwards[number])  # fmt: skip
@@ -175,16 +182,16 @@ class Measured:
             made.timeline.add(times[number])
             yield names[number], made
 
-    def _latencies(
-        self, which: Ints, rows: Ints, chosen: Any, size: int
-    ) -> dict[int, tuple[dict[int, int], int, int]]:  # fmt: skip
-        """Of each group, of the chosen rows: how many in each bucket, the shortest and the longest."""
-        which, rows = which[chosen], rows[chosen]
-        lowest, highest = np.full(size, np.iinfo(np.int64).max), np.zeros(size, np.int64)
-        np.minimum.at(lowest, which, self.latency[rows])
-        np.maximum.at(highest, which, self.latency[rows])
-        buckets = _counted(which, self.bucket[rows])
-        return {number: (found, int(lowest[number]), int(highest[number])) for number, found in buckets.items()}
+
+def _latencies(
+    which: Ints, latency: Ints, bucket: Ints, rows: Ints, size: int
+) -> dict[int, tuple[dict[int, int], int, int]]:  # fmt: skip
+    """Of each group, of these rows: how many in each bucket, the shortest and the longest."""
+    lowest, highest = np.full(size, np.iinfo(np.int64).max), np.zeros(size, np.int64)
+    np.minimum.at(lowest, which, latency[rows])
+    np.maximum.at(highest, which, latency[rows])
+    buckets = _counted(which, bucket[rows])
+    return {number: (found, int(lowest[number]), int(highest[number])) for number, found in buckets.items()}
 
 
 def buckets_of(latency: Ints) -> Ints:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
 
 FIELD = "ThrottleTimeMs"
+MS = 1_000_000
 WAITING = {  # the first versions at which a client waits by itself (AbstractResponse.shouldClientThrottle); else 0
     keys.PRODUCE: 6, keys.FETCH: 8, keys.LIST_OFFSETS: 3, keys.METADATA: 6, keys.OFFSET_COMMIT: 4, keys.OFFSET_FETCH: 4,
     keys.FIND_COORDINATOR: 2, keys.JOIN_GROUP: 3, keys.HEARTBEAT: 2, keys.LEAVE_GROUP: 2, keys.SYNC_GROUP: 2,
@@ -94,6 +95,43 @@ def _of_kind(
     found = data.numbers(">i4", places)
     for at in np.flatnonzero(found > 0).tolist():
         yield int(rows[at]), int(found[at])
+
+
+@lru_cache(2)
+def muted(batch: ExchangeBatch) -> Ints:
+    """Of each exchange, ns that it waited for a quota: the broker did not listen to its connection, as an answer before
+    it said, or kept the answer back itself (versions before KIP-219). Of answers in the batch."""
+    out, request, response = np.zeros(len(batch), np.int64), batch.request, batch.response
+    windows: dict[int, list[tuple[int, int]]] = {}
+    for row, ms, waits in throttles(batch):
+        end = int(response.time[row])
+        if waits:
+            windows.setdefault(int(batch.connection[row]), []).append((end, end + ms * MS))
+        else:
+            out[row] = ms * MS
+    latency = np.maximum(batch.latency, 0)
+    if windows:
+        paired = request.there & response.there & ~batch.token
+        touched = np.isin(batch.connection, list(windows)) & paired
+        rows = np.flatnonzero(touched)
+        rows = rows[np.argsort(batch.connection[rows], kind="stable")]
+        for part in np.split(rows, np.flatnonzero(np.diff(batch.connection[rows])) + 1):
+            if len(part):
+                spans = np.array(sorted(windows[int(batch.connection[part[0]])]), np.int64)
+                before, after = (_within(spans, side[part]) for side in (request.last_time, response.time))
+                out[part] += np.maximum(after - before, 0)
+    return np.minimum(out, latency)
+
+
+def _within(spans: Ints, times: Ints) -> Ints:
+    """How much of these spans, from and to, ordered, lies before each time; what lies in two counts once."""
+    ends = np.maximum.accumulate(spans[:, 1])
+    begins = np.maximum(spans[:, 0], np.concatenate((spans[:1, 0], ends[:-1])))
+    lengths = np.maximum(ends - begins, 0)
+    total = np.concatenate(([0], np.cumsum(lengths)))
+    at = np.searchsorted(begins, times, "right")
+    last = np.maximum(at - 1, 0)
+    return np.where(at > 0, total[last] + np.clip(times - begins[last], 0, lengths[last]), 0)
 
 
 def proof_of(batch: ExchangeBatch, row: int) -> Reference:

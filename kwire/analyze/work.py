@@ -3,7 +3,8 @@ worked.
 
 A broker answers the requests of a connection one after the other (SocketServer mutes it meanwhile), so that work on one
 begins when the answer before it is out. Held are those that a broker keeps until something happens: a Fetch or
-ShareFetch until there is enough or MaxWaitMs is over, JoinGroup and SyncGroup until the others are there.
+ShareFetch until there is enough or MaxWaitMs is over, JoinGroup and SyncGroup until the others are there. What a
+request waits for a quota is no work either.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.analyze.throttling import muted
 from kwire.schema.keys import (
     CREATE_PARTITIONS,
     CREATE_TOPICS,
@@ -74,4 +76,5 @@ def work_of(batch: ExchangeBatch) -> Work:
     before = np.full(len(order), -1, np.int64)
     before[1:] = order[:-1]
     held = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)[batch.kind[order]]
-    return Work(order, behind, np.maximum(answered - asked - behind, 0), np.where(behind > 0, before, -1), held)
+    work = np.minimum(answered - asked - behind, answered - asked - muted(batch)[order])
+    return Work(order, behind, np.maximum(work, 0), np.where(behind > 0, before, -1), held)

@@ -82,7 +82,7 @@ def _table(stats: Stats, kind: str, group: dict[str, Measure], width: int, every
     for name, measure in rows[: None if everything else ROWS]:
         mark = " *" if apis and name.split(" ")[0] in HELD_APIS else ""
         shown = cut(names.short(clean(name), room - 2 - len(mark)), room - 2 - len(mark)) + mark
-        cells = _cells(measure, apis)
+        cells = _cells(measure, bool(mark))
         row: Line = [(f"{shown:<{room}}", "name")]
         row += [(f"{cells[name]:>{wide}}", "error" if name == "errors" else "") for name, wide in columns]
         if spark and stats.first_time is not None:
@@ -104,9 +104,9 @@ def _columns(apis: bool, width: int) -> list[tuple[str, int]]:
     return [*few, ("max", 9), *([] if apis else [("held", 9)])]
 
 
-def _cells(measure: Measure, apis: bool) -> dict[str, str]:
-    """What a table's columns say of it. apis: times are those of all exchanges, which are of one API."""
-    times = measure.latencies if apis else measure.work
+def _cells(measure: Measure, kept: bool) -> dict[str, str]:
+    """What a table's columns say of it. kept: times are those of an API that a broker holds, as they are."""
+    times = measure.latencies if kept else measure.work
     wrong = sum(measure.errors.values()) + measure.unanswered
     return {
         "count": f"{measure.count:,}", "bytes": bytes_text(measure.sent + measure.got), "errors": f"{wrong or ''}",
@@ -126,7 +126,7 @@ def _throttled(stats: Stats, width: int, everything: bool) -> list[Line]:
         for (client, api), one in found[: None if everything else ROWS]
     ]  # fmt: skip
     heads = ["answers", "longest", "in all", "API", "client id"]
-    lines: list[Line] = [[], [("throttled: told to wait by a quota", "head")]]
+    lines: list[Line] = [[], [("throttled: told to wait by a quota (that time stands under held)", "head")]]
     lines += table(heads, rows, width, frozenset({0, 1, 2}))
     return lines if everything or len(found) <= ROWS else [*lines, [(f"… {len(found) - ROWS:,} more (--all)", "dim")]]
 
