@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
-from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, Stream, signed
+from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, Stream, cost_of, signed
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 
 IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
@@ -22,7 +22,6 @@ HELD_IN_ALL = 256 << 20  # bytes that may wait behind holes in all connections t
 MOST_OPEN = 50_000  # connections
 MOST_UNKNOWN = 20_000  # that did not show yet that they are Kafka's
 MOST_ENDPOINTS = 100_000  # whose epochs are remembered
-COST, LEAST_COST = 4, 1 << 20  # how much more memory than bytes what waits may take; bytes that it may always take
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
 
@@ -176,6 +175,9 @@ class Connections:
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over
+        for key, window in segments.full:
+            if known := self._sides.get(key):
+                known[0].streams[known[1]].stall(window)
         for connection in self._patience():
             touched[id(connection)] = connection
         yield from sorted(touched.values(), key=lambda one: one.first_time)
@@ -355,12 +357,6 @@ def _begins_anew(connection: Connection, side: int, seq: int, runs: list[Segment
     if firsts:  # a SYN that comes late is followed by the bytes that were there before it
         return not 0 <= signed(firsts[0] - seq - 1) <= LATE_SYN
     return not answer and other.syn is None and connection.segments > 0
-
-
-def cost_of(held: int) -> int:
-    """Bytes of memory that so many bytes behind holes may take: segments are small, or cut to nothing, where they take
-    more."""
-    return max(COST * held, LEAST_COST)
 
 
 def _note(connection: Connection, first: int, last: int, segments: int) -> None:

@@ -15,9 +15,11 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from kwire.capture.cuts import Cut
+from kwire.capture.windows import FullWindow, Stalls
 
 HELD = 4 << 20  # bytes that may wait behind a hole, by default
 PACKET_COST, RUN_COST = 200, 400  # bytes of memory that a packet takes beside its own while it waits, and a run of them
+COST, LEAST_COST = 4, 1 << 20  # how much more memory than bytes what waits may take; bytes that it may always take
 PATIENCE = 2_000_000_000  # ns that they may wait
 WRAP, HALF = 1 << 32, 1 << 31
 AHEAD = 1 << 20  # bytes; a hole that is larger is believed only with more than one packet behind it
@@ -61,7 +63,7 @@ class Stream:
 
     __slots__ = (
         "back", "cut", "end", "first", "held", "held_bytes", "held_cost", "latest", "left_out", "missing", "next",
-        "pieces", "position", "repeated", "stray", "syn",
+        "pieces", "position", "repeated", "stalls", "stray", "syn",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -81,6 +83,14 @@ class Stream:
         self.cut = 0  # of these, what the snaplen cut off
         self.repeated = 0  # bytes that came again
         self.left_out = 0  # bytes that the capture lacks since it is a slice
+        self.stalls: Stalls | None = None  # when its sender let its own window run full
+
+    def stall(self, one: FullWindow) -> None:
+        """Its sender says that it can take no more."""
+        if self.stalls is None:
+            self.stalls = Stalls(one.number, one.time, one.time, one.ack)
+        else:
+            self.stalls.add(one)
 
     def open(self, seq: int) -> None:
         """A SYN: the stream's first byte follows its number."""
@@ -282,3 +292,9 @@ def _first(runs: list[SegmentRun]) -> int:
 
 def _place(placed: tuple[int, SegmentRun]) -> tuple[int, int]:
     return placed[0], placed[1].numbers[0]
+
+
+def cost_of(held: int) -> int:
+    """Bytes of memory that so many bytes behind holes may take: segments are small, or cut to nothing, where they take
+    more."""
+    return max(COST * held, LEAST_COST)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,15 @@ from numpy.typing import NDArray
 from kwire.capture.cuts import Cut, trim
 from kwire.capture.ip import Datagrams
 from kwire.capture.packets import Columns, Ints, Packets
+from kwire.capture.windows import FullWindow
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 CONTROL = FIN | SYN | RST
-HEAD = np.dtype([("source", ">u2"), ("target", ">u2"), ("seq", ">u4"), ("ack", ">u4"), ("bits", ">u2")])  # RFC 9293
-HEADER = HEAD.itemsize  # bytes that must be there: up to the flags
+HEAD = np.dtype([  # RFC 9293
+    ("source", ">u2"), ("target", ">u2"), ("seq", ">u4"), ("ack", ">u4"), ("bits", ">u2"), ("window", ">u2"),
+])  # fmt: skip
+HEADER = HEAD.itemsize - 2  # bytes that must be there: up to the flags
+MOST_FULL = 10_000  # full windows of a block
 SEED = np.array([secrets.randbits(63) | 1 for _ in range(5)], np.uint64)  # nobody can aim at a collision
 
 Key = tuple[int, int, int, int, int, int]  # source high, source, source port, target high, target, target port
@@ -33,7 +38,8 @@ class Segments:
     number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
     bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the time
     of the last segment of the block that these were chosen from, where they are not all of it. tunnels: what flows came
-    through, of those that came through any. cuts: of a slice, by row, what was left out before a segment.
+    through, of those that came through any. cuts: of a slice, by row, what was left out before a segment. full: windows
+    of zero, by the flow of the side that tells them.
     """
 
     buffer: memoryview
@@ -49,6 +55,7 @@ class Segments:
     now: int | None = None
     tunnels: dict[Key, str] = field(default_factory=dict)
     cuts: dict[int, Cut] = field(default_factory=dict)
+    full: list[tuple[Key, FullWindow]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.number)
@@ -67,8 +74,10 @@ def read_segments(
     payload = start + (bits >> 12) * 4
     length = found.end - payload
     fine = (start + HEADER <= found.have) & (payload >= start + 20)
-    fine &= (length > 0) | (flags & CONTROL != 0)
     fine &= chosen.mask(found, source_port, target_port)
+    full = np.flatnonzero(fine & (fields["window"] == 0) & (flags & (CONTROL | ACK) == ACK))[:MOST_FULL]
+    full = full[(start + HEAD.itemsize <= found.have)[full]]
+    fine &= (length > 0) | (flags & CONTROL != 0)
     keep = np.flatnonzero(fine)
     rows = found.index[keep]
     payload, length = payload[keep], np.maximum(length[keep], 0)
@@ -86,7 +95,19 @@ def read_segments(
     return Segments(
         packets.buffer, packets.number[rows], packets.time[rows], seq, flags[keep], payload, have, length, flow, keys,
         None, _tunnels(found.tunnel[keep], flow, keys, paths), cuts,
+        _full(packets, found, full, fields) if len(full) else [],
     )  # fmt: skip
+
+
+def _full(
+    packets: Packets, found: Datagrams, rows: NDArray[np.intp], fields: NDArray[Any]
+) -> list[tuple[Key, FullWindow]]:
+    """What these segments say, with their flows."""
+    key = found.source_high, found.source, fields["source"], found.target_high, found.target, fields["target"]
+    of = found.index[rows]
+    windows = packets.number[of], packets.time[of], fields["ack"][rows]
+    keys = zip(*(column[rows].tolist() for column in key), strict=True)
+    return list(zip(keys, map(FullWindow, *(column.tolist() for column in windows)), strict=True))
 
 
 def _tunnels(tunnel: Ints, flow: NDArray[np.intp], keys: list[Key], paths: Sequence[str]) -> dict[Key, str]:

@@ -8,8 +8,8 @@ import pytest
 from capture.conftest import CLOSING, OPENING, TALK, TEXT, feed, play
 
 from kwire.capture import connections as module
-from kwire.capture.connections import IDLE, LINGER, Connections, cost_of
-from kwire.capture.streams import PATIENCE
+from kwire.capture.connections import IDLE, LINGER, Connections
+from kwire.capture.streams import PATIENCE, cost_of
 
 A, B, C = ((0, 100 + low, TEXT[low : low + 10], "A") for low in (0, 10, 20))
 

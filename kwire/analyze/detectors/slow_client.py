@@ -1,7 +1,8 @@
 """Consumers that take long between the answers they get and the next request, while records wait for them.
 
 Sees, on each connection that fetches, the time from an answer with records to the next Fetch, and whether by then the
-HighWatermark of that answer lies beyond the next FetchOffset: the broker had more to give, and was not asked.
+HighWatermark of that answer lies beyond the next FetchOffset: the broker had more to give, and was not asked. And TCP
+windows of zero: the client does not read the answers that it asked for, so that the broker cannot send them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from kwire.analyze.callers import Caller, callers, grouped, topic_name
 from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.dials import packet_of
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.counted import counted
 from kwire.schema.keys import FETCH
@@ -21,6 +23,7 @@ from kwire.schema.keys import FETCH
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.batch import ExchangeBatch
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
     from kwire.session.exchange import Exchange
 
 MOST = 10_000
@@ -53,9 +56,23 @@ class SlowFetches:
     proofs: list[Reference] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class UnreadAnswers:
+    """One client's full windows: how often, how long at least, ns."""
+
+    client_id: str
+    host: str
+    count: int = 0
+    total: int = 0
+    first: int = 0
+    last: int = 0
+    proofs: list[Reference] = field(default_factory=list)
+
+
 class SlowClient(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
+        self.unread: dict[tuple[str, str], UnreadAnswers] = {}
         self.clients: dict[tuple[str, str], SlowFetches] = {}
         self.before: dict[tuple[str, str], AnsweredFetch] = {}  # the last Fetch of a connection
 
@@ -111,7 +128,36 @@ class SlowClient(Watch):
         if len(slow.proofs) < 6:
             slow.proofs += [before.proof, Reference.of(after.request)]
 
+    def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
+        stalls = connection.tcp.streams[connection.sides[0]].stalls
+        if stalls is None or not connection.is_kafka or not coverage.said[1]:
+            return
+        who = connection.client_id or "", connection.host
+        known = self.unread.get(who)
+        if known is None:
+            if len(self.unread) >= MOST:
+                return
+            known = self.unread[who] = UnreadAnswers(*who, first=stalls.first)
+        known.count, known.total = known.count + stalls.count, known.total + stalls.total
+        known.first, known.last = min(known.first, stalls.first), max(known.last, stalls.last)
+        if len(known.proofs) < 6:
+            known.proofs.append(packet_of(connection, stalls.packet, stalls.first, "full window"))
+
+    def _unread(self) -> Iterator[Finding]:
+        for one in self.unread.values():
+            if one.total >= self.limit("full_ms") * MS:
+                caller = Caller(one.client_id, one.host, "")
+                yield Finding(
+                    "warning", f"{caller.label} does not read the answers that it asked for: its TCP window was full "
+                    f"{counted(one.count, 'time')}, for {lasted(one.total)} or longer, and the broker could not send",
+                    tuple(one.proofs), "The client's process has no time, or stands still: look at its CPU, its "
+                    "garbage collection and at what its network thread does; on slow ways, socket.receive.buffer.bytes "
+                    "(receive.buffer.bytes).", time=one.first, last=one.last, count=one.count, about=caller.about,
+                    otherwise="what the client reads from was stopped by intent",
+                )  # fmt: skip
+
     def findings(self) -> Iterator[Finding]:
+        yield from self._unread()
         for slow in self.clients.values():
             total = sum(slow.waits)
             if len(slow.waits) < self.limit("least") or total < self.limit("share") * (total + slow.answered):
@@ -147,12 +193,13 @@ def _answered(exchange: Exchange) -> AnsweredFetch:
 DETECTOR = Detector(
     "consumers that are slow themselves",
     watch=SlowClient,
-    fields="times of Fetch answers and the next requests; HighWatermark, FetchOffset",
-    source="max.poll.records=500, max.poll.interval.ms=300000: how much work lies between two polls",
+    fields="times of Fetch answers and the next requests; HighWatermark, FetchOffset; TCP windows of the client's side",
+    source="max.poll.records=500, max.poll.interval.ms=300000: how much work lies between two polls; RFC 9293, 3.8.6",
     means="There are records, the broker answers at once, and the client does not ask.",
     proof="An answer with records and the next Fetch on that connection, far behind it, for an offset below the end.",
     advice="Shorten the work for each record, or share it among more consumers.",
-    thresholds={"ms": 500, "least": 3, "share": 0.5},
+    thresholds={"ms": 500, "least": 3, "share": 0.5, "full_ms": 500},
     batches=True,
+    connections=True,
     needs=("requests", "answers"),
 )
