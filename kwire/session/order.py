@@ -10,31 +10,49 @@ from kwire.session.batch import ExchangeBatch, concatenated
 
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
+SMALL = 1 << 20  # bytes of a batch that is joined with others
 
 
 class Order:
     """release(batch, oldest) gives what need not wait any longer."""
 
     def __init__(self) -> None:
-        self._waiting: ExchangeBatch | None = None
+        self._waiting: list[ExchangeBatch] = []  # each in order
 
     def release(self, batch: ExchangeBatch | None, oldest: int | None) -> list[ExchangeBatch]:
         """batch: what is new; oldest: when the oldest request was sent that is still open, ns, None when none is. Gives
-        no batch or one."""
-        parts = [part for part in (self._waiting, batch) if part is not None]
-        if not parts:
-            return []
-        ready = concatenated(parts).in_order()
-        end = len(ready) if oldest is None else int(np.searchsorted(ready.time, oldest))
-        waiting = len(ready) - end
-        if waiting > WAITING or (waiting and len(ready.buffer) > WAITING_BYTES):
-            end = max(end, len(ready) // 2, 1)
-        if end == len(ready):
-            self._waiting = None
-            return [ready]
-        rows = np.arange(len(ready))
-        self._waiting = ready.take(rows[end:]).compact()
-        return [ready.take(rows[:end])] if end else []
+        no batch or one. What goes on waiting is not copied again."""
+        if batch is not None and len(batch):
+            self._add(batch.in_order())
+        ready, waiting = _split(self._waiting, oldest)
+        if sum(map(len, waiting)) > WAITING or sum(len(part.buffer) for part in waiting) > WAITING_BYTES:
+            times = np.concatenate([part.time for part in waiting])
+            middle = len(times) // 2
+            first, waiting = _split(waiting, int(np.partition(times, middle)[middle]) + 1)
+            ready += first
+        self._waiting = waiting
+        return [concatenated(ready).in_order()] if ready else []
+
+    def _add(self, part: ExchangeBatch) -> None:
+        """Small parts join those before them that are no larger, so that there are never many."""
+        while self._waiting and len(self._waiting[-1]) <= 2 * len(part) and len(self._waiting[-1].buffer) < SMALL:
+            part = concatenated((self._waiting.pop(), part)).in_order()
+        self._waiting.append(part)
+
+
+def _split(parts: Sequence[ExchangeBatch], end: int | None) -> tuple[list[ExchangeBatch], list[ExchangeBatch]]:
+    """What began before end, ns since the epoch, and the rest; None: all of it did."""
+    before: list[ExchangeBatch] = []
+    rest: list[ExchangeBatch] = []
+    for part in parts:
+        count = len(part) if end is None else int(np.searchsorted(part.time, end))
+        if not 0 < count < len(part):
+            (before if count else rest).append(part)
+            continue
+        rows = np.arange(len(part))
+        before.append(part.take(rows[:count]).compact())
+        rest.append(part.take(rows[count:]).compact())
+    return before, rest
 
 
 def merged(streams: Sequence[Iterator[ExchangeBatch]]) -> Iterator[ExchangeBatch]:
