@@ -22,6 +22,8 @@ def changes_lines(
     for sign, name, side in zip("AB", names, sides, strict=True):
         lines.append([(f"{sign}  ", "head"), (clean(name).ljust(wide), "title"), (f"  {_seen(side)}", "dim")])
     lines.append([])
+    if not found and not any(side.profiles.clients for side in sides):
+        return [*lines, [("nothing to compare: neither holds a request that can be read", "note")]]
     if not found:
         return [*lines, [("nothing changed: settings, versions, rates, latencies, errors and findings agree", "good")]]
     kinds = max(len(one.kind) for one in found)

@@ -67,6 +67,12 @@ def test_the_same_program_twice_has_not_changed(kwire: Any) -> None:
     assert ran.text.splitlines()[-1].startswith("nothing changed")
 
 
+def test_where_nothing_can_be_read_nothing_is_said_to_agree(kwire: Any) -> None:
+    sealed = "fixtures/captures/tls-kafka/capture.pcap.gz"
+    ran = kwire("diff", sealed, sealed)
+    assert ran.text.splitlines()[-1] == "nothing to compare: neither holds a request that can be read"
+
+
 @pytest.mark.parametrize("path", sorted(Path("fixtures/captures").glob("*.pcap*")), ids=lambda path: path.name)
 def test_a_capture_has_not_changed_against_itself(path: Path, kwire: Any) -> None:
     ran = kwire("diff", str(path), str(path), "--format", "json")

@@ -1,4 +1,4 @@
-"""ShareFetch of who does not lead, behind the proxy: the leader that the answer names has its port here."""
+"""ShareFetch and ShareAcknowledge of who does not lead, behind the proxy: the leader in answers has its port here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kwire.codec.library import builtin_library
 from kwire.proxy.splice import body_start
 from kwire.testing import Broker, Proxy
 
-NOT_LEADER = 6
+NOT_LEADER, UNKNOWN = 6, 3  # UNKNOWN_TOPIC_OR_PARTITION
 MEMBER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
@@ -38,8 +38,28 @@ def ask(sock: socket.socket, key: int, version: int, body: dict[str, Any]) -> di
 
 def fetch(sock: socket.socket, topic: UUID) -> dict[str, Any]:
     parts = [{"TopicId": topic, "Partitions": [{"PartitionIndex": 0}]}]
-    body = {"GroupId": "g", "MemberId": MEMBER, "ShareSessionEpoch": 0, "MaxWaitMs": 0, "MinBytes": 0}
+    body = {"GroupId": "g", "MemberId": MEMBER, "ShareSessionEpoch": 0, "MaxWaitMs": 1000, "MinBytes": 1}
     return ask(sock, 78, 1, {**body, "MaxBytes": 1000, "MaxRecords": 10, "BatchSize": 10, "Topics": parts})
+
+
+def acknowledge(sock: socket.socket, topic: UUID) -> dict[str, Any]:
+    batches = [{"FirstOffset": 0, "LastOffset": 0, "AcknowledgeTypes": [1]}]
+    parts = [{"TopicId": topic, "Partitions": [{"PartitionIndex": 0, "AcknowledgementBatches": batches}]}]
+    return ask(sock, 79, 1, {"GroupId": "g", "MemberId": MEMBER, "ShareSessionEpoch": 1, "Topics": parts})
+
+
+def told(sock: socket.socket, name: str) -> tuple[dict[int, tuple[str, int]], UUID, int]:
+    """The brokers' addresses, and the topic's id and leader."""
+    answer = ask(sock, 3, 12, {"Topics": [{"Name": name, "TopicId": UUID(int=0)}]})
+    nodes = {each["NodeId"]: (each["Host"], each["Port"]) for each in answer["Brokers"]}
+    (topic,) = answer["Topics"]
+    return nodes, topic["TopicId"], topic["Partitions"][0]["LeaderId"]
+
+
+def named(answer: dict[str, Any]) -> tuple[int, list[tuple[int, str, int]]]:
+    """The error of the partition, and whom the answer names."""
+    error = answer["Responses"][0]["Partitions"][0]["ErrorCode"]
+    return error, [(each["NodeId"], each["Host"], each["Port"]) for each in answer["NodeEndpoints"]]
 
 
 def test_answers_to_share_groups_name_local_addresses() -> None:
@@ -48,15 +68,19 @@ def test_answers_to_share_groups_name_local_addresses() -> None:
         def connect(host: str, port: int) -> socket.socket:
             return stack.enter_context(socket.create_connection((host, port), 60))
 
-        def named(answer: dict[str, Any]) -> list[tuple[int, str, int]]:
-            return [(each["NodeId"], each["Host"], each["Port"]) for each in answer["NodeEndpoints"]]
-
         host, _, port = proxy.address.rpartition(":")
-        told = ask(connect(host, int(port)), 3, 12, {"Topics": [{"Name": "t", "TopicId": UUID(int=0)}]})
-        nodes = {each["NodeId"]: (each["Host"], each["Port"]) for each in told["Brokers"]}
-        topic, leader = told["Topics"][0]["TopicId"], told["Topics"][0]["Partitions"][0]["LeaderId"]
+        nodes, topic, leader = told(connect(host, int(port)), "t")
         (other,) = nodes.keys() - {leader}
+        asks = connect(*nodes[other])
+        assert named(fetch(asks, topic)) == (NOT_LEADER, [(leader, *nodes[leader])])
 
-        answer = fetch(connect(*nodes[other]), topic)
-        assert answer["Responses"][0]["Partitions"][0]["ErrorCode"] == NOT_LEADER
-        assert named(answer) == [(leader, *nodes[leader])]
+        # Brokers forget with the leadership what they handed out, and then name nobody: only in between they do.
+        assert named(acknowledge(asks, topic)) == (UNKNOWN, [])
+        at, port = broker.node(leader).address.rpartition(":")[::2]
+        part = {"PartitionIndex": 0, "ErrorCode": NOT_LEADER, "CurrentLeader": {"LeaderId": leader, "LeaderEpoch": 1}}
+        moved = {
+            "Responses": [{"TopicId": topic, "Partitions": [part]}],
+            "NodeEndpoints": [{"NodeId": leader, "Host": at, "Port": int(port), "Rack": None}],
+        }
+        with broker.control("ShareAcknowledge", lambda _: moved):
+            assert named(acknowledge(asks, topic)) == (NOT_LEADER, [(leader, *nodes[leader])])
