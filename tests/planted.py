@@ -213,3 +213,25 @@ def cut(found: list[Packet]) -> Iterator[tuple[str, bytes]]:
             where = f"packet {at + 1}, {size - HEADERS} of {length - HEADERS} bytes"
             yield f"{where}, cut", pcap([*found[:at], (data[:size], length), *found[at + 1 :]])
             yield f"{where}, the last", pcap([*found[:at], (data[:size], length)])
+
+
+def holed(talk: Talk) -> Iterator[tuple[str, bytes]]:
+    """Captures that lack what lies before a piece of the password, where the size of a frame before it says that it
+    ends there: what follows looks like the next frame, for certain."""
+    for side in (0, 1):
+        frames = [pair[side] for pair in talk]
+        starts = [sum(map(len, frames[:at])) for at in range(len(frames))]
+        stream, others = b"".join(frames), b"".join(pair[1 - side] for pair in talk)
+        for number in (at for at, frame in enumerate(frames) if PASSWORD in frame):
+            secret = starts[number] + frames[number].index(PASSWORD)
+            for first in range(max(number - 2, 0), number + 1):
+                for hole, end in ((starts[first] + have, secret + skip) for have in (4, 14) for skip in (0, PIECE)):
+                    if hole >= end or not frames[first]:
+                        continue
+                    seq = [100, 200]
+                    out = [packet(0, each, seq, b"", 2 | 16 * each) for each in (0, 1)]
+                    size = pack(">i", end - starts[first] - 4)
+                    out.append(packet(0, side, seq, stream[: starts[first]] + size + stream[starts[first] + 4 : hole]))
+                    seq[side] += end - hole
+                    out += [packet(0, side, seq, stream[end:]), packet(0, 1 - side, seq, others)]
+                    yield f"side {side}, frame {first}, without {hole} to {end}", pcap(out)

@@ -19,6 +19,7 @@ from planted import (
     controller,
     cut,
     flipped,
+    holed,
     leaks,
     packets,
     pcap,
@@ -57,9 +58,14 @@ def test_no_view_of_a_capture_with_a_flipped_bit_shows_it(talk: str, kwire: Any,
     _try(list(flipped(packets([TALKS[talk]]), range(8))), talk, kwire, tmp_path)
 
 
-def _try(captures: list[tuple[str, bytes]], seed: str, kwire: Any, folder: Path) -> None:
+@talks
+def test_no_view_of_a_capture_with_a_size_that_fits_a_hole_shows_it(talk: str, kwire: Any, tmp_path: Path) -> None:
+    _try(list(holed(TALKS[talk])), talk, kwire, tmp_path, 6)
+
+
+def _try(captures: list[tuple[str, bytes]], seed: str, kwire: Any, folder: Path, some: int = SOME) -> None:
     rng = random.Random(seed)
-    for where, data in rng.sample(captures, SOME):
+    for where, data in rng.sample(captures, some):
         path = folder / "damaged.pcap"
         path.write_bytes(data)
         for view in rng.sample(VIEWS, 3):
