@@ -177,6 +177,7 @@ class GroupHistories:
         return replay
 
     def _answered(self, history: History, call: Call) -> None:
+        history.answers += 1
         if call.error and call.error not in BENIGN:
             history.errors[call.error] += 1
             self._wrong(history, call)

@@ -200,7 +200,7 @@ class History:
         self.kinds: Counter[str] = Counter()
         self.protocol_type = ""
         self.first = self.last = time
-        self.calls = 0
+        self.calls = self.answers = 0
         self.errors: Counter[int] = Counter()
         self.members: dict[str, TrackedMember] = {}
         self.seats = Seats()

@@ -66,6 +66,13 @@ def findings_lines(found: Sequence[tuple[str, Finding]], width: int, everything:
     return lines
 
 
+def all_well(judged: Judged) -> Piece:
+    """What is said where nothing is wrong: of requests alone nobody knows."""
+    if any(history.answers for history, _, _ in judged):
+        return "nothing wrong", "good"
+    return "no answers in the capture: what went wrong would not be seen", "note"
+
+
 def _summary(judged: Judged) -> list[Line]:
     worst = [found[0].severity if found else "" for _, _, found in judged]
     errors, warnings = worst.count("error"), worst.count("warning")
@@ -75,7 +82,7 @@ def _summary(judged: Judged) -> list[Line]:
     if warnings:
         parts.append((f"{warnings:,} with warnings", "note"))
     if not errors and not warnings:
-        parts.append(("nothing wrong", "good"))
+        parts.append(all_well(judged))
     return joined(parts, 200)
 
 

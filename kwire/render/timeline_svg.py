@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kwire.analyze.findings import TimeFormat
 from kwire.render.colors import COLORS, FONT, GROUND, palette
-from kwire.render.groups import LANES, ROWS, STYLES, Judged
+from kwire.render.groups import LANES, ROWS, STYLES, Judged, all_well
 from kwire.render.html.frame import Facts
 from kwire.render.html.frame import page as framed
 from kwire.render.html.markup import LINE, Markup, element, joined
@@ -69,7 +69,8 @@ def page(judged: Judged, clock: TimeFormat, everything: bool, facts: Facts = ())
                 _beneath("frames ", ", ".join(dict.fromkeys(str(ref) for ref in one.evidence)), "dim"))
         for history, _, found in judged for one in found if everything or one.severity != "note"
     ]  # fmt: skip
-    well = element("p", "nothing wrong", class_="good") if judged else element("p", "no groups")
+    said, style = all_well(judged) if judged else ("no groups", "")
+    well = element("p", said, class_=style or None)
     charts = [figure(chart, shape) for chart in _charts(judged, clock, everything) for shape in (WIDE, NARROW)]
     body = joined([element("ul", *items, class_="bare") if items else well, *charts], LINE)
     return framed("kwire groups", body, facts=facts, style=page_style())

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analyze.test_worse_fixtures import to_broker
+from packetsmade import pcap
+from scenes import packets_of
 
 from kwire.analyze.findings import Finding, Reference
 from kwire.render.groups import findings_lines
@@ -45,6 +48,15 @@ def test_only_so_many_findings_unless_all_are_asked_for() -> None:
     many = [Finding("note", f"number {number}") for number in range(20)]
     assert shown(*many)[-1] == "… 8 more findings (--all)"
     assert len([line for line in shown(*many, everything=True) if line]) == 20
+
+
+def test_of_requests_alone_nobody_says_that_nothing_is_wrong(tmp_path: Path, kwire: Any) -> None:
+    """The whole capture has an eviction."""
+    packets = [packet.data for packet in packets_of(ROOT / "fixtures/captures/classic.pcap.gz") if to_broker(packet)]
+    path = str(pcap(tmp_path / "requests.pcap", packets, link=1))
+    text = kwire("groups", path).text
+    assert text.startswith("1 group · no answers in the capture: what went wrong would not be seen")
+    assert "nothing wrong" not in text + kwire("groups", path, "--format", "html").text
 
 
 def test_control_characters_are_spelled() -> None:
