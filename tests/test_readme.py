@@ -15,7 +15,7 @@ from kwire.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parents[1]
 GUIDE = sorted((ROOT / "kwire" / "guide").glob("*.md"))
-FILES = [ROOT / "README.md", *(path for path in GUIDE if path.stem != "commands")]
+FILES = [ROOT / "README.md", *(path for path in GUIDE if path.stem != "commands")]  # it is made of click itself
 README = "\n".join(path.read_text("utf-8") for path in FILES)
 SECTIONS = re.split(r"^##? ", README, flags=re.MULTILINE)
 
