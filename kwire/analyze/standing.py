@@ -97,13 +97,12 @@ def _repeats(step: StepOutcomes, wrong: ElementError, clock: TimeFormat, subject
 def _stopped(consumer: Consumer, end: int, clock: TimeFormat, subject: str) -> Finding:
     """Nothing failed and nothing was fetched, as far as the capture shows."""
     reached = [step for step in consumer.steps if step.reached]
-    unseen = [step for step in consumer.steps if step.unseen and not step.reached]
     if not reached:
+        refused = any(step.errors for step in consumer.steps)  # else no answer was seen at all
         first = next((step.first for step in consumer.steps if step.first), None)
         evidence = (first,) if first else ()
-        what = "reached no step" if not unseen else "the capture does not show how its requests were answered"
-        severity = "note" if unseen else "warning"
-        return Finding(severity, what, evidence, "", subject, first.time if first else 0)
+        what = "reached no step" if refused else "the capture does not show how its requests were answered"
+        return Finding("warning" if refused else "note", what, evidence, "", subject, first.time if first else 0)
     last = reached[-1]
     assert last.reached is not None
     later = [step for step in consumer.steps[last.number :] if not step.reached]

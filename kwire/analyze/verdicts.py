@@ -116,7 +116,7 @@ def _unfinished(history: History, activity: Activity, clock: TimeFormat, limits:
     """A rebalance that is still going on when the capture ends."""
     forming, current, end = history.forming, history.current, activity.last_time
     long = limits.open * SECOND
-    if forming is not None and forming.joins and end - forming.began > long:
+    if forming is not None and forming.joins and end - forming.began > long and history.answers:
         waiting = [join.member.label for join in forming.joins.values()]
         absent = [
             member.label for ident, member in (current.members.items() if current else ())

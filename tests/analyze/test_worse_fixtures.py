@@ -10,6 +10,14 @@ from pathlib import Path
 
 import pytest
 from scenes import Packet, cut, diagnosed, packets_of
+from session.conftest import block
+
+from kwire.analyze.findings import TimeFormat
+from kwire.analyze.groups import GroupHistories
+from kwire.analyze.standing import verdict
+from kwire.analyze.trace import Trace
+from kwire.analyze.verdicts import judge
+from kwire.session.reader import Reader
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = sorted(f"captures/{path.name}" for path in (FIXTURES / "captures").glob("*.pcap*"))
@@ -86,3 +94,17 @@ def fits(about: dict[str, str | int], wider: dict[str, str | int]) -> bool:
     return all(
         about[name] == wider[name] for name in ("client_id", "group", "broker") if name in about and name in wider
     )
+
+
+@pytest.mark.parametrize("name", ["captures/evict-fenced.pcap.gz", "captures/sasl.pcap.gz", "captures/txn.pcap.gz"])
+def test_of_requests_alone_consumers_and_rebalances_are_not_told_to_have_failed(name: str) -> None:
+    trace, groups = Trace(), GroupHistories()
+    reader = Reader("made.pcap", tracking=True)
+    for batch in [*reader.feed(block(CHANGES["no answers"](whole(name)), 1)), *reader.finish()]:
+        for exchange in batch:
+            trace.add(exchange)
+            groups.add(exchange)
+    groups.finish()
+    told = [verdict(one, trace.end, TimeFormat()) for one in trace.consumers()]
+    told += [one for _, _, found in judge(groups, TimeFormat()).groups for one in found]
+    assert [one.what for one in told if one.severity != "note"] == []
