@@ -6,7 +6,6 @@ group that begins for the first time has no commits either: that alone is a note
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from kwire.analyze.callers import host_of, topic_name
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
+from kwire.analyze.listed_offsets import EARLIEST, LATEST, ListedOffsets
 from kwire.counted import counted
 from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_FETCH
 
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message
 
 OUT_OF_RANGE, NONE = 1, -1
-LATEST, EARLIEST = -1, -2
 MOST = 10_000
-KEPT = 16  # answers of ListOffsets for a partition
-SOON = 60_000_000_000
 BOTH = 0  # where LATEST and EARLIEST were asked for
 
 
@@ -46,14 +43,13 @@ class Reset:
 
 
 class Resets(Watch):
-    """resets: by client, host, topic, partition and whether an offset was asked for; groups: of each client; listed:
-    the last answers of ListOffsets, by client, host, topic, partition and timestamp."""
+    """resets: by client, host, topic, partition and whether an offset was asked for; groups: of each client."""
 
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.resets: dict[tuple[str, str, str, int, bool], Reset] = {}
         self.groups: dict[tuple[str, str], str] = {}
-        self.listed: dict[tuple[str, str, str, int, int], deque[tuple[int, Reference]]] = {}
+        self.listed = ListedOffsets()
 
     def columns(self, decoded: Decoded, number: int) -> None:
         batch = decoded.batch
@@ -84,7 +80,7 @@ class Resets(Watch):
             return
         who = request.client_id or "", host_of(exchange.connection)
         if request.api.key == LIST_OFFSETS:
-            self._listed(exchange, who, request, response)
+            self.listed.take(exchange, who, request, response)
             return
         asked, answer = request.body() or {}, response.body() or {}
         groups = asked.get("Groups") or [asked]
@@ -108,30 +104,8 @@ class Resets(Watch):
         elif len(self.resets) < MOST:
             self.resets[key] = Reset(client, host, topic, partition, Reference.of(response), asked, last=response.time)
 
-    def _listed(self, exchange: Exchange, who: tuple[str, str], request: Message, response: Message) -> None:
-        wanted: dict[tuple[str, int], int] = {}
-        for topic in (request.body() or {}).get("Topics") or ():
-            for part in topic["Partitions"]:
-                wanted[topic_name(exchange, topic), part["PartitionIndex"]] = part["Timestamp"]
-        for topic in (response.body() or {}).get("Topics") or ():
-            for part in topic["Partitions"]:
-                place = topic_name(exchange, topic), part["PartitionIndex"]
-                timestamp = wanted.get(place)
-                if timestamp not in (LATEST, EARLIEST) or part["ErrorCode"] or part.get("Offset", NONE) < 0:
-                    continue
-                key = *who, *place, timestamp
-                if key in self.listed or len(self.listed) < MOST:
-                    self.listed.setdefault(key, deque(maxlen=KEPT)).append((part["Offset"], Reference.of(response)))
-
     def _found(self, reset: Reset) -> dict[int, tuple[int, Reference]]:
-        """What ListOffsets said first after a reset, by timestamp."""
-        found = {}
-        for timestamp in (EARLIEST, LATEST):
-            known = self.listed.get((reset.client_id, reset.host, reset.topic, reset.partition, timestamp), ())
-            after = [one for one in known if 0 <= one[1].time - reset.proof.time < SOON]
-            if after:
-                found[timestamp] = after[0]
-        return found
+        return self.listed.after(reset.client_id, reset.host, reset.topic, reset.partition, reset.proof.time)
 
     def findings(self) -> Iterator[Finding]:
         yield from (self._gone(reset) for reset in self.resets.values() if reset.asked is not None)

@@ -15,8 +15,8 @@ import numpy as np
 
 from kwire.analyze.callers import Caller, callers, grouped, topic_name
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.dials import packet_of
 from kwire.analyze.findings import Finding, Reference, lasted
+from kwire.analyze.unread_answers import UnreadAnswers
 from kwire.counted import counted
 from kwire.schema.keys import FETCH
 
@@ -56,23 +56,10 @@ class SlowFetches:
     proofs: list[Reference] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class UnreadAnswers:
-    """One client's full windows: how often, how long at least, ns."""
-
-    client_id: str
-    host: str
-    count: int = 0
-    total: int = 0
-    first: int = 0
-    last: int = 0
-    proofs: list[Reference] = field(default_factory=list)
-
-
 class SlowClient(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.unread: dict[tuple[str, str], UnreadAnswers] = {}
+        self.unread = UnreadAnswers()
         self.clients: dict[tuple[str, str], SlowFetches] = {}
         self.before: dict[tuple[str, str], AnsweredFetch] = {}  # the last Fetch of a connection
 
@@ -129,35 +116,11 @@ class SlowClient(Watch):
             slow.proofs += [before.proof, Reference.of(after.request)]
 
     def connection(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
-        stalls = connection.tcp.streams[connection.sides[0]].stalls
-        if stalls is None or not connection.is_kafka or not coverage.said[1]:
-            return
-        who = connection.client_id or "", connection.host
-        known = self.unread.get(who)
-        if known is None:
-            if len(self.unread) >= MOST:
-                return
-            known = self.unread[who] = UnreadAnswers(*who, first=stalls.first)
-        known.count, known.total = known.count + stalls.count, known.total + stalls.total
-        known.first, known.last = min(known.first, stalls.first), max(known.last, stalls.last)
-        if len(known.proofs) < 6:
-            known.proofs.append(packet_of(connection, stalls.packet, stalls.first, "full window"))
-
-    def _unread(self) -> Iterator[Finding]:
-        for one in self.unread.values():
-            if one.total >= self.limit("full_ms") * MS:
-                caller = Caller(one.client_id, one.host, "")
-                yield Finding(
-                    "warning", f"{caller.label} does not read the answers that it asked for: its TCP window was full "
-                    f"{counted(one.count, 'time')}, for {lasted(one.total)} or longer, and the broker could not send",
-                    tuple(one.proofs), "The client's process has no time, or stands still: look at its CPU, its "
-                    "garbage collection and at what its network thread does; on slow ways, socket.receive.buffer.bytes "
-                    "(receive.buffer.bytes).", time=one.first, last=one.last, count=one.count, about=caller.about,
-                    otherwise="what the client reads from was stopped by intent",
-                )  # fmt: skip
+        if connection.is_kafka and coverage.said[1]:
+            self.unread.take(connection)
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._unread()
+        yield from self.unread.findings(self.limit("full_ms"))
         for slow in self.clients.values():
             total = sum(slow.waits)
             if len(slow.waits) < self.limit("least") or total < self.limit("share") * (total + slow.answered):
