@@ -176,7 +176,9 @@ class Prompted(App[None]):
 
     async def _findings(self) -> None:
         self.say("kwire doctor is reading…", "note")
-        status, out, err = await self._run("doctor", "--format", "json", *self.setting.options, *self.setting.paths)
+        status, out, err = await self._run(
+            "doctor", "--format", "json", *self.setting.options, *self.setting.paths, color=False
+        )
         findings = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
         if not findings:
             said = err.strip().splitlines() if status > 1 else []
@@ -237,13 +239,13 @@ class Prompted(App[None]):
         self.say("" if status in (0, 1) else f"kwire {words[0]} ended with {status}")
         self.push_screen(TextPage(f"kwire {shlex.join(words)}", TextPane(lines, id="page")))
 
-    async def _run(self, *words: str) -> tuple[int, str, str]:
-        """A kwire command's exit status, and what it says."""
-        color = "always" if self.setting.color else "never"
+    async def _run(self, *words: str, color: bool = True) -> tuple[int, str, str]:
+        """A kwire command's exit status, and what it says. color: for eyes, where there is color at all."""
+        when = "always" if color and self.setting.color else "never"
         environ = {**os.environ, "COLUMNS": str(self.size.width - 1)}
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "kwire", *words, "--color", color, stdin=asyncio.subprocess.DEVNULL,
+                sys.executable, "-m", "kwire", *words, "--color", when, stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environ,
             )  # fmt: skip
         except OSError as error:  # who gave up rights may not start what it was started from

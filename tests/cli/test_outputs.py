@@ -225,6 +225,8 @@ WAITING = """
 import os, signal, sys, time
 from kwire.cli import main, saving
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have it ignored, as nohup does
+
 def save(reading, exchanges, kept, output, target, secrets, comments=None):
     with target as file:
         file.write(b"half")
