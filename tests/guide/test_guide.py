@@ -3,6 +3,7 @@ what a newcomer has: the capture of `kwire demo`, and the fixtures that came wit
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import click
 import pytest
 
+import kwire as public
 from kwire import guide
 from kwire.cli.main import cli
 from kwire.errors import UnknownName
@@ -69,6 +71,29 @@ def test_what_a_page_tells_to_type_runs(
             _understood(words)
         elif not BROUGHT & set(words):
             _run(line, words, newcomer, kwire)
+
+
+PYTHON = re.findall(r"^```python\n(.*?)^```", (FOLDER / "python.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_blocks_of_the_python_page_run_one_after_the_other(newcomer: Path) -> None:
+    import subprocess
+    import sys
+
+    (newcomer / "page.py").write_text("\n".join(PYTHON), "utf-8")
+    ran = subprocess.run(  # its own process: it binds ports to a layer of scapy
+        [sys.executable, "page.py"], cwd=newcomer, capture_output=True, timeout=300, check=False, text=True,
+        encoding="utf-8", env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = ["at GenerationId", "no message", "neither pcap", "exists already", "definition:1"]
+    assert [one for one in told if one not in ran.stdout] == []
+    assert "###[ Kafka ]###" in ran.stdout
+
+
+def test_the_python_page_shows_every_public_name() -> None:
+    shown = set(re.findall(r"\bkwire\.(\w+)", "\n".join(PYTHON)))
+    assert [name for name in public.__all__ if name not in shown] == []
 
 
 def _run(line: str, words: list[str], folder: Path, kwire: Callable[..., Any]) -> None:
