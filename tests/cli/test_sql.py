@@ -351,7 +351,7 @@ def test_history_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
     ids=["no prompt for a capture that is not there", "no parquet", "the first rows"],
 )
 def test_what_a_terminal_gets(arguments: list[str], said: str, status: int) -> None:
-    with closing(Terminal("sql", *arguments)) as terminal:
+    with closing(Terminal("sql", *arguments, PAGER="")) as terminal:
         terminal.until(said)
         assert terminal.end() == status
 
