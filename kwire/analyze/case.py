@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
 MOST_PACKETS = 12  # of several findings that are told as one
-TIMED = ("rebalance-storm", "slow-joiner")  # what groups show by lengths of time alone
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
 
 
@@ -98,14 +97,14 @@ class Case:
     def finish(self) -> None:
         """All is read."""
         self.groups.finish()
-        self.judgement = judge(self.groups, self.clock, self.limits)
+        self.judgement = judge(self.groups, self.clock, self.limits, self.coverage)
         self.group_findings = [one for _, _, found in self.judgement.groups for one in found]
 
     def of_groups(self, detector: str) -> list[Finding]:
         """What the histories of groups tell that is a detector's; what is equal but for its time as one."""
         together: dict[tuple[tuple[str, str | int], ...], list[Finding]] = {}
         for one in self.group_findings:
-            if one.detector == detector and not (detector in TIMED and self.coverage.stepped(one.time, one.last)):
+            if one.detector == detector:
                 together.setdefault(tuple(one.about.items()), []).append(one)
         return [_merged(found) for found in together.values()]
 

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kwire.analyze.dials import packet_of
+from kwire.analyze.findings import lasted
 from kwire.session.connection_info import BOTH, BROKER_ONLY, CLIENT_ONLY, ConnectionCoverage
 
 if TYPE_CHECKING:
@@ -87,13 +88,13 @@ class Coverage:
                 return direction
         return ""
 
-    def stepped(self, first: int, last: int | None) -> bool:
-        """Whether the capture's clock was set back meanwhile, ns, so that what lies between is not as long as it
-        seems."""
-        return any(
-            step.before - step.after > STEP and first <= step.before and step.after <= (first if last is None else last)
-            for step, _ in self.clock
-        )
+    def stepped(self, first: int, last: int) -> tuple[str, Reference] | None:
+        """Where the capture's clock was set back between two times, ns, in words and with the packet: what lies between
+        them is not as long as it seems, nor in the order that it seems to be in. None where it ran on."""
+        for step, packet in self.clock:
+            if step.before - step.after > STEP and first <= step.before and step.after <= last:
+                return f"the capture's clock goes back by {lasted(step.before - step.after)} at packet {packet}", packet
+        return None
 
     @property
     def incomplete(self) -> bool:

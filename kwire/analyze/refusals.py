@@ -153,9 +153,10 @@ class Refusals:
                 why = f"{since}; its session timeout is not known, for its JoinGroup is not in the capture"
                 why += self.departures.asks(member)
             else:
-                why = f"{since}, within its {session_of(member)}: the coordinator lost the group, or it was deleted"
                 if silence < member.session * 1_000_000:
+                    why = f"{since}, within its {session_of(member)}: the coordinator lost the group, or it was deleted"
                     return why, (contact.ref,), advice or LOG, "error"
+                why = f"{since}, longer than its {session_of(member)}: it was evicted"
             return why, (contact.ref,), self.departures.quiet(member, contact.time + silence // 2) or advice, "error"
         if silence >= EPOCH_SESSION:
             why = f"{since}: longer than the session timeout (45,000 ms unless configured), so it was evicted"

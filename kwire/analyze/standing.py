@@ -1,8 +1,10 @@
 """Where a traced consumer stands at the end of the capture, in one line: what it waits for, what it repeats, since when
-it is silent. Nothing is said to be missing that the capture may only not show."""
+it is silent. Nothing is said to be missing that the capture may only not show, or whose time a clock that was set back
+does not tell."""
 
 from __future__ import annotations
 
+from kwire.analyze.coverage import Coverage
 from kwire.analyze.elements import ALL
 from kwire.analyze.findings import Finding, TimeFormat, error_label, lasted
 from kwire.analyze.steps import ElementError, StepOutcomes
@@ -15,8 +17,24 @@ SLOW_POLL = 30_000_000_000  # ns without a fetch from which a consumer does not 
 AGAIN = 3  # times from which an error repeats
 
 
-def verdict(consumer: Consumer, end: int, clock: TimeFormat) -> Finding:
-    """Where a consumer stands at the end of the capture, ns."""
+def verdict(consumer: Consumer, end: int, clock: TimeFormat, coverage: Coverage | None = None) -> Finding:
+    """Where a consumer stands at the end of the capture, ns. coverage: of the capture, as far as it is known."""
+    coverage = coverage or Coverage()
+    found = _standing(consumer, end, clock, coverage)
+    if found.severity == "note":
+        return found
+    step = coverage.stepped(max((ref.time for ref in found.evidence), default=consumer.last), end)
+    if step is None:
+        return found
+    jump, packet = step
+    reached = next((one for one in reversed(consumer.steps) if one.reached), None)
+    what = f"came as far as step {reached.number}, {reached.name}; " if reached else ""
+    what += f"{jump}: what it waits for or repeats at the end, and how long, is not judged"
+    return Finding("note", what, (packet,), "", found.subject, found.time)
+
+
+def _standing(consumer: Consumer, end: int, clock: TimeFormat, coverage: Coverage) -> Finding:
+    """As verdict, by the times that the capture has."""
     subject = f"client {consumer.name}"
     for step in reversed(consumer.steps[1:5]):
         if step.pending is not None and end - step.pending.time > LONG // 5 and not _went_on(consumer, step):
@@ -32,7 +50,11 @@ def verdict(consumer: Consumer, end: int, clock: TimeFormat) -> Finding:
     if consumer.fetches and fetch.last is not None:
         final = max((step.last for step in consumer.steps if step.last), key=lambda ref: ref.time)
         if consumer.groups and end - final.time > LONG:
-            what = f"says nothing since {clock(final.time)} (frame {final}), for {lasted(end - final.time)}"
+            what = f"says nothing since {clock(final.time)} (frame {final})"
+            if _lacks(consumer, coverage):
+                what += " in the capture, which does not hold all that it said"
+                return Finding("note", what, (final,), "", subject, final.time)
+            what += f", for {lasted(end - final.time)}"
             advice = "It is stopped, paused or cut off, or ended without leaving: kwire groups says what became of it."
             return Finding("warning", what, (final,), advice, subject, final.time)
         quiet = end - fetch.last.time
@@ -48,6 +70,13 @@ def verdict(consumer: Consumer, end: int, clock: TimeFormat) -> Finding:
         what = f"consumes: {consumer.fetches:,} fetches{since}"
         return Finding("note", what, (fetch.last,), "", subject, fetch.last.time)
     return _stopped(consumer, end, clock, subject)
+
+
+def _lacks(consumer: Consumer, coverage: Coverage) -> bool:
+    """Whether the capture lacks something of what a consumer said on the connections of its last requests."""
+    last = {(ref.capture, ref.connection) for step in consumer.steps if (ref := step.last) is not None}
+    known = [coverage.of(*connection) for connection in last]
+    return any(one is not None and (one.missing[0] > 0 or one.skipped > 0) for one in known)
 
 
 def _went_on(consumer: Consumer, step: StepOutcomes) -> bool:

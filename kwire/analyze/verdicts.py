@@ -1,7 +1,8 @@
 """Histories of groups to findings: what went wrong, by which rule, proved by which frames, and what to do about it.
 
 A finding says what its reader can check: times as the capture has them, the values compared, the frames. Errors that
-every start-up and every rebalance shows are none, unless nothing better followed.
+every start-up and every rebalance shows are none, unless nothing better followed. What rests on how long something
+took, or on what did not come, is left out where the capture's clock was set back meanwhile.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwire.analyze.activity import Activity
+from kwire.analyze.coverage import Coverage
 from kwire.analyze.departures import Departures, frame, session_of, words_of
 from kwire.analyze.findings import (
     SECOND,
@@ -63,13 +65,16 @@ class Judgement:
         return any(found and found[0].severity == SEVERITIES[0] for _, _, found in self.groups)
 
 
-def judge(groups: GroupHistories, clock: TimeFormat, limits: VerdictLimits | None = None) -> Judgement:
-    """What there is to say about groups that were read to the end."""
+def judge(
+    groups: GroupHistories, clock: TimeFormat, limits: VerdictLimits | None = None, coverage: Coverage | None = None
+) -> Judgement:
+    """What there is to say about groups that were read to the end. coverage: of their capture, as far as it is
+    known."""
     judged = []
-    limits = limits or VerdictLimits()
+    limits, coverage = limits or VerdictLimits(), coverage or Coverage()
     for history in groups.histories.values():
         departures = Departures(history, groups.activity, clock)
-        judged.append((history, departures, verdicts(departures, limits)))
+        judged.append((history, departures, verdicts(departures, limits, coverage)))
     judged.sort(key=lambda item: (_troubles(item[2]), -item[0].calls, item[0].name))
     return Judgement(judged, clock)
 
@@ -80,28 +85,38 @@ def _troubles(found: list[Finding]) -> tuple[int, ...]:
     return tuple(-severities.count(severity) for severity in SEVERITIES)
 
 
-def verdicts(departures: Departures, limits: VerdictLimits) -> list[Finding]:
+def verdicts(departures: Departures, limits: VerdictLimits, coverage: Coverage) -> list[Finding]:
     """The findings about a group, worst first."""
     history, activity, clock = departures.history, departures.activity, departures.clock
-    found = [
-        *Refusals(departures).findings(),
+    refused = list(Refusals(departures).findings())  # first: it marks the departures that it tells
+    lasting = [
         *_departures(history, departures),
-        *_unfinished(history, activity, clock, limits),
+        *((one, activity.last_time) for one in _unfinished(history, activity, clock, limits)),
+        *((one, activity.last_time) for one in _unused(history, activity, clock)),
+        *((one, one.last or one.time) for one in _slow(history, clock, limits)),
+        *((one, one.last or one.time) for one in _storm(history, clock, limits)),
+        *((one, one.time) for one in _close(history, clock, limits)),
     ]
-    found += [
+    found = [
+        *refused,
+        *(one for one, until in lasting if coverage.stepped(_since(one), until) is None),
         *_statuses(history, clock),
-        *_unused(history, activity, clock),
-        *_missing(history, clock),
-        *_slow(history, clock, limits),
-        *_storm(history, clock, limits),
-        *_close(history, clock, limits),
+        *_deleted(history, clock),
+        *_missing(history, clock, coverage),
+        *_clock(history, coverage),
         *_disagreements(history, clock),
     ]
     return worst_first(found)
 
 
-def _departures(history: History, departures: Departures) -> Iterator[Finding]:
-    """Members that were thrown out and never heard so, and those that left because they did not poll."""
+def _since(finding: Finding) -> int:
+    """The first time, ns, that a finding rests on."""
+    return min([finding.time, *(ref.time for ref in finding.evidence)])
+
+
+def _departures(history: History, departures: Departures) -> Iterator[tuple[Finding, int]]:
+    """Members that were thrown out and never heard so, and those that left because they did not poll; and until when,
+    ns, nothing of them may have come for that."""
     for generation in history.generations:
         for cause in generation.endings:
             departure, member = cause.departure, cause.member
@@ -109,7 +124,7 @@ def _departures(history: History, departures: Departures) -> Iterator[Finding]:
                 continue
             finding = departures.finding(member, departure)
             if finding is not None:
-                yield finding
+                yield finding, departure.time if departure.certain else departures.activity.last_time
 
 
 def _unfinished(history: History, activity: Activity, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
@@ -186,22 +201,28 @@ def _statuses(history: History, clock: TimeFormat) -> Iterator[Finding]:
 
 
 def _unused(history: History, activity: Activity, clock: TimeFormat) -> Iterator[Finding]:
-    """Ids that were handed out in vain, and the end of the group."""
+    """Ids that were handed out in vain."""
     idle = [ref for ref in history.ids.values() if activity.last_time - ref.time > LONG]
     if idle:
         many = f"{len(idle):,} member ids were" if len(idle) > 1 else "a member id was"
         what = f"{many} handed out (MEMBER_ID_REQUIRED, {clock(idle[0].time)}) and nobody joined with "
         what += "them" if len(idle) > 1 else "it"
         yield Finding("note", what, (idle[0],), "", f"group {history.name}", idle[0].time)
+
+
+def _deleted(history: History, clock: TimeFormat) -> Iterator[Finding]:
+    """The end of the group."""
     if history.deleted is not None:
         what = f"the group was deleted at {clock(history.deleted.time)}"
         yield Finding("note", what, (history.deleted,), "", f"group {history.name}", history.deleted.time)
 
 
-def _missing(history: History, clock: TimeFormat) -> Iterator[Finding]:
+def _missing(history: History, clock: TimeFormat, coverage: Coverage) -> Iterator[Finding]:
     """What the capture lacks of the group."""
     lacks = []
     first = history.generations[0] if history.generations else None
+    if coverage.stepped(history.first, history.last) is not None:
+        first = None  # it may be one of the last
     if first is not None and (first.adopted or (first.number > 1 and history.kinds["classic"] and _had_members(first))):
         lacks.append(f"the group was at work before (from {clock(first.began)} on it is seen)")
     unseen = [seat.label for seat in history.seats.all.values() if not seat.host]
@@ -210,6 +231,15 @@ def _missing(history: History, clock: TimeFormat) -> Iterator[Finding]:
     if lacks:
         what = f"the capture does not hold all of the group: {'; '.join(lacks)}"
         yield Finding("note", what, (), "", f"group {history.name}", history.first)
+
+
+def _clock(history: History, coverage: Coverage) -> Iterator[Finding]:
+    """Where the capture's clock was set back while the group was at work."""
+    step = coverage.stepped(history.first, history.last)
+    if step is not None:
+        what, packet = step
+        what += ": how long something took across it, and what came first, is not judged"
+        yield Finding("note", what, (packet,), "", f"group {history.name}", history.first)
 
 
 def _had_members(generation: Generation) -> bool:

@@ -34,6 +34,7 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     Classic, consumer (KIP-848), share and streams groups. The findings come first, worst first; each names its frames,
     which kwire decode CAPTURE --frame N shows. Exit status 1 when one of them is an error.
     """
+    from kwire.analyze.coverage import Coverage
     from kwire.analyze.groups import GroupHistories
     from kwire.analyze.verdicts import judge
     from kwire.cli.output import show, width
@@ -50,15 +51,16 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
 
     groups = GroupHistories(wanted if patterns else None)
     chosen = captures._replace(wanted=captures.wanted._replace(groups=()))
-    sealed = Sealed()
+    sealed, coverage = Sealed(), Coverage()
 
     def ended(connection: ConnectionInfo) -> None:
         groups.activity.close(connection)
+        coverage.close(connection)
         sealed.add(connection)
 
     done = chosen.each(groups.add, ended, tracking=True)
     groups.finish()
-    judged = judge(groups, clock_of(done))
+    judged = judge(groups, clock_of(done), coverage=coverage)
     if output == "json":
         print(dumps(document(judged.groups, judged.clock)))
     elif output == "text":

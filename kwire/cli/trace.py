@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from kwire.cli.captures import Captures, capture_options
 from kwire.cli.filters import AskedValues
 from kwire.counted import counted
 from kwire.errors import Exit
+
+if TYPE_CHECKING:
+    from kwire.session.connection_info import ConnectionInfo
 
 
 @click.command()
@@ -23,6 +27,7 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
 
     --client-id X or --group NAME says whose; all without it. Exit status 1 when one of them is stuck with errors.
     """
+    from kwire.analyze.coverage import Coverage
     from kwire.analyze.findings import SEVERITIES
     from kwire.analyze.standing import verdict
     from kwire.analyze.trace import Trace
@@ -38,12 +43,17 @@ def command(captures: Captures, everything: bool, output: str) -> Exit:
     trace = Trace()
     groups, ids = captures.wanted.groups, captures.wanted.client_ids
     chosen = captures._replace(wanted=captures.wanted._replace(groups=(), client_ids=()))  # all say how late it is
-    sealed = Sealed()
-    done = chosen.each(trace.add, sealed.add, tracking=True)
+    sealed, coverage = Sealed(), Coverage()
+
+    def ended(connection: ConnectionInfo) -> None:
+        coverage.close(connection)
+        sealed.add(connection)
+
+    done = chosen.each(trace.add, ended, tracking=True)
     clock = clock_of(done)
     consumers = trace.consumers()
     found = [
-        (consumer, verdict(consumer, trace.end, clock)) for consumer in consumers
+        (consumer, verdict(consumer, trace.end, clock, coverage)) for consumer in consumers
         if _any(groups, consumer.groups) and _any(ids, [consumer.client_id])
     ]  # fmt: skip
     found.sort(key=lambda item: SEVERITIES.index(item[1].severity))

@@ -4,6 +4,7 @@ No finding appears that the whole capture does not have, but what is said of the
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,11 +13,13 @@ import pytest
 from scenes import Packet, cut, diagnosed, packets_of
 from session.conftest import block
 
-from kwire.analyze.findings import TimeFormat
+from kwire.analyze.coverage import Coverage
+from kwire.analyze.findings import Finding, TimeFormat
 from kwire.analyze.groups import GroupHistories
 from kwire.analyze.standing import verdict
 from kwire.analyze.trace import Trace
 from kwire.analyze.verdicts import judge
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.reader import Reader
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -98,13 +101,53 @@ def fits(about: dict[str, str | int], wider: dict[str, str | int]) -> bool:
 
 @pytest.mark.parametrize("name", ["captures/evict-fenced.pcap.gz", "captures/sasl.pcap.gz", "captures/txn.pcap.gz"])
 def test_of_requests_alone_consumers_and_rebalances_are_not_told_to_have_failed(name: str) -> None:
-    trace, groups = Trace(), GroupHistories()
-    reader = Reader("made.pcap", tracking=True)
-    for batch in [*reader.feed(block(CHANGES["no answers"](whole(name)), 1)), *reader.finish()]:
+    told = judged(CHANGES["no answers"](whole(name)))
+    assert [one.what for one in told if one.severity != "note"] == []
+
+
+def judged(packets: list[Packet]) -> list[Finding]:
+    """What trace and groups say."""
+    trace, groups, coverage = Trace(), GroupHistories(), Coverage()
+
+    def ended(connection: ConnectionInfo) -> None:
+        groups.activity.close(connection)
+        coverage.close(connection)
+
+    reader = Reader("made.pcap", tracking=True, ended=ended)
+    for batch in [*reader.feed(block(packets, 1)), *reader.finish()]:
         for exchange in batch:
             trace.add(exchange)
             groups.add(exchange)
     groups.finish()
-    told = [verdict(one, trace.end, TimeFormat()) for one in trace.consumers()]
-    told += [one for _, _, found in judge(groups, TimeFormat()).groups for one in found]
-    assert [one.what for one in told if one.severity != "note"] == []
+    told = [verdict(one, trace.end, TimeFormat(), coverage) for one in trace.consumers()]
+    return told + [one for _, _, found in judge(groups, TimeFormat(), coverage=coverage).groups for one in found]
+
+
+def graver(packets: list[Packet]) -> Counter[tuple[str, str, str]]:
+    """How often who is said to have what, notes left out."""
+    return Counter((one.subject, one.detector, one.severity) for one in judged(packets) if one.severity != "note")
+
+
+@pytest.mark.parametrize("change", ["clock set back", "3 % lost"])
+@pytest.mark.parametrize(
+    "name", ["evict-consumer-protocol", "evict-stopped", "evict-fenced", "ipv6", "evict-refused-commits"]
+)
+def test_groups_and_trace_say_no_more_than_of_the_whole(name: str, change: str) -> None:
+    packets = whole(next(one for one in NAMES if one.startswith(f"captures/{name}.pcap")))
+    assert graver(CHANGES[change](packets)) - graver(packets) == Counter()
+
+
+def test_groups_and_trace_say_where_the_clock_was_set_back() -> None:
+    packets = whole("captures/evict-fenced.pcap.gz")
+    told = {one.subject: one.what for one in judged(set_back(packets)) if "clock goes back" in one.what}
+    jump = "the capture's clock goes back by 30.0 s at packet 277"
+    reached = "came as far as step 7, fetch"
+    assert told == {
+        "client usurper": f"{reached}; {jump}: what it waits for or repeats at the end, and how long, is not judged",
+        "group billing": f"{jump}: how long something took across it, and what came first, is not judged",
+    }
+
+
+def test_a_silence_longer_than_the_session_timeout_is_not_said_to_be_within_it() -> None:
+    (found,) = (one for one in judged(set_back(whole("captures/evict-stopped.pcap.gz"))) if one.severity != "note")
+    assert "10.4 s before (frame 306), longer than its session timeout 6,000 ms" in found.what
