@@ -61,12 +61,12 @@ class Case:
         self.coverage.negative += int((latency < 0).sum())
         self.coverage.most_negative = min(self.coverage.most_negative, int(latency.min()))
         self.coverage.cut += cut_by_snaplen(batch)
+        rows = rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS})
+        batch.keep(rows)  # all that follows asks for them, and so do detectors
         self.participants.add(batch)
         facts = self.troubles.add(batch)
         refused = deque(fact for fact in facts if fact.code == NOT_LEADER)
         self.groups.activity.add_batch(batch)
-        rows = rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS})
-        batch.keep(rows)  # detectors will ask for them again
         for row in rows:
             exchange = batch[row]
             kind = exchange.first.api

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.codec.quality import QUALITIES, QUALITY_CODES
+from kwire.session.client_ids import client_ids_at
 from kwire.session.exchange import REFUSED_VERSION, Exchange, Message
 from kwire.wire.columns import Ints, repeat
 
@@ -74,7 +75,7 @@ class ExchangeBatch:
     answer, a number in texts, of which the first is None. mark_at, mark_packet: where in buffer the bytes of each
     packet begin, ascending. made: rows of which the Exchange was made already, and stays; abouts: what rows are about,
     as far as it was asked of single ones; told: the same of all, when it was asked; rows: of a part of a batch, which
-    rows of the whole it is.
+    rows of the whole it is; named: its client ids, and of which columns.
     """
 
     buffer: bytes
@@ -102,6 +103,7 @@ class ExchangeBatch:
     abouts: dict[int, About] = field(default_factory=dict)
     told: Abouts | None = None
     rows: list[int] | None = None
+    named: tuple[tuple[bytes, Ints, Ints], tuple[list[str | None], Ints]] | None = None
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -151,14 +153,11 @@ class ExchangeBatch:
         return () if response is None else response.errors
 
     def client_ids(self) -> tuple[list[str | None], Ints]:
-        """The client ids that there are, and of each row which it has."""
-        known: dict[bytes | None, int] = {}
-        buffer = self.buffer
-        spans = zip(self.client_start.tolist(), self.client_length.tolist(), strict=True)
-        names = [None if size < 0 else buffer[start : start + size] for start, size in spans]
-        which = [known.setdefault(name, len(known)) for name in names]
-        texts = [None if name is None else name.decode("utf-8", "surrogateescape") for name in known]
-        return texts, np.array(which, np.int64)
+        """The client ids that there are, and of each row which it has: made once, nobody changes it."""
+        columns = self.buffer, self.client_start, self.client_length
+        if self.named is None or any(old is not new for old, new in zip(self.named[0], columns, strict=True)):
+            self.named = columns, client_ids_at(*columns)
+        return self.named[1]
 
     def client_id(self, row: int) -> str | None:
         """The client id of a row."""
