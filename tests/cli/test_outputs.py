@@ -225,7 +225,8 @@ WAITING = """
 import os, signal, sys, time
 from kwire.cli import main, saving
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have it ignored, as nohup does
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have these ignored, as nohup and & do
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def save(reading, exchanges, kept, output, target, secrets, comments=None):
     with target as file:
