@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path = item.path.relative_to(ROOT)
         if SLOW & set(path.parts) or path.relative_to("tests").as_posix() in SWEEPS:
             item.add_marker("slow")
+
+
+def pytest_configure() -> None:
+    """Programs that tests start and signal should not have inherited that these are ignored, as nohup and & make it."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def pytest_unconfigure() -> None:
