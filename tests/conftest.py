@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -40,7 +41,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+LOW: list[int] = []  # descriptors kept for who uses select, which takes none above 1,023; see tests/pipeline
+
+
 def pytest_configure() -> None:
+    LOW.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(8))
+    _heed_signals()
+
+
+def _heed_signals() -> None:
     """Programs that tests start and signal should not have inherited that these are ignored, as nohup and & make it."""
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:

@@ -151,8 +151,19 @@ def zipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def _callbacks(spark: Any, plugins: Any) -> None:
+    """Starts what streams call back before many files are open: py4j waits by select(), and ends with none to say so
+    where its socket's number is above 1,023."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    low = next((plugin.LOW for plugin in plugins.get_plugins() if hasattr(plugin, "LOW")), [])
+    while low:
+        os.close(low.pop())
+    ensure_callback_server_started(spark.sparkContext._gateway)
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     """local[2], once for all."""
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("Spark needs pyspark and Java")
@@ -172,5 +183,6 @@ def spark() -> Iterator[Any]:
     )
     made.sparkContext.setLogLevel("OFF")
     register(made)
+    _callbacks(made, request.config.pluginmanager)
     yield made
     made.stop()
