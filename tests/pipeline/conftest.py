@@ -156,10 +156,10 @@ def _callbacks(spark: Any, plugins: Any) -> None:
     where its socket's number is above 1,023."""
     from pyspark.java_gateway import ensure_callback_server_started
 
-    low = next((plugin.LOW for plugin in plugins.get_plugins() if hasattr(plugin, "LOW")), [])
+    low: list[int] = next((plugin.LOW for plugin in plugins.get_plugins() if hasattr(plugin, "LOW")), [])
     while low:
         os.close(low.pop())
-    ensure_callback_server_started(spark.sparkContext._gateway)
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture(scope="session")
