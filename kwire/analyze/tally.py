@@ -24,10 +24,12 @@ class Tally:
     total: int = 0
     most: int = 0
 
-    def add(self, sample: Reference | None, time: int, number: int = 0, count: int = 1) -> None:
-        """One more, or so many."""
+    def add(
+        self, sample: Reference | None, time: int, number: int = 0, count: int = 1, *, last: int | None = None
+    ) -> None:
+        """One more, or so many; last: where they took until then."""
         self.first = time if not self.count else min(self.first, time)
-        self.last = max(self.last, time)
+        self.last = max(self.last, time if last is None else last)
         self.count += count
         self.total += number
         self.most = max(self.most, number)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kwire.analyze.callers import Caller, answer_of, callers, request_of
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.findings import Finding, Reference, lasted
+from kwire.analyze.findings import Finding, lasted
+from kwire.analyze.tally import Tallies
 from kwire.analyze.work import HELD, REBALANCE, work_of
 from kwire.counted import counted
 
@@ -23,30 +23,14 @@ if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.batch import ExchangeBatch
 
-MOST = 10_000
 MS = 1_000_000
-
-
-@dataclass(slots=True)
-class Waits:
-    """Of one caller, API and the API that it waited for. ns."""
-
-    caller: Caller
-    api: str
-    blocker: str
-    count: int = 0
-    longest: int = 0
-    total: int = 0
-    first: int = 0
-    last: int = 0
-    proofs: list[Reference] = field(default_factory=list)
-    held: bool = False
 
 
 class HeadOfLine(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.waits: dict[tuple[Caller, str, str], Waits] = {}
+        # ns, by caller, API, the API that it waited for, and whether that one is held by intent
+        self.waits: Tallies[tuple[Caller, str, str, bool]] = Tallies()
         self.asked: Counter[tuple[str, str]] = Counter()
 
     def batch(self, batch: ExchangeBatch) -> None:
@@ -64,34 +48,26 @@ class HeadOfLine(Watch):
             kind, blocking = batch.kinds[int(batch.kind[row])], batch.kinds[int(batch.kind[before])]
             if kind is None or blocking is None or blocking.key in REBALANCE or kind.key == blocking.key:
                 continue
-            key = people[int(which[row])], kind.api, blocking.api
-            known = self.waits.get(key)
-            if known is None:
-                if len(self.waits) >= MOST:
-                    continue
-                known = self.waits[key] = Waits(*key)
-            wait, time = int(times.behind[place]), int(batch.request.time[row])
-            known.count += 1
-            known.total += wait
-            known.longest = max(known.longest, wait)
-            known.first, known.last = min(known.first or time, time), max(known.last, time)
-            known.held = blocking.key in HELD
-            if len(known.proofs) < 6:
-                known.proofs += [request_of(batch, row), answer_of(batch, before), answer_of(batch, row)]
+            waits = self.waits.of((people[int(which[row])], kind.api, blocking.api, blocking.key in HELD))
+            if waits is None:
+                continue
+            waits.add(None, int(batch.request.time[row]), int(times.behind[place]))
+            if len(waits.samples) < 6:
+                waits.samples += [request_of(batch, row), answer_of(batch, before), answer_of(batch, row)]
 
     def findings(self) -> Iterator[Finding]:
-        for waits in self.waits.values():
+        for (caller, api, blocker, held), waits in self.waits.known.items():
             if waits.count < self.limit("least"):
                 continue
-            what = f"{counted(waits.count, 'time')} {waits.api} of {waits.caller.label} waited behind a "
-            what += f"{waits.blocker} on the same connection, up to {lasted(waits.longest)}: the broker itself was not "
+            what = f"{counted(waits.count, 'time')} {api} of {caller.label} waited behind a "
+            what += f"{blocker} on the same connection, up to {lasted(waits.most)}: the broker itself was not "
             what += "slow"
-            cure = "fetch.max.wait.ms (fetch.wait.max.ms)" if waits.held else "the work in one request"
+            cure = "fetch.max.wait.ms (fetch.wait.max.ms)" if held else "the work in one request"
             advice = f"Lower {cure}, or ask over a connection (a client) of its own."
-            severity = "warning" if waits.held else "note"  # work that takes long is told by what makes it so
+            severity = "warning" if held else "note"  # work that takes long is told by what makes it so
             yield Finding(
-                severity, what, tuple(waits.proofs), advice, time=waits.first, last=waits.last, count=waits.count,
-                about=waits.caller.about | {"broker": waits.caller.broker, "api": waits.api},
+                severity, what, tuple(waits.samples), advice, time=waits.first, last=waits.last, count=waits.count,
+                about=caller.about | {"broker": caller.broker, "api": api},
                 otherwise="the answer was ready before the one in front of it",
             )  # fmt: skip
 

@@ -7,7 +7,6 @@ that it does not follow."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,8 @@ import numpy as np
 from kwire.analyze.callers import Caller, answer_of, callers
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.fetched import fetched
-from kwire.analyze.findings import Finding, Reference, lasted
+from kwire.analyze.findings import Finding, lasted
+from kwire.analyze.tally import Tallies
 from kwire.counted import counted
 from kwire.schema.keys import FETCH
 
@@ -23,27 +23,12 @@ if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.decoded import Decoded
 
-MOST = 10_000
-
-
-@dataclass(slots=True)
-class Hints:
-    """Of one client, broker, topic and partition."""
-
-    caller: Caller
-    topic: str
-    partition: int
-    replica: int
-    count: int = 0
-    first: int = 0
-    last: int = 0
-    proofs: list[Reference] = field(default_factory=list)
-
 
 class IgnoredHints(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.hints: dict[tuple[Caller, str, int], Hints] = {}
+        self.hints: Tallies[tuple[Caller, str, int]] = Tallies()  # by client and broker, topic, partition
+        self.replicas: dict[tuple[Caller, str, int], int] = {}
 
     def columns(self, decoded: Decoded, number: int) -> None:
         flat = fetched(decoded, number).answered
@@ -55,41 +40,32 @@ class IgnoredHints(Watch):
         for place in hinted.tolist():
             row = int(flat.row[place])
             key = people[int(which[row])], flat.names[int(flat.topic[place])], int(flat.values["PartitionIndex"][place])
-            known = self.hints.get(key)
-            if known is None:
-                if len(self.hints) >= MOST:
-                    continue
-                known = self.hints[key] = Hints(*key, int(flat.values["PreferredReadReplica"][place]))
-            time = int(batch.response.time[row])
-            known.count += 1
-            known.first, known.last = min(known.first or time, time), max(known.last, time)
-            if len(known.proofs) < 4:
-                known.proofs.append(answer_of(batch, row))
+            hints = self.hints.of(key)
+            if hints is not None:
+                hints.add(answer_of(batch, row), int(batch.response.time[row]))
+                self.replicas.setdefault(key, int(flat.values["PreferredReadReplica"][place]))
 
     def findings(self) -> Iterator[Finding]:
-        for hints in self.hints.values():
+        for key, hints in self.hints.known.items():
+            caller, topic, partition = key
+            replica = self.replicas[key]
             minutes = max((hints.last - hints.first) / 60e9, 1)
             if hints.count / minutes < self.limit("least"):
                 continue
-            what = f"{hints.caller.label} was told {counted(hints.count, 'time')} in "
-            what += f"{lasted(hints.last - hints.first)} to read {hints.topic}-{hints.partition} from broker "
-            what += f"{hints.replica}, and goes on asking the leader ({hints.caller.broker})"
+            what = f"{caller.label} was told {counted(hints.count, 'time')} in "
+            what += f"{lasted(hints.last - hints.first)} to read {topic}-{partition} from broker "
+            what += f"{replica}, and goes on asking the leader ({caller.broker})"
             advice = "Such an answer holds no records: the client does not consume. Update the client, or take its "
-            advice += f"rack away; see whether it can reach broker {hints.replica}."
-            about = hints.caller.about | {
-                "topic": hints.topic,
-                "partition": hints.partition,
-                "broker": hints.caller.broker,
-            }
+            advice += f"rack away; see whether it can reach broker {replica}."
             yield Finding(
                 "warning",
                 what,
-                tuple(hints.proofs),
+                tuple(hints.samples),
                 advice,
                 time=hints.first,
                 last=hints.last,
                 count=hints.count,
-                about=about | {"api": "Fetch"},
+                about=caller.about | {"topic": topic, "partition": partition, "broker": caller.broker, "api": "Fetch"},
                 otherwise="it fetched that partition from that broker in between",
             )
 

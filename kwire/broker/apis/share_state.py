@@ -13,7 +13,7 @@ from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.state import BrokerState
 from kwire.coordinator.share.inflight import RecordState
-from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch
+from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, Stored
 from kwire.schema.model import Versions
 from kwire.wire.uuids import to_text
 
@@ -77,12 +77,18 @@ def initialise(state: BrokerState, place: SharePartitionKey, part: Body) -> Body
     return {}
 
 
-def read(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
+def _stored(state: BrokerState, place: SharePartitionKey, part: Body, act: str) -> Stored:
+    """What is stored of a share partition that was initialized, for the leader of an epoch that is not over."""
     stored = _states(state).known.get(place)
     if stored is None:
-        raise Refused(Code.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed.")
+        raise Refused(Code.INVALID_REQUEST, f"{act} operation on uninitialized share partition not allowed.")
     if stored.leader_epoch > part["LeaderEpoch"]:
         raise Refused(Code.FENCED_LEADER_EPOCH, FENCED_LEADER)
+    return stored
+
+
+def read(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
+    stored = _stored(state, place, part, "Read")
     _hosted(state, place)
     _states(state).read(place, part["LeaderEpoch"])
     batches = [
@@ -93,11 +99,7 @@ def read(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
 
 
 def write(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
-    stored = _states(state).known.get(place)
-    if stored is None:
-        raise Refused(Code.INVALID_REQUEST, "Write operation on uninitialized share partition not allowed.")
-    if stored.leader_epoch > part["LeaderEpoch"]:
-        raise Refused(Code.FENCED_LEADER_EPOCH, FENCED_LEADER)
+    stored = _stored(state, place, part, "Write")
     if stored.epoch > part["StateEpoch"]:
         raise Refused(Code.FENCED_STATE_EPOCH, FENCED_STATE)
     _hosted(state, place)
