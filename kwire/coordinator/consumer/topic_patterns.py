@@ -18,8 +18,8 @@ LONGEST: Final = 2_048  # letters of a pattern
 MOST_STATES: Final = 1_000
 MOST_PIECES: Final = 20_000  # pieces laid out, of which empty ones make no state
 BUDGET: Final = 1_000_000  # steps for all names together, about a fifth of a second's work
-STATE: Final = 10  # steps that a state costs which is looked at, beside one a letter
-MOST_KEPT: Final = 20_000  # states of a pattern that letters lead to and that are kept
+NODE: Final = 2  # steps that a node costs which reads a letter, beside one a letter
+MOST_KEPT: Final = 20_000  # places of a pattern from which a letter's way is kept
 DEEPEST: Final = 50  # groups in groups
 
 Test = Callable[[str], bool]
@@ -57,67 +57,97 @@ class _Node:
 
 
 class TopicPattern:
-    """A compiled pattern. Raises BadPattern."""
+    """A compiled pattern. Raises BadPattern.
+
+    A set of nodes is a number, a bit for each: bits are joined and masked in one step however many there are.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._nodes, self._first = _Reader(text).read()
-        self._moves: dict[tuple[frozenset[int], str, bool], frozenset[int]] = {}
-        self._kept = 0
+        self._moves: dict[tuple[int, str, bool], int] = {}
+        self._reached: dict[tuple[bool, bool], list[int]] = {}
+        self._reading: dict[str, int] = {}
+        self._accept = 1  # _Reader lays the accepting node out first
 
     def matching(self, names: Iterable[str], budget: int = BUDGET) -> tuple[frozenset[str], int]:
         """The names that the pattern matches whole, and how much of the budget of steps is left: below 0 if it did not
         suffice for all of them."""
         found: set[str] = set()
         for name in names if budget >= 0 else ():
-            matches, steps = self._matches(name)
-            budget -= steps
+            matches, budget = self._matches(name, budget)
             if budget < 0:
                 break
             if matches:
                 found.add(name)
         return frozenset(found), budget
 
-    def _matches(self, name: str) -> tuple[bool, int]:
-        """Whether it matches, and how many steps it took. Where a letter leads from some states is found once:
+    def _matches(self, name: str, budget: int) -> tuple[bool, int]:
+        """Whether it matches, and how much of the budget is left. Where a letter leads from some nodes is found once:
         the names of a cluster are much alike."""
-        live = self._closed({self._first}, True, not name)
-        steps, end, moves = len(live), len(name), self._moves
+        live, end, moves = self._from(True, not name)[self._first], len(name), self._moves
         for position, letter in enumerate(name, 1):
             place = live, letter, position == end
             onward = moves.get(place)
             if onward is None:
-                if self._kept >= MOST_KEPT:
+                if letter not in self._reading:
+                    self._reading[letter] = self._readers(letter)
+                    budget -= len(self._nodes)
+                reading = live & self._reading[letter]
+                budget -= NODE * reading.bit_count()
+                if len(moves) >= MOST_KEPT:
                     moves.clear()
-                    self._kept = 0
-                onward = moves[place] = self._onward(*place)
-                self._kept += 1 + len(onward)
-                steps += STATE * len(live)
+                onward = moves[place] = self._onward(reading, position == end)
             live = onward
-            steps += 1
-            if not live:
+            budget -= 1
+            if not live or budget < 0:
                 break
-        return any(self._nodes[state].kind == "accept" for state in live), steps
+        return bool(live & self._accept), budget
 
-    def _onward(self, live: frozenset[int], letter: str, last: bool) -> frozenset[int]:
-        """Where a letter leads."""
-        nodes = (self._nodes[state] for state in live)
-        reached = (node.out for node in nodes if node.test is not None and node.test(letter))
-        return self._closed({state for out in reached for state in out}, False, last)
-
-    def _closed(self, states: set[int], first: bool, last: bool) -> frozenset[int]:
-        """All that can be reached without reading a letter, before the first one or behind the last."""
-        seen: set[int] = set()
-        waiting = list(states)
-        while waiting:
-            state = waiting.pop()
-            if state in seen:
+    def _readers(self, letter: str) -> int:
+        """The nodes that read this letter. Copies of a piece share its test, which is asked once."""
+        asked: dict[Test, bool] = {}
+        bits = 0
+        for number, node in enumerate(self._nodes):
+            test = node.test
+            if test is None:
                 continue
-            seen.add(state)
-            node = self._nodes[state]
-            if node.kind == "split" or (node.kind == "start" and first) or (node.kind == "end" and last):
-                waiting.extend(node.out)
-        return frozenset(seen)
+            if test not in asked:
+                asked[test] = test(letter)
+            bits |= asked[test] << number
+        return bits
+
+    def _onward(self, reading: int, last: bool) -> int:
+        """Where these nodes lead when each has read its letter."""
+        onward, nodes, reached = 0, self._nodes, self._from(False, last)
+        while reading:
+            lowest = reading & -reading
+            onward |= reached[nodes[lowest.bit_length() - 1].out[0]]
+            reading ^= lowest
+        return onward
+
+    def _from(self, first: bool, last: bool) -> list[int]:
+        """From each node, all that can be reached without reading a letter: before the first one, behind the last.
+
+        A node leads to those laid out before it, but for the loops of * and +: the rounds that these need are as many
+        as the loops within loops."""
+        if (first, last) not in self._reached:
+            bits, changed = [1 << number for number in range(len(self._nodes))], True
+            leading = [
+                (number, node.out)
+                for number, node in enumerate(self._nodes)
+                if node.kind == "split" or (node.kind == "start" and first) or (node.kind == "end" and last)
+            ]
+            while changed:
+                changed = False
+                for number, out in leading:
+                    more = bits[number]
+                    for next_one in out:
+                        more |= bits[next_one]
+                    if more != bits[number]:
+                        bits[number], changed = more, True
+            self._reached[first, last] = bits
+        return self._reached[first, last]
 
 
 # A piece of the pattern, still a tree, so that {n,m} can lay it out several times.

@@ -98,6 +98,15 @@ def test_names_that_are_alike_take_a_step_a_letter() -> None:
     assert BUDGET - left < 3 * sum(map(len, names))
 
 
+def test_copies_of_a_wide_class_ask_it_once_a_letter() -> None:
+    letters = "".join(chr(0x4E00 + number) for number in range(900))
+    pattern = TopicPattern(f"([{letters}a-z0-9]?){{400}}")
+    names = ["topic" + str(number) * 60 for number in range(1000, 1005)]
+    found, left = pattern.matching(names)
+    assert found == set(names)
+    assert left > BUDGET / 2
+
+
 atoms = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "(a|b)", "(?:ab|)", "^", "$", r"\w", "-"])
 pieces = st.builds(str.__add__, atoms, st.sampled_from(["", "*", "+", "?", "{2}", "{0,2}"]))
 
