@@ -58,11 +58,13 @@ __all__ = [
     "annotate",
     "decode",
     "decode_frame",
+    "diagnose",
     "encode",
     "errors",
     "explain",
     "open",
     "read",
+    "read_batches",
     "read_records",
     "to_arrow",
     "to_pandas",
@@ -128,13 +130,36 @@ def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iter
     (either may be None) with time (ns), size, data, errors and body(), and latency (ns), error, about. Raises
     CaptureError, OSError, UnknownName.
     """
+    return (exchange for batch in read_batches(path, ports=ports, **filters) for exchange in batch)
+
+
+def read_batches(*paths: str | Path, ports: Iterable[int] = (), **filters: Any) -> Iterator[ExchangeBatch]:
+    """The same exchanges many at a time: numpy columns, a row an exchange, as batch.latency (ns), batch.errors and
+    batch.request.time; batch[i] is an Exchange. Several captures are read as one. ports, filters and what is raised: as
+    read has it."""
     from kwire.session.reader import Settings
     from kwire.session.reading import Reading
     from kwire.session.select import Selection
 
     chosen = Selection.of(**filters)
-    reading = Reading([path], Settings(frozenset(ports)), tracking=True)
-    return (exchange for batch in reading.batches() for exchange in chosen.wanted(batch, tracking=True))
+    reading = Reading(paths, Settings(frozenset(ports)), tracking=True)
+    wanted = (chosen.wanted(batch, tracking=True) for batch in reading.batches())
+    return (batch for batch in wanted if len(batch))
+
+
+def diagnose(*paths: str | Path, ports: Iterable[int] = (), detectors: Iterable[str] = ()) -> Iterator[Finding]:
+    """What is wrong in captures, worst first, as kwire doctor finds it. detectors: only these (kwire doctor --list has
+    their names); ports: as read has it. A finding has detector, severity ("error", "warning", "note"), what, about,
+    evidence (packets) and advice. Raises CaptureError, OSError, and KwireError for a detector that there is not."""
+    from kwire.analyze.doctor import Doctor, chosen
+    from kwire.session.reader import Settings
+    from kwire.session.reading import Reading
+
+    doctor = Doctor(chosen(detectors, ()))
+    reading = Reading(paths, Settings(frozenset(ports)), tracking=True, ended=doctor.close)
+    for batch in reading.batches():
+        doctor.add(batch)
+    return iter(doctor.diagnose().findings)
 
 
 def open(*paths: str | Path) -> CaptureTables:

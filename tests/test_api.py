@@ -175,3 +175,26 @@ def test_explain_gives_a_page() -> None:
 def test_unknown_names_raise(call: Any) -> None:
     with pytest.raises(kwire.UnknownName):
         call()
+
+
+CAPTURES = FIXTURES / "captures"
+
+
+def test_batches_hold_the_exchanges_of_read() -> None:
+    path = CAPTURES / "evict-stopped.pcap.gz"
+    batches = list(kwire.read_batches(path, api="Heartbeat"))
+    ids = [exchange.correlation_id for exchange in kwire.read(path, api="Heartbeat")]
+    assert [number for batch in batches for number in batch.correlation_id.tolist()] == ids
+    assert len(ids) > 0
+    assert all(isinstance(batch, kwire.ExchangeBatch) for batch in batches)
+    assert list(kwire.read_batches(path, api="ShareFetch")) == []
+
+
+def test_diagnose_finds_what_the_doctor_finds() -> None:
+    path = CAPTURES / "evict-refused-commits.pcap.gz"
+    told = [(found.severity, found.detector) for found in kwire.diagnose(path)]
+    assert [name for severity, name in told if severity != "note"] == ["evicted", *["commit-refused"] * 3]
+    assert {found.detector for found in kwire.diagnose(path, detectors=["evicted", "poll-timeout"])} == {"evicted"}
+    assert list(kwire.diagnose(path, ports=[1])) == []
+    with pytest.raises(kwire.KwireError, match="no detector evictd; did you mean evicted"):
+        kwire.diagnose(path, detectors=["evictd"])
