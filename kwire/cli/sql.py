@@ -52,23 +52,27 @@ SHOWN = 100  # rows of a table on a terminal
 @click.option(
     "--rows", type=click.IntRange(0), metavar="N", help="At most N rows of a table; 0 all, as a pipe gets them anyway."
 )
+@click.option("--lake", metavar="DIR", help="Ask the tables that kwire pipeline run wrote there, and no capture.")
 @raw_option
 @click.option("--show-secrets", is_flag=True, help="In bodies, show what is withheld otherwise.")
 @jobs_option
 @connection_options
 def command(
     words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Output | None,
-    raw: bool, rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
+    lake: str | None, raw: bool, rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality,
     bodies, findings and audit are tables, as kwire table --columns describes them. The SQL is DuckDB's.
+
+    With --lake these are the tables of a run of kwire pipeline, with a column date: where date = '2026-11-21' opens
+    that day's files only.
 
     Without QUERY and --report it comes from stdin, or a prompt asks for it; both take \\d, \\x and so on: \\? lists
     them.
     """
     if listing:
         return _list(report)
-    paths, query = _split(words, report)
+    paths, query = _split(words, report, lake is not None)
     form = form_of(output.path, SUFFIXES, form, None if output.path.suffix else "table") if output else form or "table"
     if form in BINARY and (output is None or output.is_stdout) and sys.stdout.isatty():
         raise click.UsageError(f"--format {form} needs -o FILE, or a pipe")
@@ -81,10 +85,14 @@ def command(
     from kwire.render.bodies import BESIDE_TABLES, BodyRenderer
     from kwire.tables.query import QuerySession
 
-    there = open_captures(paths)
-    session = QuerySession(
-        there, bounds.settings(), BodyRenderer(show_secrets, inflate=BESIDE_TABLES), processes(there, jobs)
-    )
+    if lake is None:
+        there = open_captures(paths)
+        bodies = BodyRenderer(show_secrets, inflate=BESIDE_TABLES)
+        session = QuerySession(there, bounds.settings(), bodies, processes(there, jobs))
+    else:
+        from kwire.tables.lake import lake_tables
+
+        session = QuerySession((), lake=lake_tables(lake))
     if query is None:
         from kwire.cli.prompt import Prompt, has_commands
 
@@ -111,8 +119,9 @@ def command(
     return Exit.OK if reading is None else conclude(reading, exchanges > 0, False)
 
 
-def _split(words: tuple[str, ...], report: str | None) -> tuple[tuple[str, ...], str | None]:
-    """The captures and the query: the last word is one when it is no file and more than a word."""
+def _split(words: tuple[str, ...], report: str | None, lake: bool) -> tuple[tuple[str, ...], str | None]:
+    """The captures and the query: the last word is one when it is no file and more than a word. lake: there are no
+    captures."""
     from kwire.tables.sqltext import report as sql_of
 
     query = sql_of(report) if report is not None else None
@@ -122,8 +131,10 @@ def _split(words: tuple[str, ...], report: str | None) -> tuple[tuple[str, ...],
             raise click.UsageError("a QUERY or --report NAME, not both")
         *before, query = words
         paths = tuple(before)
-    if not paths:
-        raise click.UsageError("needs a CAPTURE")
+    if lake and paths:
+        raise click.UsageError(f"--lake or captures, not both: {paths[0]} is no query")
+    if not paths and not lake:
+        raise click.UsageError("needs a CAPTURE, or --lake DIR")
     if len(paths) > 1 and query is None and paths[-1] != "-" and not _exists(paths[-1]):
         raise click.UsageError(f"{paths[-1]} is no file, and no query")
     return paths, query

@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import duckdb
 import pyarrow as pa
@@ -30,6 +30,9 @@ from kwire.tables.columns import COLUMNS
 from kwire.tables.jobs import build_with_jobs
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sqltext import depth, split
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 LONGEST, DEEPEST = 1 << 20, 500  # of a query: DuckDB's parser takes memory without bound for what lies in each other
 AT_ONCE = 10_000  # rows that are made into values at a time
@@ -93,21 +96,25 @@ class Result:
 class QuerySession:
     """Captures that are asked. missing() says which tables a text needs, load() builds them, run() gives the results;
     loaded: the tables that are there; bodies makes the texts of the table of that name; jobs: how many processes
-    build."""
+    build; lake: tables that are asked in place of captures."""
 
     def __init__(
         self, paths: Sequence[str | Path], settings: Settings | None = None, bodies: BodyTexts | None = None,
-        jobs: int = 1,
+        jobs: int = 1, lake: Mapping[str, Dataset] | None = None,
     ) -> None:  # fmt: skip
         self._paths, self._settings, self._bodies = list(paths), settings or Settings(), bodies
         self._jobs = jobs
-        self.loaded: set[str] = set()
+        self._lake = lake
+        self.loaded: set[str] = set(lake or ())
         self._db = duckdb.connect(":memory:", config=dict(LOCKED))
         self._names = duckdb.connect(":memory:", config=dict(LOCKED))  # tells which tables a query names
         for name, schema in SCHEMAS.items():
-            self._db.register(name, _without_zone(schema.empty_table()))
+            if lake is None:
+                self._db.register(name, _without_zone(schema.empty_table()))
             self._names.register("columns", schema.empty_table())
             self._names.execute(f"create table {name} as from columns")  # what is registered counts as a view
+        for name, dataset in (lake or {}).items():
+            self._db.register(name, dataset)
 
     def missing(self, text: str) -> set[str]:
         """The tables that the statements name and that are not there yet. Raises KwireError for a text that is wrong as
@@ -116,7 +123,7 @@ class QuerySession:
         statements = _statements(text)
         for statement in statements:
             found |= self._named(statement, alone=len(statements) == 1)
-        return found - self.loaded
+        return found - self.loaded if self._lake is None else set()
 
     def load(self, names: set[str], progress: Progress | None = None) -> tuple[Reading, int]:
         """Builds tables; how the reading went, and how many exchanges there were. Raises CaptureError, OSError,
@@ -149,7 +156,7 @@ class QuerySession:
         """A table's columns: name, type, what it is. Raises UnknownName."""
         if name not in self.tables():
             raise self._no_table(name)
-        what = {column: text for column, _, text in COLUMNS.get(name, ())}
+        what = {column: text for column, _, text in COLUMNS.get(name, ())} | {"date": "the day, UTC, in a lake"}
         quoted = name.replace('"', '""')
         rows = self._db.sql(f'describe "{quoted}"').fetchall()
         return [(str(row[0]), str(row[1]), what.get(row[0], "")) for row in rows]

@@ -17,6 +17,9 @@ import kwire as public
 from kwire import guide
 from kwire.cli.main import cli
 from kwire.errors import UnknownName
+from kwire.pipeline.hive import Hive
+from kwire.tables.build import build
+from kwire.tables.columns import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(guide.__file__).parent
@@ -48,6 +51,9 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "fixtures").symlink_to(ROOT / "fixtures")
     for name in ("captures", "lake"):  # as the page on Spark has them made
         (folder / name).mkdir()
+    lake = Hive(str(folder / "lake"), "run")
+    build([folder / "demo.pcapng"], DEFAULT, lake.write)
+    lake.close()
     return folder
 
 

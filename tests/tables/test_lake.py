@@ -1,0 +1,102 @@
+"""Lakes: their tables say what those of the captures say, and what is no lake is told in a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.errors import Exit, KwireError
+from kwire.pipeline.hive import Hive
+from kwire.tables.build import build
+from kwire.tables.lake import lake_tables
+from kwire.tables.query import QuerySession
+from kwire.tables.sqltext import report, reports
+
+CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "consumer848.pcap"
+TABLES = ("messages", "exchanges", "partitions", "group_events", "clients", "connections")
+ASKED = """select api, count(*) as n, min(time) as first, max(time_ns) as last, sum(latency_ns) as took,
+  count(distinct "group") as groups from exchanges group by api order by api"""
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What kwire pipeline run writes of the capture."""
+    folder = tmp_path_factory.mktemp("lake")
+    hive = Hive(str(folder), "batch")
+    build([CAPTURE], TABLES, hive.write)
+    hive.close()
+    return folder
+
+
+def asked(text: str, **source: Any) -> list[tuple[Any, ...]]:
+    """What a session of captures, or of a lake, answers."""
+    session = QuerySession(source.get("paths", ()), lake=source.get("lake"))
+    session.load(session.missing(text)) if session.missing(text) else None
+    result = session.run(text)
+    assert result is not None
+    return list(result.rows())
+
+
+def test_a_lake_answers_as_its_captures_do(lake: Path) -> None:
+    from_lake, from_capture = asked(ASKED, lake=lake_tables(str(lake))), asked(ASKED, paths=[CAPTURE])
+    assert [(*row[:2], row[2] // 1000, *row[3:]) for row in from_lake] == [
+        (*row[:2], row[2] // 1000, *row[3:])
+        for row in from_capture  # Spark's times are of microseconds
+    ]
+    assert len(from_lake) == 12
+
+
+@pytest.mark.parametrize("name", sorted(reports().keys() - {"audit"}))
+def test_reports_over_a_lake(lake: Path, name: str) -> None:
+    rows, expected = asked(report(name), lake=lake_tables(str(lake))), asked(report(name), paths=[CAPTURE])
+    assert len(rows) == len(expected)
+
+
+def test_a_day_that_is_not_there_opens_no_file(lake: Path) -> None:
+    for path in (lake / "messages").rglob("*.parquet"):
+        assert path.parts[-3] == "date=2026-11-21"
+    broken = lake.parent / "broken" / "messages" / "date=2026-11-20" / "api=Fetch"
+    broken.mkdir(parents=True)
+    (broken / "x.parquet").write_bytes(b"no Parquet")
+    tables = lake_tables(str(broken.parents[2]))
+    assert asked("select count(*) from messages where date = '2026-11-21'", lake=tables) == [(0,)]
+    with pytest.raises(KwireError, match="Parquet"):
+        asked("select count(distinct client_id) from messages", lake=tables)
+
+
+def test_one_table_is_a_lake_too(lake: Path) -> None:
+    tables = lake_tables(str(lake / "messages"))
+    assert list(tables) == ["messages"]
+    with pytest.raises(KwireError, match="no table exchanges; there are messages"):
+        asked("select 1 from exchanges", lake=tables)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("", "no such folder"),
+        ("empty/", "no tables there; kwire pipeline run -o .* makes them"),
+        ("messages/_delta_log/", "is a table of Delta's"),
+        ("messages/metadata/", "is a table of Iceberg's"),
+    ],
+)
+def test_what_is_no_lake(tmp_path: Path, made: str, said: str) -> None:
+    if made:
+        (tmp_path / "lake" / made).mkdir(parents=True)
+    with pytest.raises(KwireError, match=said):
+        lake_tables(str(tmp_path / "lake"))
+
+
+def test_an_address_that_nobody_knows() -> None:
+    with pytest.raises(KwireError, match="foo://x/y: Unrecognized filesystem"):
+        lake_tables("foo://x/y")
+
+
+def test_the_command(kwire: Any, lake: Path) -> None:
+    ran = kwire("sql", "--lake", str(lake), "select count(*) as n from exchanges where api = 'Fetch'")
+    assert (ran.text, ran.err, ran.status) == (" n\n59\n1 row\n", "", Exit.OK)
+    both = kwire("sql", "--lake", str(lake), str(CAPTURE), "select 1 as n")
+    assert both.status == Exit.USAGE
+    assert "--lake or captures, not both" in both.err
