@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from kwire.broker.connection import ServedConnection
 
 
-class Pool:
+class BytesHolder(Protocol):
+    """A connection, as a pool knows it. give_up(): it ends at once and gives back what it holds."""
+
+    @property
+    def ending(self) -> bool: ...
+
+    def give_up(self, why: str) -> None: ...
+
+
+Holder = TypeVar("Holder", bound=BytesHolder)
+
+
+class Pool(Generic[Holder]):
     """Bytes that connections hold. When they are too many in all, the connection that has held more than its share for
     the longest time ends; the share is the same for all that hold some, so nobody with little is ever in question."""
 
     def __init__(
-        self, limit: int, holders: Callable[[], Iterable[ServedConnection]],
-        held: Callable[[ServedConnection], tuple[int, float]], why: str,
+        self, limit: int, holders: Callable[[], Iterable[Holder]],
+        held: Callable[[Holder], tuple[int, float]], why: str,
     ) -> None:  # fmt: skip
         """held: how many bytes, and since when."""
         self.limit, self.used = limit, 0
@@ -27,13 +39,13 @@ class Pool:
         self.used += size
         while size > 0 and self.used > self.limit:
             found = [(self._held(each), each) for each in self._holders()]
-            there = [(size, since, each) for (size, since), each in found if size and not each.transport.is_closing()]
+            there = [(size, since, each) for (size, since), each in found if size and not each.ending]
             share = self.limit // max(len(there), 1)
             over = [(since, size, each) for size, since, each in there if size > share]
             if not over:
                 return
             _, held, oldest = min(over, key=lambda one: one[:2])
-            oldest.close(f"{held:,} bytes {self._why}; all connections together may hold {self.limit:,}", abort=True)
+            oldest.give_up(f"{held:,} bytes {self._why}; all connections together may hold {self.limit:,}")
 
 
 class TurnQueue:

@@ -225,6 +225,13 @@ class ServedConnection(asyncio.Protocol):
             self.transport.abort()
             self._give_back()
 
+    @property
+    def ending(self) -> bool:
+        return self.transport.is_closing()
+
+    def give_up(self, why: str) -> None:
+        self.close(why, abort=True)
+
     def _give_back(self) -> None:
         """Nothing is held any more, neither bytes nor a place."""
         self.server.unfinished.took(-len(self.buffer))

@@ -18,12 +18,17 @@ PIECE = 8 << 20  # bytes from which on a piece is mapped
 OFTEN, SELDOM = 1.0, 300.0  # seconds
 
 
-def settle(loop: asyncio.AbstractEventLoop) -> None:
-    """From now on, as long as the loop runs."""
+def map_large_pieces() -> None:
+    """From now on."""
     with contextlib.suppress(OSError, AttributeError):  # another C library
         library = ctypes.CDLL(None)
         library.mallopt(MMAP_THRESHOLD, PIECE)
         library.mallopt(TRIM_THRESHOLD, KEPT)
+
+
+def settle(loop: asyncio.AbstractEventLoop) -> None:
+    """All of this, as long as the loop runs."""
+    map_large_pieces()
 
     def often() -> None:
         gc.freeze()

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from kwire.outputs import Output
     from kwire.proxy.tap import Feed
     from kwire.proxy.types import Notice
+    from kwire.session.reader import Settings
 
+SHOWN = 64 << 20  # bytes of frames that are not whole yet and shall be shown; what is more is forwarded and not shown
 SWITCH = 0.0005  # seconds that the forwarding thread waits at most for the one that shows
 SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # connections are seen by their exchanges
 
@@ -122,6 +124,7 @@ def command(
         raise click.UsageError("--ca, --client-cert and --insecure belong to --upstream-tls")
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
+    from kwire.broker.process import map_large_pieces
     from kwire.client.address import Address
     from kwire.client.security import Security
     from kwire.proxy.handle import Proxy
@@ -150,6 +153,7 @@ def command(
         feed=feed if shows else None, tls=context, upstream_tls=outward, control=control,
     )  # fmt: skip
     proxy.seen = None
+    map_large_pieces()
     told = NoticePrinter(Notices(sys.stderr))
     proxy.watching.append(told)
     chosen = Filter(wanted.selection(time.time_ns, lambda: sys.maxsize), wanted)
@@ -174,16 +178,17 @@ def _show(
     feed: Feed, chosen: Filter, monitors: Monitors, how: str, doctor: LiveDoctor | None, shown: Shown, output: str
 ) -> bool:
     """Until the feed ends; whether a finding is an error. how, without a doctor: lines, stats or quiet."""
-    from kwire.session.reader import Reader, Settings
+    from kwire.session.reader import Reader
 
     fewer_collections()
+    settings = shown_settings()
     sys.setswitchinterval(SWITCH)
     if doctor is not None:
-        reader = Reader("proxy", patient(Settings()), tracking=True, ended=monitors.beside(doctor.close))
+        reader = Reader("proxy", patient(settings), tracking=True, ended=monitors.beside(doctor.close))
         following = Following(feed.blocks(), reader, chosen)
         following.told = monitors.add
         return following.show_diagnosis(doctor, output)
-    reader = Reader("proxy", tracking=True, ordered=False, ended=monitors.close)
+    reader = Reader("proxy", settings, tracking=True, ordered=False, ended=monitors.close)
     following = Following(feed.blocks(), reader, chosen)
     following.told = monitors.add
     if how == "stats":
@@ -193,6 +198,13 @@ def _show(
     else:
         following.show(output, shown)
     return False
+
+
+def shown_settings() -> Settings:
+    """How what is shown is read."""
+    from kwire.session.reader import Settings
+
+    return Settings(memory=SHOWN)
 
 
 def _doctor(detecting: Detecting) -> LiveDoctor:

@@ -1,7 +1,9 @@
 """A client's connection and the one to its broker: two transports around a link.
 
 A side that does not take what is sent to it stops the reading of the other; so does an answer that waits on purpose,
-and a broker that is paused. Whatever a peer sends can end this connection and no other.
+and a broker that is paused. What came is gone through a few frames at a time, in turns with all other connections
+(broker/scheduling.py), so that none of them waits for what another one is told at once. Whatever a peer sends can end
+this connection and no other.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from struct import pack
 from typing import TYPE_CHECKING, cast
 
 from kwire.client.address import Address
 from kwire.client.security import tls_failure
 from kwire.errors import KwireError
-from kwire.proxy.cutter import End, Piece, Wait
+from kwire.proxy.cutter import Cutter, End, Piece, Wait
 from kwire.proxy.link import Link
 from kwire.proxy.routes import ProxyRoute
 from kwire.proxy.types import PeerRefused
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from kwire.proxy.server import ProxyServer
     from kwire.proxy.tap import RecordedSide
 
-Cut = Callable[[bytes], list[Piece]]
+FRAMES = 32  # that begin in a turn
 
 
 class Pair:
@@ -44,7 +46,8 @@ class Pair:
         self.why = ""
         self.over = False
         self.dead = False  # half-open: its broker is gone, and the client is not told
-        self.counted = 0  # of link.held, in the server's sum
+        self.held = self.unsent = 0  # bytes, as the server's sums have them
+        self.held_since = self.stuck = 0.0  # by the loop's clock
         self._dial: asyncio.Task[None] | None = None
         self._linger: asyncio.TimerHandle | None = None
         self._look: asyncio.TimerHandle | None = None  # at a broker that is paused
@@ -106,10 +109,27 @@ class Pair:
         for timer in (self._waits, self._look):
             if timer is not None:
                 timer.cancel()
-        self._late.clear()
         self._linger = self.server.loop.call_later(self.server.limits.linger, self._abort)
-        self.server.held(-self.counted)
-        self.counted = 0
+        self._let_go()
+
+    @property
+    def ending(self) -> bool:
+        return self.over
+
+    def give_up(self, why: str) -> None:
+        """It holds too much."""
+        self.server.tell("refused", self.name, why)
+        self.close(why, abort=True)
+        self.client.unsent = self.broker.unsent = 0
+        self._count()
+
+    def _let_go(self) -> None:
+        """Nothing more goes from one side to the other."""
+        self._late.clear()
+        self.client.came.clear()
+        self.broker.came.clear()
+        self.link.let_go()
+        self._count()
 
     def _abort(self) -> None:
         for end in (self.client, self.broker):
@@ -117,7 +137,10 @@ class Pair:
                 end.transport.abort()
 
     def lost(self, half: ProxiedSide) -> None:
-        """A side is gone."""
+        """A side is gone; what it said before goes on."""
+        while half.came and not self.over:
+            self.pass_on(half)
+        self._count()
         if half is self.broker and self._waits is not None:
             self._late.append(End("closed"))
         elif not (self.dead and half is self.broker):
@@ -129,22 +152,13 @@ class Pair:
 
     # ------------------------------------------------------------ bytes
 
-    def pass_on(self, half: ProxiedSide, data: bytes) -> None:
-        """What came on a side goes to the other."""
-        if self.over or self.dead:
-            return
+    def pass_on(self, half: ProxiedSide) -> None:
+        """The next frames that came on a side go to the other."""
         asks = half is self.client
         self.spoke = self.spoke or asks
-        if half.side is not None:
-            half.side.came(data)
         try:
-            pieces = half.cut(data)
+            pieces = half.cut()
             made = self.link.responses(b"") if asks else []
-            held = self.link.held
-            if held != self.counted:
-                self.server.held(held - self.counted)
-                self.counted = held
-                self.server.bound()
         except PeerRefused as refused:
             self.server.tell("refused", self.name, str(refused))
             self.close(str(refused))
@@ -160,7 +174,23 @@ class Pair:
             self._late.extend(pieces)
         else:
             self._send(self.client, pieces)
-        self.pace()
+        self._count()
+
+    def _count(self) -> None:
+        """Tells the server what is held, and who may hold too much ends."""
+        now = self.server.loop.time()
+        held, before = self.link.held, self.held
+        if held < before or not before:
+            self.held_since = now
+        self.held = held
+        self.server.held.took(held - before)
+        unsent, before = self.client.unsent + self.broker.unsent, self.unsent
+        if self._late:
+            unsent += sum(len(piece) for piece in self._late if isinstance(piece, bytes | memoryview))
+        if not before:
+            self.stuck = now
+        self.unsent = unsent
+        self.server.unsent.took(unsent - before)
 
     def _send(self, half: ProxiedSide, pieces: Iterable[Piece]) -> None:
         """Pieces to one side, as far as none of them says otherwise."""
@@ -192,23 +222,23 @@ class Pair:
             half.transport.write(pieces[0])  # which, unlike writelines, makes no copy
         else:
             half.transport.writelines(pieces)
+        half.wrote()
 
     def _go_on(self) -> None:
         """An answer has waited long enough."""
         self._waits = None
         pieces, self._late = self._late, deque()
         self._send(self.client, pieces)
+        self._count()
         self.pace()
 
     def _die(self) -> None:
         """The connection is half open from here on: what the client says is read and forgotten."""
         self.dead = True
-        self.server.held(-self.counted)
-        self.counted = 0
         if self._waits is not None:
             self._waits.cancel()
-        self._late.clear()
         self.broker.transport.abort()
+        self._let_go()
         self.client.read(True)
 
     def pace(self) -> None:
@@ -218,10 +248,15 @@ class Pair:
         silence = self.server.silence(self.route)
         if silence and self._look is None:
             self._look = self.server.loop.call_later(silence / 1e9, self._look_again)
-        most = self.server.limits.pipelined
-        asked = len(self.link.waiting) < most and len(self._late) < most and not self.link.ending
-        self.client.read(asked and not (silence or self.broker.full or self.client.full))
-        self.broker.read(not (silence or self.client.full or self._waits))
+        held_back = silence or self.client.full
+        due = max(len(self.link.waiting), len(self._late)) >= self.server.limits.pipelined
+        self.client.pace(not (held_back or self.broker.full or self.link.ending or due))
+        self.broker.pace(not (held_back or self._waits))
+
+    def written(self) -> None:
+        """A side has taken all that was sent to it."""
+        self._count()
+        self.pace()
 
     def _look_again(self) -> None:
         self._look = None
@@ -229,17 +264,23 @@ class Pair:
 
 
 class ProxiedSide(asyncio.Protocol):
-    """One of the two sides. side: where it is recorded, if it is."""
+    """One of the two sides. side: where it is recorded, if it is. came: what it sent and was not gone through yet.
+    unsent: bytes; full: these are too many."""
 
-    def __init__(self, pair: Pair, cut: Cut) -> None:
-        self.pair, self.cut = pair, cut
+    def __init__(self, pair: Pair, cutter: Cutter) -> None:
+        self.pair, self._cutter = pair, cutter
         self.transport: asyncio.Transport
         self.side: RecordedSide | None = None
         self.made = self.lost = self.full = False
+        self.unsent = 0
+        self.came: deque[bytes] = deque()
+        self._at = 0  # how far the first of them was gone through
+        self._may = False  # go on
+        self._turn = pair.server.turns.newcomer(self._step)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.transport.set_write_buffer_limits(high=self.pair.server.limits.buffered)
+        self.transport.set_write_buffer_limits(high=1)  # so that we hear of it when nothing is left
         self.made = True
         if self is self.pair.client:
             self.pair.accepted()
@@ -247,12 +288,49 @@ class ProxiedSide(asyncio.Protocol):
             self.transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        self.pair.pass_on(self, data)
+        if self.pair.over or self.pair.dead:
+            return
+        if self.side is not None:
+            self.side.came(data)
+        self.came.append(data)
+        if self._may and len(self.came) == 1:
+            self._step()  # the first frames at once
+        else:
+            self.pace(self._may)
+
+    def pace(self, may: bool) -> None:
+        """Goes on with what came, and reads more of it, or does not."""
+        self._may = may
+        self.read(may and not self.came)
+        if may and self.came:
+            self.pair.server.turns.want(self._turn)
+
+    def _step(self) -> bool:
+        """A turn; whether there is more to do."""
+        if self.came and self._may and not (self.pair.over or self.pair.dead):
+            self.pair.pass_on(self)
+            self.pair.pace()
+        return bool(self.came) and self._may and not (self.pair.over or self.pair.dead)
+
+    def cut(self) -> list[Piece]:
+        """The next frames of what came. Raises PeerRefused."""
+        data = self.came[0]
+        pieces = self._cutter(data, self._at, FRAMES)
+        self._at = self._cutter.stopped
+        if self._at == len(data):
+            self.came.popleft()
+            self._at = 0
+        return pieces
 
     def read(self, wanted: bool) -> None:
         """Whether more is read."""
         if wanted != self.transport.is_reading() and not self.transport.is_closing():
             self.transport.resume_reading() if wanted else self.transport.pause_reading()
+
+    def wrote(self) -> None:
+        """Counts what is left to send."""
+        self.unsent = self.transport.get_write_buffer_size()
+        self.full = self.unsent > self.pair.server.limits.buffered
 
     def reset_at_end(self) -> None:
         """The peer shall see a reset (RST) when this is closed, not an end (FIN)."""
@@ -260,19 +338,15 @@ class ProxiedSide(asyncio.Protocol):
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, pack("ii", 1, 0))
 
-    def pause_writing(self) -> None:
-        self.full = True
-        self.pair.pace()
-
     def resume_writing(self) -> None:
-        self.full = False
-        self.pair.pace()
+        self.unsent, self.full = 0, False
+        self.pair.written()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self.lost = True
+        self.lost, self.unsent = True, 0
+        self.pair.lost(self)
         if self.side is not None:
             self.side.end()
-        self.pair.lost(self)
 
 
 def _unreachable(address: Address, error: Exception) -> str:

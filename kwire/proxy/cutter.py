@@ -36,7 +36,8 @@ class Short(Exception):
 
 class Cutter:
     """begins(data, at) says of the frame at a place its length, size prefix included, and its edit, once for each
-    frame; it raises Short when it needs more of it. between() gives what is put between two frames."""
+    frame; it raises Short when it needs more of it. between() gives what is put between two frames. stopped: where the
+    last call left off in its data, when it was to begin only so many frames."""
 
     def __init__(
         self,
@@ -48,10 +49,12 @@ class Cutter:
         self._need = 0  # bytes that held must have before it is looked at again
         self._edit: Edit | None = None  # of the frame in held, when it is known
         self._left = 0  # bytes of the current frame that pass as they come
+        self.stopped = 0
 
-    def __call__(self, data: bytes) -> list[Piece]:
+    def __call__(self, data: bytes, start: int = 0, frames: int | None = None) -> list[Piece]:
+        """From start on; frames: that may begin here."""
         out: list[Piece] = []
-        at = since = 0
+        at = since = start
         size = len(data)
         view = memoryview(data)
         while True:
@@ -67,6 +70,10 @@ class Cutter:
             elif self.held:
                 since = at = at + self._fill(view[at:], out)
             else:
+                if frames is not None:
+                    if not frames:
+                        break
+                    frames -= 1
                 done = self._begin(data, at)
                 if done is None:  # it waits for more
                     out.append(view[since:at])
@@ -77,8 +84,9 @@ class Cutter:
                     out.append(view[since:at])
                     _put(out, edit(bytes(view[at : at + total])))
                     since = at = at + total
-        if since < size:
-            out.append(view[since:])
+        self.stopped = at
+        if since < at:
+            out.append(view[since:at])
         return [piece for piece in out if not isinstance(piece, bytes | memoryview) or len(piece)]
 
     def _begin(self, data: bytes, at: int) -> tuple[int, Edit] | tuple[()] | None:

@@ -90,6 +90,10 @@ class Link:
         """Bytes that wait for the rest of their frame."""
         return len(self.requests.held) + len(self.responses.held)
 
+    def let_go(self) -> None:
+        """Nothing that waits goes on any more."""
+        self.requests.held, self.responses.held = bytearray(), bytearray()
+
     def _size(self, data: bytes | bytearray, at: int, who: str) -> int:
         if len(data) - at < 4:
             raise Short(4)

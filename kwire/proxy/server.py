@@ -11,10 +11,12 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from kwire.broker.budgets import Pool
 from kwire.broker.context import Seen
 from kwire.broker.control import ControlSocket
 from kwire.broker.fault_rules import ONCE
 from kwire.broker.faults import Faults
+from kwire.broker.scheduling import Turns
 from kwire.proxy.connection import Pair
 from kwire.proxy.faults import Judge, name_of
 from kwire.proxy.rewrite import edits
@@ -43,7 +45,12 @@ class ProxyServer:
         self._control, self._saw = control, saw
         self.pairs: set[Pair] = set()
         self.connections = 0  # ever made
-        self._held = 0
+        self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
+        holders = self.pairs.copy
+        self.held = Pool(
+            self.limits.held, holders, lambda each: (each.held, each.held_since), "wait for the rest of their frame"
+        )
+        self.unsent = Pool(self.limits.unsent, holders, lambda each: (each.unsent, each.stuck), "are not taken")
         self._listeners: list[asyncio.Server] = []
         self._opening: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -144,18 +151,6 @@ class ProxyServer:
         if pair in self.pairs:
             self.pairs.discard(pair)
             self.tell("closed", pair.name, pair.why)
-
-    def held(self, size: int) -> None:
-        """So many more bytes of frames wait for their rest, or fewer."""
-        self._held += size
-
-    def bound(self) -> None:
-        """When too much waits, the connection with the most ends."""
-        if self._held > self.limits.held:
-            most = max(self.pairs, key=lambda each: each.counted)
-            why = f"{most.counted:,} bytes wait for the rest of their frame, {self._held:,} on all connections"
-            self.tell("refused", most.name, why)
-            most.close(why, abort=True)
 
     def tell(self, kind: str, who: str, text: str) -> None:
         notice = Notice(kind, who, text)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.05  # seconds between two looks at what came
 TICK = 0.2  # seconds after which time goes on though nothing came
-MOST = 32 * MiB  # of packets that wait to be shown
+MOST = 16 * MiB  # of packets that wait to be shown
 MOST_HELD = 32 * MiB  # of frames that wait to be blanked
 
 

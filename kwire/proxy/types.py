@@ -21,17 +21,19 @@ class PeerRefused(KwireError):
 class ProxyLimits:
     """What peers can take at most; bytes, unless named otherwise.
 
-    connections: at once. frame: its size prefix. held: of frames that must come whole, all connections together.
-    buffered: written and not yet taken by a peer, of a connection, before its other side is no longer read. pipelined:
-    requests of a connection without their answers, before no more are read. brokers: addresses that get a port.
-    capture: of its file. connect: seconds until a broker must have answered. linger: seconds for what is still to be
-    sent when the other side is gone.
+    connections: at once. frame: its size prefix. held: of frames that must come whole, and unsent: written and not yet
+    taken by a peer, all connections together. buffered: of unsent, what a connection may have before its other side is
+    no longer read; all connections have room for that, so that only whole frames can be too much. pipelined: requests
+    of a connection without their answers, before no more are read. brokers: addresses that get a port. capture: of its
+    file. connect: seconds until a broker must have answered. linger: seconds for what is still to be sent when the
+    other side is gone.
     """
 
     connections: int = 1_000
     frame: int = MAX_SIZE
     held: int = 128 * MiB
-    buffered: int = MiB
+    unsent: int = 192 * MiB
+    buffered: int = 128 << 10
     pipelined: int = 128
     brokers: int = 256
     capture: int = 1_024 * MiB

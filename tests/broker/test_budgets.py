@@ -1,35 +1,24 @@
 """Shares: who holds too much for the longest time ends; a place for one goes from one to the next."""
 
-# mypy: disable-error-code="attr-defined, return-value"
-
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from kwire.broker.budgets import Pool, TurnQueue
 
 
 @dataclass(eq=False)
-class Holder:
+class SomeHolder:
     """A connection, as far as pools know it."""
 
-    pool: list[Pool]
+    pool: list[Pool[SomeHolder]]
     size: int = 0
     since: float = 0.0
     why: str = ""
-    closing: bool = False
-    transport: Any = field(init=False)
+    ending: bool = False
 
-    def __post_init__(self) -> None:
-        self.transport = self
-
-    def is_closing(self) -> bool:
-        return self.closing
-
-    def close(self, why: str, abort: bool) -> None:
-        assert abort
-        self.why, self.closing = why, True
+    def give_up(self, why: str) -> None:
+        self.why, self.ending = why, True
         self.pool[0].took(-self.size)
         self.size = 0
 
@@ -38,10 +27,10 @@ class Holder:
         self.pool[0].took(size)
 
 
-def holders(limit: int, count: int) -> list[Holder]:
-    pools: list[Pool] = []
-    made = [Holder(pools, since=float(number)) for number in range(count)]
-    pools.append(Pool(limit, lambda: made, lambda each: (each.size, each.since), "lie about"))  # type: ignore[arg-type]
+def holders(limit: int, count: int) -> list[SomeHolder]:
+    pools: list[Pool[SomeHolder]] = []
+    made = [SomeHolder(pools, since=float(number)) for number in range(count)]
+    pools.append(Pool(limit, lambda: made, lambda each: (each.size, each.since), "lie about"))
     return made
 
 
@@ -50,7 +39,7 @@ def test_the_oldest_of_those_with_more_than_their_share_ends() -> None:
     small.take(5)
     for each in large:
         each.take(33)
-    assert [each.closing for each in (small, *large)] == [False, True, False, False]
+    assert [each.ending for each in (small, *large)] == [False, True, False, False]
     assert large[0].why == "33 bytes lie about; all connections together may hold 100"
     assert small.pool[0].used == 71
 
@@ -60,7 +49,7 @@ def test_many_with_little_hold_no_more_than_there_is() -> None:
     for each in found:
         each.take(3)
     assert found[0].pool[0].used <= 100
-    assert sum(each.closing for each in found) == 17
+    assert sum(each.ending for each in found) == 17
 
 
 def test_a_place_for_one() -> None:

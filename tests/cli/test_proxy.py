@@ -14,6 +14,9 @@ from struct import pack
 import pytest
 
 import kwire
+from kwire.cli.proxy import SHOWN, shown_settings
+from kwire.proxy.tap import Feed, Tap
+from kwire.session.reader import Reader
 from kwire.testing import Broker
 
 MAIN = [sys.executable, "-c", "from kwire.cli.main import main; main()", "proxy"]
@@ -37,6 +40,20 @@ def ask(port: int, frame: bytes = METADATA) -> None:
     with socket.create_connection(("127.0.0.1", port), 60) as sock:
         sock.sendall(frame)
         assert sock.recv(1000)
+
+
+def test_frames_that_never_end_are_shown_up_to_a_limit() -> None:
+    """Many connections, each with the beginning of a frame."""
+    feed, reader = Feed(), Reader("proxy", shown_settings())
+    sides = [Tap(None, feed, True, 1 << 27).begin(("10.0.0.7", port), None, None, ("10.0.0.2", 9092))[0]
+             for port in range(1, 13)]  # fmt: skip
+    most = 0
+    for number in range(10):
+        for side in sides:
+            side.came((pack(">ihhih", 100 << 20, 0, 9, 7, -1) if not number else b"") + bytes(1 << 20))
+            reader.feed(next(feed.blocks()))
+            most = max(most, reader.waiting_cost)
+    assert SHOWN // 2 < most <= SHOWN
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -14,6 +14,7 @@ from struct import pack
 import pytest
 
 from kwire.client.address import Address
+from kwire.proxy.connection import FRAMES
 from kwire.proxy.link import PendingRequest
 from kwire.proxy.rewrite import edits
 from kwire.proxy.types import PeerRefused, ProxyLimits, ProxySettings
@@ -116,6 +117,55 @@ def test_frames_that_never_end_are_bounded_on_all_connections_together() -> None
             assert all("wait for the rest of their frame" in each.text for each in proxy.events("refused"))
             for sock in (*clients, *peers):
                 sock.close()
+
+
+def test_whole_answers_that_nobody_takes_are_bounded_on_all_connections_together() -> None:
+    """Answers that were held to be looked at, and then lie about: the sockets take some of it."""
+    limits, answer = ProxyLimits(unsent=4 << 20), brokers(1)[:-10] + bytes(12 << 20)
+    answer = pack(">i", len(answer) - 4) + answer[4:]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings = ProxySettings(
+            (Address("127.0.0.1", listening.getsockname()[1]),), Address("127.0.0.1", 0), limits=limits
+        )
+        with Proxy(settings=settings) as proxy:
+            clients, peers = [], []
+            for _ in range(4):
+                clients.append(socket.socket())
+                clients[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 10)
+                clients[-1].connect(("127.0.0.1", int(proxy.address.rpartition(":")[2])))
+                clients[-1].sendall(METADATA)
+                peers.append(listening.accept()[0])
+                peers[-1].recv(100)
+                with suppress(OSError):
+                    peers[-1].sendall(answer)
+            until = time.monotonic() + 60
+            while len(proxy.events("refused")) < 4 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert sum(pair.unsent for pair in list(proxy.server.pairs)) <= limits.unsent
+            assert "bytes are not taken; all connections together may hold 4,194,304" in proxy.events("refused")[0].text
+            for sock in (*clients, *peers):
+                sock.close()
+
+
+def test_a_flood_of_small_requests_is_gone_through_as_far_as_there_is_room() -> None:
+    """A broker that reads and says nothing, and a client that asks on and on."""
+    limits = ProxyLimits()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings = ProxySettings((Address("127.0.0.1", listening.getsockname()[1]),), Address("127.0.0.1", 0))
+        with (
+            Proxy(settings=settings) as proxy,
+            socket.create_connection(("127.0.0.1", int(proxy.address.rpartition(":")[2])), 60) as client,
+        ):
+            peer = listening.accept()[0]
+            client.sendall(METADATA * 4_000)
+            got = b""
+            while len(got) < limits.pipelined * len(METADATA):
+                got += peer.recv(1 << 20)
+            (pair,) = proxy.server.pairs
+            assert len(got) < (limits.pipelined + FRAMES) * len(METADATA)
+            assert len(pair.link.waiting) < limits.pipelined + FRAMES
+            assert len(pair.client.came) <= 1
+            peer.close()
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,17 @@ def test_a_frame_without_an_edit_does_not_wait_for_its_end() -> None:
     assert link.held == 0
 
 
+def test_only_so_many_frames_begin_at_a_time() -> None:
+    link, data = shouting(), b"".join(ASKED)
+    made, at, looks = b"", 0, []
+    while at < len(data):
+        made += b"".join(link.requests(data, at, 1))
+        at = link.requests.stopped
+        looks.append(len(link.waiting))
+    assert made == ASKED[0] + b"<" + ASKED[1] + b">" + ASKED[2]
+    assert looks == [1, 2, 3]
+
+
 def produce(version: int, correlation: int, acks: int) -> bytes:
     text = b"\0" if version >= 9 else pack(">h", -1)
     return request(PRODUCE, version, correlation, (b"\0" if version >= 9 else b"") + text + pack(">hi", acks, 1000))
