@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
 OTHERS, NO_CLIENT = "(others)", "(no client id)"
 REFUSED = "refused"  # what a connection is that nobody took
+MOST_CONNECTIONS = 100_000  # that are told one by one, of those with exchanges and of those without
+MOST_HOSTS = 100_000  # from which connections were refused
 MOST_FAILED = 20_000  # exchanges whose errors are told one by one, unless all are asked for
 
 
@@ -60,7 +62,8 @@ class ThrottledAnswers:
 
 @dataclass(slots=True)
 class RefusedConnections:
-    """Connections to one address that were refused: how many, from where, from when to when, ns."""
+    """Connections to one address that were refused: how many, from where (some of the hosts, where there are very
+    many), from when to when, ns."""
 
     count: int = 0
     hosts: set[str] = field(default_factory=set)
@@ -70,7 +73,9 @@ class RefusedConnections:
 
 class Stats:
     """add(batch) and close(connection) collect; the rest is read. failed: how many exchanges' errors are told one by
-    one. throttled: by client id and API; refused: by address; untold: exchanges with errors beyond those."""
+    one. throttled: by client id and API; untold: exchanges with errors beyond those. connections: those that are told
+    one by one; kinds: of all, how many are what; missing: bytes of all that the capture lacks; refused: by the address
+    that refused them."""
 
     def __init__(self, failed: int = MOST_FAILED) -> None:
         self.failures, self.untold, self._left = Failures(), 0, failed
@@ -80,7 +85,7 @@ class Stats:
         self.clients: dict[str, Measure] = {}
         self.brokers: dict[str, Measure] = {}
         self.topics: dict[str, Measure] = {}
-        self.connections: list[ConnectionRow] = []
+        self._forget_connections()
         self.qualities: dict[int, Counter[str]] = {}
         self.oddities: Counter[tuple[str, str]] = Counter()  # how often messages of a name were of a quality
         self.first_time: int | None = None
@@ -141,27 +146,55 @@ class Stats:
         self._left -= told
         self.untold += len(failed) - told
 
-    @property
-    def refused(self) -> dict[str, RefusedConnections]:
-        """Connections that were refused, by the address that refused them."""
-        out: dict[str, RefusedConnections] = {}
-        for row in self.connections:
-            if row.what == REFUSED:
-                client, _, broker = row.name.rpartition("#")[0].partition(">")
-                one = out.setdefault(broker, RefusedConnections(first_time=row.first_time))
-                one.count += 1
-                one.hosts.add(client.rpartition(":")[0].strip("[]"))
-                one.first_time, one.last_time = min(one.first_time, row.first_time), max(one.last_time, row.last_time)
-        return out
-
     def close(self, connection: ConnectionInfo) -> None:
         """A connection that is over."""
-        self.connections.append(self._row(connection))
+        self._tell(self.row_of(connection))
+
+    def row_of(self, connection: ConnectionInfo) -> ConnectionRow:
+        """A connection that is over, without counting it."""
+        row = self._row(connection)
         self.qualities.pop(id(connection), None)
+        return row
 
     def connections_of(self, conversations: Iterable[ConnectionInfo]) -> None:
         """Takes the connections that are not over in place of all."""
-        self.connections = [self._row(connection) for connection in conversations]
+        self._forget_connections()
+        for connection in conversations:
+            self._tell(self._row(connection))
+
+    def _forget_connections(self) -> None:
+        self.connections: list[ConnectionRow] = []
+        self.kinds: Counter[str] = Counter()
+        self.refused: dict[str, RefusedConnections] = {}
+        self.missing = self._hosts = 0
+        self._room = {True: MOST_CONNECTIONS, False: MOST_CONNECTIONS}  # for those with exchanges, and those without
+
+    @property
+    def connections_untold(self) -> int:
+        """How many connections are only counted."""
+        return self.kinds.total() - len(self.connections)
+
+    def _tell(self, row: ConnectionRow) -> None:
+        self.kinds[row.what if row.what in self.kinds or len(self.kinds) < MOST_NAMES else OTHERS] += 1
+        self.missing += row.missing
+        if row.what == REFUSED:
+            self._refuse(row)
+        said = row.exchanges > 0
+        if self._room[said]:
+            self._room[said] -= 1
+            self.connections.append(row)
+
+    def _refuse(self, row: ConnectionRow) -> None:
+        client, _, broker = row.name.rpartition("#")[0].partition(">")
+        host = client.rpartition(":")[0].strip("[]")
+        if broker not in self.refused and len(self.refused) >= MOST_NAMES:
+            broker = OTHERS
+        one = self.refused.setdefault(broker, RefusedConnections(first_time=row.first_time))
+        one.count += 1
+        one.first_time, one.last_time = min(one.first_time, row.first_time), max(one.last_time, row.last_time)
+        if self._hosts < MOST_HOSTS and host not in one.hosts:
+            self._hosts += 1
+            one.hosts.add(host)
 
     def _row(self, connection: ConnectionInfo) -> ConnectionRow:
         client, broker = connection.ends

@@ -45,11 +45,10 @@ def stats_lines(
     said = [f"{bytes_text(total.sent)} sent, {bytes_text(total.got)} got", f"{errors:,} with errors"]
     said[-1] += f" ({usual:,} usual at start-up)" if usual else ""
     said.append(f"{total.unanswered:,} without an answer")
-    missing = sum(row.missing for row in stats.connections)
     said += [f"{total.pending:,} still open at the end, or lost by the capture"] if total.pending else []
     said += [f"{counted(total.unseen, 'answer')} cut off before the outcome"] if total.unseen else []
     said += [f"{counted(total.backwards, 'answer')} before the request, not measured"] if total.backwards else []
-    said += [f"{bytes_text(missing)} missing from the capture"] if missing else []
+    said += [f"{bytes_text(stats.missing)} missing from the capture"] if stats.missing else []
     lines: list[Line] = [[(f"{counted(total.count, 'exchange')} in {seconds:,.1f} s{rate}", "title")]]
     lines += paragraph(" · ".join(said), width, "", "dim")
     waits = False
@@ -156,12 +155,9 @@ def _failures(stats: Stats, width: int, everything: bool) -> list[Line]:
 
 def _connections(stats: Stats, width: int, everything: bool) -> list[Line]:
     """How many there were, and those with which something is not as it should be."""
-    if not stats.connections:
+    if not stats.kinds:
         return []
-    kinds: dict[str, int] = {}
-    for row in stats.connections:
-        kinds[row.what] = kinds.get(row.what, 0) + 1
-    counts = ", ".join(f"{count:,} {what}" for what, count in sorted(kinds.items(), key=lambda item: -item[1]))
+    counts = ", ".join(f"{count:,} {what}" for what, count in stats.kinds.most_common())
     lines: list[Line] = [[]]
     for at, line in enumerate(paragraph(counts, width - 13)):
         lines.append([(" " * 13 if at else "connections  ", "head"), *line])
@@ -185,7 +181,9 @@ def _connections(stats: Stats, width: int, everything: bool) -> list[Line]:
             rows.append(flowing([(f"  {row.name}", ""), (text, "note" if said else "dim")], width, "    "))
     shown = rows if everything else rows[:ROWS]
     lines += [line for found in shown for line in found]
-    return lines if len(rows) == len(shown) else [*lines, [(f"  … {len(rows) - len(shown):,} more (--all)", "dim")]]
+    lines += [[(f"  … {len(rows) - len(shown):,} more (--all)", "dim")]] if len(rows) > len(shown) else []
+    untold = f"  … and {counted(stats.connections_untold, 'connection')} that are only counted"
+    return [*lines, [(untold, "dim")]] if stats.connections_untold else lines
 
 
 def document(stats: Stats) -> dict[str, Any]:
@@ -205,6 +203,7 @@ def document(stats: Stats) -> dict[str, Any]:
         for broker, one in sorted(stats.refused.items(), key=lambda item: -item[1].count)
     ]  # fmt: skip
     out["failures"] = stats.failures.rows()
+    out["connections_untold"] = stats.connections_untold
     out["connections"] = [asdict(row) for row in sorted(stats.connections, key=lambda row: row.first_time)]
     return out
 

@@ -157,8 +157,7 @@ class Builder:
         if self._judgements is not None:
             self._judgements.close(connection)
         if "connections" in self.names:
-            self._stats.close(connection)
-            self._put("connections", rows.connection_row(connection, self._stats.connections.pop()))
+            self._put("connections", rows.connection_row(connection, self._stats.row_of(connection)))
         if "quality" in self.names and connection.verdict is not None:
             client, broker = connection.ends
             verdict = connection.verdict.verdict

@@ -15,6 +15,7 @@ from kwire.analyze import measures
 from kwire.analyze import stats as module
 from kwire.analyze.measures import FINEST, Latencies, Timeline, buckets_of
 from kwire.analyze.stats import OTHERS, Stats
+from kwire.render.stats import stats_lines
 from kwire.session.reader import Reader
 from kwire.session.reading import Reading
 
@@ -119,6 +120,19 @@ def test_beyond_so_many_names_the_rest_is_counted_together(monkeypatch: pytest.M
     assert len(stats.apis) == 3
     assert OTHERS in stats.apis
     assert sum(measure.count for measure in stats.apis.values()) == 166
+
+
+def test_beyond_so_many_connections_the_rest_is_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(module, "MOST_HOSTS", 0)
+    stats, whole = collected("notkafka.pcap"), Counter({"Kafka": 2, "refused": 1, "nothing said": 1})
+    assert (whole - stats.kinds, stats.kinds.total() - len(stats.connections)) == (Counter(), stats.connections_untold)
+    assert [row.exchanges > 0 for row in stats.connections].count(True) == 1
+    assert [row.exchanges > 0 for row in stats.connections].count(False) == 1
+    (refused,) = stats.refused.values()
+    assert (refused.count, refused.hosts) == (1, set())
+    lines = ["".join(text for text, _ in line) for line in stats_lines(stats, 80)]
+    assert lines[-1] == f"  … and {stats.connections_untold} connections that are only counted"
 
 
 def test_a_row_of_json() -> None:

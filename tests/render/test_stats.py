@@ -135,7 +135,7 @@ def test_the_document_has_all_of_it() -> None:
     found = document(CLASSIC)
     assert list(found) == [
         "first_time", "last_time", "total", "apis", "clients", "brokers", "topics", "throttled", "refused", "failures",
-        "connections",
+        "connections_untold", "connections",
     ]  # fmt: skip
     assert [row["count"] for row in found["apis"]] == sorted((row["count"] for row in found["apis"]), reverse=True)
     assert len(found["connections"]) == 10

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from kwire.analyze.findings import lasted
 from kwire.analyze.stats import ConnectionRow
 from kwire.counted import counted
@@ -18,12 +16,13 @@ ROWS = 400
 
 def connections_section(material: Material) -> tuple[Markup, Sheet]:
     """What there is in words, and the table: those with which something is wrong first, then the busiest."""
-    kinds = Counter(row.what for row in material.stats.connections)
-    words = ", ".join(f"{count:,} {what}" for what, count in kinds.most_common(20))
-    wrong = sum(bool(_wrong(row)) for row in material.stats.connections)
-    said = (
-        f"{words or 'none'}. {counted(wrong, 'connection')} with something wrong." if wrong else f"{words or 'none'}."
-    )
+    stats = material.stats
+    words = ", ".join(f"{count:,} {what}" for what, count in stats.kinds.most_common(20))
+    wrong = sum(bool(_wrong(row)) for row in stats.connections)
+    said = f"{words or 'none'}."
+    said += f" {counted(wrong, 'connection')} with something wrong." if wrong else ""
+    untold = stats.connections_untold
+    said += f" Of {counted(untold, 'connection')} no more is told than what they are." if untold else ""
     made = sheet(material)
     return joined([element("p", said), made.markup], LINE), made
 
@@ -45,7 +44,8 @@ def sheet(material: Material) -> Sheet:
             Cell(f"{row.exchanges:,}", row.exchanges), Cell(f"{clock(row.first_time)} s", row.first_time),
             Cell(lasted(span), span), Cell(row.ending), Cell(f"{row.missing:,}" if row.missing else "", row.missing),
         ], material.commands("read", *given)))  # fmt: skip
-    return Sheet("connections", "Connections", columns, rows, len(found), material.commands("stats", ("--all", "")))
+    total = material.stats.kinds.total()
+    return Sheet("connections", "Connections", columns, rows, total, material.commands("stats", ("--all", "")))
 
 
 def _wrong(row: ConnectionRow) -> str:

@@ -31,7 +31,7 @@ def facts(material: Material) -> Facts:
     more = f" and {len(case.participants.brokers) - 4:,} more" if len(case.participants.brokers) > 4 else ""
     if brokers:
         yield "brokers", ", ".join(brokers) + more
-    yield "connections", f"{len(material.stats.connections):,}"
+    yield "connections", f"{material.stats.kinds.total():,}"
 
 
 def _moment(time: int) -> str:
@@ -54,7 +54,7 @@ def overview(material: Material) -> Markup:
         (f"{len(case.participants.brokers):,}", "brokers", commands("stats")),
         (f"{len(stats.topics):,}", "topics", commands("stats", ("--all", ""))),
         (f"{len(judgement.groups) if judgement is not None else 0:,}", "groups", commands("groups")),
-        (f"{len(stats.connections):,}", "connections", commands("stats", ("--all", ""))),
+        (f"{stats.kinds.total():,}", "connections", commands("stats", ("--all", ""))),
         (", ".join(found) or "none", "findings", commands("doctor")),
     ]
     shown = [element("li", element("span", label, class_="label"), " ", element("b", number), " ",
