@@ -9,7 +9,7 @@ newest that its present broker has, and who was seen to do nothing of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from kwire.analyze.callers import callers, request_of
 from kwire.analyze.client import BROKERS
 from kwire.analyze.findings import Reference, lasted
 from kwire.analyze.libraries import ClientLibrary, cure_of, library_of, release_of
-from kwire.analyze.offers import Release, is_gone, known_releases, release_like, versions_at
+from kwire.analyze.offers import Release, is_gone, known_releases, offer_of, release_like, versions_at
 from kwire.analyze.produced import produced
 from kwire.schema.keys import API_VERSIONS, FIND_COORDINATOR, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.schema.model import Versions
@@ -28,7 +28,7 @@ from kwire.session.decoded import Decoded
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.exchange import Exchange
+    from kwire.wire.columns import Ints
 
 BLOCKED, READY, UNPROVEN = "blocked", "ready", "unproven"
 VERDICTS = (BLOCKED, UNPROVEN, READY)
@@ -157,8 +157,7 @@ class Audit:
 
     def __init__(self) -> None:
         self.speakers: dict[tuple[str, str, str], Speaker] = {}
-        self.offered: dict[str, dict[int, tuple[int, int]]] = {}
-        self._said: dict[tuple[str, str], bytes] = {}  # the answers in which they did, behind their ids, by name
+        self.offered: dict[str, Mapping[int, tuple[int, int]]] = {}
         self.start: int | None = None
         self.end = 0
 
@@ -166,49 +165,61 @@ class Audit:
         """Exchanges."""
         if not len(batch):
             return
-        rows = np.flatnonzero(batch.request.there & ~batch.token & batch.identified)
-        people, which = callers(batch)
-        several = len(batch.connections)
-        groups = (which[rows] * several + batch.connection[rows]) * len(batch.kinds) + batch.kind[rows]
+        known = np.array([kind is not None for kind in batch.kinds], bool)[batch.kind]
+        rows = np.flatnonzero(batch.request.there & ~batch.token & batch.identified & known)
+        speakers, which = self._speakers(batch, rows)
+        rows, which = rows[which >= 0], which[which >= 0]
+        if not len(rows):
+            return
+        groups = which * len(batch.kinds) + batch.kind[rows]
         order = np.argsort(groups, kind="stable")
         begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
-        if not len(begins):
-            return
         rows = rows[order]
         times, refused = batch.request.time[rows], batch.first_error[rows] == UNSUPPORTED
+        self.start = min(self.start or int(times.min()), int(times.min()))
+        self.end = max(self.end, int(times.max()))
         columns = (
             groups[order[begins]], np.minimum.reduceat(times, begins), np.maximum.reduceat(times, begins),
             np.diff(begins, append=len(rows)), np.add.reduceat(refused.astype(np.int64), begins), rows[begins],
-            rows[np.append(begins[1:], len(rows)) - 1],
         )  # fmt: skip
-        for group, first, last, count, bad, row, last_row in zip(*(each.tolist() for each in columns), strict=True):
-            rest, number = divmod(group, len(batch.kinds))
-            who, at = divmod(rest, several)
-            kind = batch.kinds[number]
-            if kind is None:
-                continue
-            connection, caller = batch.connections[at], people[who]
-            said = connection.identity
-            speaker = self._of(caller.client_id, said.software or "", said.software_version or "")
-            if speaker is None:
-                continue
+        for group, first, last, count, bad, row in zip(*(each.tolist() for each in columns), strict=True):
+            speaker, kind = speakers[group // len(batch.kinds)], batch.kinds[group % len(batch.kinds)]
+            assert kind is not None
             speaker.first = min(speaker.first or first, first)
             speaker.last = max(speaker.last, last)
-            self.start = min(self.start or first, first)
-            self.end = max(self.end, last)
-            speaker.addresses.add(caller.host)
-            speaker.midstream |= connection.tcp.opener is None or connection.resumed
-            speaker.brokers.add(caller.broker)
-            if said.principal:
-                speaker.principals.add(said.principal)
             use = speaker.uses.setdefault((kind.key, kind.version), Use())
             use.count += count
             use.refused += bad
             use.proof = use.proof or request_of(batch, row)
-            if kind.key == API_VERSIONS:
-                speaker.negotiates = True
-                self._offers(batch[last_row])
+            speaker.negotiates |= kind.key == API_VERSIONS
+        self._offers(batch, rows)
         self._magics(batch)
+
+    def _speakers(self, batch: ExchangeBatch, rows: Ints) -> tuple[list[Speaker], Ints]:
+        """Who speaks in these rows, and who in each of them; -1 where there are too many to be known."""
+        people, who = callers(batch)
+        pairs, which = np.unique(who[rows] * len(batch.connections) + batch.connection[rows], return_inverse=True)
+        numbers: dict[int, int] = {}
+        found: list[Speaker] = []
+        of_pair = []
+        for pair in pairs.tolist():
+            at, number = divmod(pair, len(batch.connections))
+            caller, connection = people[at], batch.connections[number]
+            said = connection.identity
+            speaker = self._of(caller.client_id, said.software or "", said.software_version or "")
+            if speaker is None:
+                of_pair.append(-1)
+                continue
+            if id(speaker) not in numbers:
+                numbers[id(speaker)] = len(found)
+                found.append(speaker)
+            of_pair.append(numbers[id(speaker)])
+            speaker.addresses.add(caller.host)
+            speaker.brokers.add(caller.broker)
+            speaker.midstream |= connection.tcp.opener is None or connection.resumed
+            if said.principal:
+                speaker.principals.add(said.principal)
+        return found, np.array(of_pair, np.int64)[which]
 
     def _of(self, client_id: str, software: str, version: str) -> Speaker | None:
         key = client_id, software, version
@@ -216,15 +227,18 @@ class Audit:
             return None
         return self.speakers.setdefault(key, Speaker(*key))
 
-    def _offers(self, exchange: Exchange) -> None:
-        response, broker = exchange.response, exchange.connection.ends[1]
-        if response is None or response.errors or self._said.get((broker, response.name)) == response.data[8:]:
-            return  # it says what it said before
-        answer = response.body()
-        if answer is not None and len(self.offered) < MOST:
-            self._said[broker, response.name] = response.data[8:]
-            ranges = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
-            self.offered[broker] = ranges
+    def _offers(self, batch: ExchangeBatch, rows: Ints) -> None:
+        """What brokers offer, as the last answers say."""
+        people, who = callers(batch)
+        asks = np.array([kind is not None and kind.key == API_VERSIONS for kind in batch.kinds], bool)
+        rows = rows[asks[batch.kind[rows]] & batch.response.there[rows] & (batch.errors[rows] == 0)]
+        rows = rows[np.argsort(batch.response.time[rows], kind="stable")]
+        last = {people[at].broker: row for at, row in zip(who[rows].tolist(), rows.tolist(), strict=True)}
+        for broker, row in last.items():
+            response = batch[row].response
+            offer = None if response is None else offer_of(response)
+            if offer is not None and len(self.offered) < MOST:
+                self.offered[broker] = offer.ranges
 
     def _magics(self, batch: ExchangeBatch) -> None:
         old = [number for number, kind in enumerate(batch.kinds) if kind is not None and kind.key == PRODUCE]

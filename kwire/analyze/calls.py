@@ -97,16 +97,15 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
     if body is None:
         return
     connection = exchange.connection
-    client, broker = connection.ends
     answer = read_body(response) if response is not None else None
-    both = request, response
+    asked, answered = Reference.of(request), None if response is None else Reference.of(response)
+    cut = request.quality in CUT or (response is not None and response.quality in CUT)
     for group, member, instance, generation in _subjects(kind.key, body):
         yield Call(
             kind.key, kind.api, kind.version, group, member, instance, generation, _error_of(exchange, answer, group),
-            request.last_time, None if response is None else response.time, Reference.of(request),
-            None if response is None else Reference.of(response), request.client_id or "",
-            client.rpartition(":")[0].strip("[]"), broker, f"{connection.capture} {connection.name}", body, answer,
-            exchange.ending, connection.topics.name, any(one is not None and one.quality in CUT for one in both),
+            request.last_time, None if response is None else response.time, asked, answered, request.client_id or "",
+            connection.host, connection.ends[1], f"{connection.capture} {connection.name}", body, answer,
+            exchange.ending, connection.topics.name, cut,
         )  # fmt: skip
 
 

@@ -19,12 +19,14 @@ from kwire.analyze.groups import GroupHistories
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
 from kwire.codec.quality import QUALITY_CODES, Quality
-from kwire.schema.keys import API_VERSIONS
+from kwire.schema.keys import API_VERSIONS, LIST_OFFSETS
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
+KEYS = frozenset({*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS})
+KEPT = KEYS | {LIST_OFFSETS}  # of which detectors ask for every exchange too, and whose answers are short
 MOST_PACKETS = 12  # of several findings that are told as one
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
 
@@ -61,13 +63,12 @@ class Case:
         self.coverage.negative += int((latency < 0).sum())
         self.coverage.most_negative = min(self.coverage.most_negative, int(latency.min()))
         self.coverage.cut += cut_by_snaplen(batch)
-        rows = rows_of(batch, {*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS})
-        batch.keep(rows)  # all that follows asks for them, and so do detectors
+        batch.keep(rows_of(batch, KEPT))
         self.participants.add(batch)
         facts = self.troubles.add(batch)
         refused = deque(fact for fact in facts if fact.code == NOT_LEADER)
         self.groups.activity.add_batch(batch)
-        for row in rows:
+        for row in rows_of(batch, KEYS):
             exchange = batch[row]
             kind = exchange.first.api
             if kind is not None and kind.key in CLUSTER_KEYS:

@@ -31,6 +31,7 @@ from kwire.analyze.epoch_replay import EpochReplay
 from kwire.analyze.epochs import EpochHistory
 from kwire.analyze.history import COMMITTED, History, HistoryBudget, LastCommit, Problem
 from kwire.analyze.members import TrackedMember
+from kwire.analyze.offers import offer_of
 from kwire.analyze.replay import Replay
 from kwire.codec.quality import Quality
 from kwire.schema.keys import API_VERSIONS
@@ -103,10 +104,10 @@ class GroupHistories:
         broker = exchange.connection.ends[1]
         if broker in self._eras or len(self._eras) >= 1000 or exchange.response is None:
             return
-        offered = {one["ApiKey"]: one for one in (exchange.response.body() or {}).get("ApiKeys") or ()}
-        if JOIN in offered:
-            old = offered[JOIN]["MinVersion"] < 2
-            self._eras[broker] = ERAS.get(offered[JOIN]["MaxVersion"], NEWEST) if old else NEWEST
+        offer = offer_of(exchange.response)
+        if offer is not None and JOIN in offer.ranges:
+            low, high = offer.ranges[JOIN]
+            self._eras[broker] = ERAS.get(high, NEWEST) if low < 2 else NEWEST
 
     def finish(self) -> None:
         """All exchanges are there."""

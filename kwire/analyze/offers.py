@@ -1,15 +1,58 @@
-"""Which versions of each API a Kafka release takes, and which release a broker's offers look like."""
+"""Which versions of each API a Kafka release takes, what a broker's ApiVersions answer offers, and which release that
+looks like."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
+from kwire.codec.library import Library
+from kwire.errors import DecodeError
 from kwire.schema.model import NONE, Versions
 from kwire.schema.registry import builtin
 
+if TYPE_CHECKING:
+    from kwire.session.exchange import Message
+
 Release = tuple[int, int]
 FOUR = (4, 0)
+ANSWERS = 256  # that are remembered: brokers say the same to whoever asks
+SHORT = 8192  # bytes of answers that are
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """What an ApiVersions answer says. error: its own; ranges: lowest and highest version by API key; features:
+    finalized levels by name, None where the answer does not tell them."""
+
+    error: int
+    ranges: Mapping[int, tuple[int, int]]
+    features: Mapping[str, int] | None
+
+
+def offer_of(response: Message) -> Offer | None:
+    """What an ApiVersions answer says; None where it cannot be read. Answers of the same bytes are read once."""
+    kind, version = response.api, response.body_version
+    if kind is None or kind.response is None or response.body_at is None or not (kind.supported or version is not None):
+        return None
+    body = response.data[response.body_at :]
+    read = _offer if len(body) <= SHORT else _offer.__wrapped__
+    return read(kind.library, kind.response.name, kind.version if version is None else version, body)
+
+
+@lru_cache(ANSWERS)
+def _offer(library: Library, name: str, version: int, body: bytes) -> Offer | None:
+    try:
+        answer = library.codec(name, version).decode_at(body, 0)[0]
+    except DecodeError:
+        return None
+    ranges = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
+    features = None
+    if (answer.get("FinalizedFeaturesEpoch") or -1) >= 0:
+        features = {row["Name"]: row["MaxVersionLevel"] for row in answer.get("FinalizedFeatures") or ()}
+    return Offer(answer["ErrorCode"], ranges, features)
 
 
 def release_named(text: str) -> Release:

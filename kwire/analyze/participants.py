@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.analyze.callers import callers
 from kwire.analyze.calls import EPOCH_HEARTBEATS
 from kwire.analyze.client import BROKERS
 from kwire.schema import keys
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
+    from kwire.wire.columns import Ints
 
 MOST = 50_000
 READS = {keys.FETCH, keys.SHARE_FETCH}
@@ -77,36 +79,40 @@ class Participants:
         rows = np.flatnonzero(batch.request.there & ~batch.token)
         if not len(rows):
             return
-        names, name = batch.client_ids()
+        people, which = callers(batch)
         kinds = len(batch.kinds)
-        whose = (batch.connection[rows] * len(names) + name[rows]) * kinds + batch.kind[rows]
-        groups, which, counts = np.unique(whose, return_inverse=True, return_counts=True)
+        asks = which[rows] * kinds + batch.kind[rows]
+        groups, of_row, counts = np.unique(asks, return_inverse=True, return_counts=True)
         time = batch.request.time[rows]
         first, last = np.full(len(groups), np.iinfo(np.int64).max), np.zeros(len(groups), np.int64)
-        np.minimum.at(first, which, time)
-        np.maximum.at(last, which, time)
+        np.minimum.at(first, of_row, time)
+        np.maximum.at(last, of_row, time)
         columns = (groups, counts, first, last)
         for group, count, begin, end in zip(*(column.tolist() for column in columns), strict=True):
             who, kind_at = divmod(group, kinds)
-            at, name_at = divmod(who, len(names))
-            connection, kind = batch.connections[at], batch.kinds[kind_at]
-            if kind is None:
-                continue
-            host = connection.host
-            known = self._of(names[name_at] or "", host)
-            if known is None:
+            caller, kind = people[who], batch.kinds[kind_at]
+            known = None if kind is None else self._of(*caller.client)
+            if known is None or kind is None:
                 continue
             known.keys[kind.key] += count
             known.first = min(known.first or begin, begin)
             known.last = max(known.last, end)
-            broker = connection.ends[1]
-            self.brokers[broker] += count
+            self.brokers[caller.broker] += count
             if len(known.brokers) < 1000:
-                known.brokers.add(broker)
-            identity = connection.identity
-            if identity.software and not known.software:
-                known.software = " ".join(filter(None, (identity.software, identity.software_version)))
-            known.principal = known.principal or identity.principal or ""
+                known.brokers.add(caller.broker)
+        self._names(batch, rows)
+
+    def _names(self, batch: ExchangeBatch, rows: Ints) -> None:
+        """What clients say of themselves on their connections."""
+        people, which = callers(batch)
+        for pair in np.unique(batch.connection[rows] * len(people) + which[rows]).tolist():
+            at, who = divmod(pair, len(people))
+            identity = batch.connections[at].identity
+            known = self.known.get(people[who].client) if identity.software or identity.principal else None
+            if known is not None:
+                if identity.software and not known.software:
+                    known.software = " ".join(filter(None, (identity.software, identity.software_version)))
+                known.principal = known.principal or identity.principal or ""
 
     def _of(self, client_id: str, host: str) -> Participant | None:
         known = self.known.get((client_id, host))

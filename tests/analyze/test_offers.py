@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from kwire.analyze.offers import is_gone, known_releases, release_like, release_named, versions_at
+import kwire
+from kwire.analyze.offers import is_gone, known_releases, offer_of, release_like, release_named, versions_at
 from kwire.schema.registry import builtin
 
 
@@ -27,6 +30,19 @@ def test_gone_is_not_what_is_to_come() -> None:
 def test_a_release_is_known_by_what_it_offers(release: tuple[int, int]) -> None:
     ranges = {key: versions_at(key, release) for key in list(builtin().keys())}
     assert release_like(frozenset((key, *found) for key, found in ranges.items() if found)) == release
+
+
+def test_answers_of_the_same_bytes_are_read_once() -> None:
+    capture = Path(__file__).parents[2] / "fixtures" / "captures" / "classic.pcap.gz"
+    answers = [one.response for one in kwire.read(capture, api=["ApiVersions"]) if one.response is not None]
+    offers = [offer_of(response) for response in answers]
+    said = {(response.name, response.data[8:]) for response in answers}
+    assert len({id(one) for one in offers}) == len(said) < len(answers)
+    assert offers[0] is not None
+    assert offers[0].error == 0
+    body = answers[0].body()
+    assert body is not None
+    assert offers[0].ranges == {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in body["ApiKeys"]}
 
 
 def test_names() -> None:

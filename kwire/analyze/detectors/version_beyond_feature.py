@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kwire.analyze.callers import host_of
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
+from kwire.analyze.offers import offer_of
 from kwire.counted import counted
 from kwire.schema.keys import API_VERSIONS, PRODUCE
 
@@ -38,24 +39,18 @@ class Beyond(Watch):
 
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.offered: dict[str, dict[int, tuple[int, int]]] = {}
-        self.features: dict[str, dict[str, int]] = {}
-        self.said: dict[tuple[str, str], bytes] = {}  # the answers in which they stand, behind their ids, by name
+        self.offered: dict[str, Mapping[int, tuple[int, int]]] = {}
+        self.features: dict[str, Mapping[str, int]] = {}
         self.eager: dict[tuple[str, str], list[tuple[str, int, Reference]]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
         response, broker = exchange.response, exchange.connection.ends[1]
-        if response is None or self.said.get((broker, response.name)) == response.data[8:]:
-            return  # it says what it said before
-        answer = response.body()
-        if answer is None or answer["ErrorCode"]:
+        offer = None if response is None else offer_of(response)
+        if offer is None or offer.error or len(self.offered) >= MOST:
             return
-        if len(self.offered) < MOST:
-            self.said[broker, response.name] = response.data[8:]
-            self.offered[broker] = {row["ApiKey"]: (row["MinVersion"], row["MaxVersion"]) for row in answer["ApiKeys"]}
-            if (answer.get("FinalizedFeaturesEpoch") or -1) >= 0:
-                rows = answer.get("FinalizedFeatures") or ()
-                self.features[broker] = {row["Name"]: row["MaxVersionLevel"] for row in rows}
+        self.offered[broker] = offer.ranges
+        if offer.features is not None:
+            self.features[broker] = offer.features
 
     def columns(self, decoded: Decoded, number: int) -> None:
         kind = decoded.batch.kinds[number]
