@@ -1,8 +1,8 @@
 """What is counted of live traffic, by API, client id and broker, as Prometheus wants it: only ever growing.
 
-Label values come from the wire: of each label the first so many are kept, and all others count as "other". Times go
-into histograms of fixed buckets; what a broker keeps by its rules (a Fetch until there is enough, a JoinGroup until the
-others are there) has a histogram of its own.
+Label values come from the wire: of each label the first so many are kept, and of their combinations; all others count
+as "other". Times go into histograms of fixed buckets; what a broker keeps by its rules (a Fetch until there is enough,
+a JoinGroup until the others are there) has a histogram of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 OTHER = "other"
 LONGEST = 200  # characters of a label's value
+MOST_TOGETHER = 5_000  # clients with a broker and an API
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 WINDOW = 60_000_000_000  # ns of traffic that the doctor looks at together
 Labels = tuple[str, str, str]  # api, client id, broker
@@ -72,6 +73,7 @@ class Meters:
 
     def __init__(self, most: int = 100, diagnosed: bool = True) -> None:
         self.apis, self.client_ids, self.brokers, self.groups = (Values(most) for _ in range(4))
+        self._together = set[Labels]()
         self.exchanges: Counter[Labels] = Counter()
         self.sent: Counter[Labels] = Counter()
         self.got: Counter[Labels] = Counter()
@@ -117,7 +119,13 @@ class Meters:
         kind = batch.kinds[number]
         api, broker = kind.api if kind else "unknown", batch.connections[connection].ends[1]
         held = kind is not None and kind.key in HELD
-        return self.apis.of(api), held, self.client_ids.of(names[client] or ""), self.brokers.of(broker)
+        found = self.apis.of(api), self.client_ids.of(names[client] or ""), self.brokers.of(broker)
+        if found not in self._together:
+            if len(self._together) < MOST_TOGETHER:
+                self._together.add(found)
+            else:
+                found = found[0], OTHER, OTHER
+        return found[0], held, *found[1:]
 
     def _count(self, batch: ExchangeBatch, rows: Ints, labels: Labels, held: bool) -> None:
         asked, answered = batch.request.there[rows], batch.response.there[rows]

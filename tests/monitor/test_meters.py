@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kwire.monitor import meters as module
 from kwire.monitor.meters import OTHER, Histogram, Meters, Values, cumulated
 from kwire.session.reading import Reading
 
@@ -57,6 +58,15 @@ def test_labels_are_bounded() -> None:
     assert "\x1b" not in Values(2).of("\x1b[2J")
     assert len(Values(1).of("x" * 10_000)) <= 200
     assert len({client for _, client, _ in _meters(CLASSIC, 1).exchanges}) <= 2
+
+
+def test_so_are_their_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _meters(CLASSIC).exchanges
+    monkeypatch.setattr(module, "MOST_TOGETHER", 3)
+    found = _meters(CLASSIC).exchanges
+    assert found.total() == whole.total()
+    assert sum(client != OTHER for _, client, _ in found) == 3
+    assert len(found) <= 3 + len({api for api, _, _ in whole})
 
 
 def test_histograms_add_up() -> None:
