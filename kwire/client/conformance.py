@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from struct import pack
 from typing import Any, NamedTuple
 
@@ -72,17 +73,18 @@ def advertised(probe: Probe, writing: bool) -> Iterator[Checked]:
     library = builtin_library()
     connection = probe.open()
     offered = dict(sorted((connection.offered or {}).items()))
+    for low, high in _runs(key for key in offered if library.registry.name_of(key) is None):
+        what = f"API key {low}" if low == high else f"API keys {low} to {high}"
+        yield Checked(what, NOT_ASKED, "kwire does not know it" if low == high else "kwire does not know them")
     for key, theirs in offered.items():
-        name = library.registry.name_of(key)
-        if name is None:
-            yield Checked(f"API key {key}", NOT_ASKED, "kwire does not know it")
+        if library.registry.name_of(key) is None:
             continue
         definition = library.registry.api(key)
-        for version in range(theirs.low, theirs.high + 1):
+        ours = definition.messages[0].versions
+        known = [version for version in ours.each() if theirs.low <= version <= theirs.high]
+        yield from _unknown(definition.name, theirs.low, theirs.high, known)
+        for version in known:
             what = f"{definition.name} v{version}"
-            if version not in definition.messages[0].versions:
-                yield Checked(what, NOT_ASKED, "kwire does not know this version")
-                continue
             plan = library.plan(definition.messages[0].name, version)
             body = filled(definition.name, plan, {})
             effect = changes(key, version, body)
@@ -94,6 +96,23 @@ def advertised(probe: Probe, writing: bool) -> Iterator[Checked]:
                 connection = probe.open()
             yield _asked(connection, definition.name, version, body, what)
     connection.close()
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of ascending numbers that follow each other."""
+    for _, run in groupby(enumerate(numbers), lambda item: item[1] - item[0]):
+        (_, low), *rest = run
+        yield low, rest[-1][1] if rest else low
+
+
+def _unknown(api: str, low: int, high: int, known: list[int]) -> Iterator[Checked]:
+    """A row for all versions between two that kwire knows: a broker may name 65,536 of each API."""
+    for before, after in pairwise([low - 1, *known, high + 1]):
+        first, last = before + 1, after - 1
+        if first == last:
+            yield Checked(f"{api} v{first}", NOT_ASKED, "kwire does not know this version")
+        elif first < last:
+            yield Checked(f"{api} v{first} to v{last}", NOT_ASKED, "kwire does not know these versions")
 
 
 def _asked(connection: BrokerConnection, api: str, version: int, body: Body, what: str) -> Checked:
