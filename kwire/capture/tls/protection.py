@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from kwire.capture.tls.alike import run_alike
 from kwire.capture.tls.header import APPLICATION, HEADER, LARGEST, LARGEST_CONTENT, header_at
+from kwire.capture.tls.nonces import Nonces
 from kwire.capture.tls.schedule import Keys
 from kwire.capture.tls.suites import Suite, suite_of
 from kwire.errors import KwireError
@@ -107,7 +108,7 @@ class Tls13:
 
         self._made = suite, keys
         self._wrong = (InvalidTag, ValueError)
-        self._iv = int.from_bytes(keys.iv, "big")
+        self._iv, self._nonces = int.from_bytes(keys.iv, "big"), Nonces(keys.iv)
         cipher = _cipher(suite, keys.key)
         self._decrypt, self.into = cipher.decrypt, _into(cipher)
         self.extra, self.odd, self._most = suite.tag + 1, 0, FIRST
@@ -128,10 +129,7 @@ class Tls13:
         return int(length)
 
     def beside(self, number: int, data: bytes, heads: range) -> tuple[Iterable[bytes], Iterable[bytes]]:
-        iv, end = self._iv, number + len(heads)
-        return [(iv ^ each).to_bytes(12, "big") for each in range(number, end)], repeat(
-            data[heads[0] : heads[0] + HEADER]
-        )
+        return self._nonces.since(number), repeat(data[heads[0] : heads[0] + HEADER])
 
     def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
         try:
@@ -144,11 +142,11 @@ class Tls13:
         content = run_alike(self, number, data, pos, heads, sizes)
         if heads:
             return content, heads[-1] + HEADER + sizes[-1] + self.extra
-        into, iv, end, lengths = self.into, self._iv, len(data), self._lengths
+        into, end, lengths = self.into, len(data), self._lengths
         view, at, most, odd = memoryview(data), 0, self._most, True
         made = BytesIO(bytes(min(most + LARGEST, end - pos)))
         with made.getbuffer() as place, suppress(*self._wrong):
-            while at < most:
+            for nonce in self._nonces.since(number):
                 body = pos + HEADER
                 header = data[pos:body]
                 length = lengths.get(header) or self.length(header)
@@ -157,12 +155,14 @@ class Tls13:
                     odd = False
                     break
                 last = at + length - self.extra
-                into((iv ^ number).to_bytes(12, "big"), view[body:stop], header, place[at : last + 1])
+                into(nonce, view[body:stop], header, place[at : last + 1])
                 if place[last] != APPLICATION:
                     break
                 heads.append(pos)
                 sizes.append(last - at)
-                at, pos, number = last, stop, number + 1  # the type is written over
+                at, pos = last, stop  # the type is written over
+                if at >= most:
+                    break
         self._most = _next_most(most, at, odd)
         made.truncate(at)
         return made.getvalue(), pos
@@ -182,7 +182,7 @@ class Aead:
         self._made = suite, keys
         self._wrong = (InvalidTag, ValueError)
         self._explicit = suite.mode != "chacha20"
-        self._iv, self._counted = keys.iv, int.from_bytes(keys.iv, "big")
+        self._iv, self._counted, self._nonces = keys.iv, int.from_bytes(keys.iv, "big"), Nonces(keys.iv)
         cipher = _cipher(suite, keys.key)
         self._decrypt, self.into = cipher.decrypt, _into(cipher)
         self.lead = 8 if self._explicit else 0
@@ -204,7 +204,7 @@ class Aead:
         if self._explicit:
             iv = self._iv
             return [iv + data[at + HEADER : at + HEADER + 8] for at in heads], beside
-        return [(self._counted ^ each).to_bytes(12, "big") for each in numbers], beside
+        return self._nonces.since(number), beside
 
     def open(self, number: int, header: bytes, body: bytes) -> tuple[int, bytes] | None:
         kind, version, length = header_at(header)
