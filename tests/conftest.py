@@ -34,10 +34,31 @@ SWEEPS = {  # files whose many cases, seconds together, hold each view or damage
 }  # fmt: skip
 
 
+CAPTURES = ROOT / "fixtures" / "captures"
+FEW = {"classic", "mtu1500", "notkafka", "sasl", "tls", "txn"}  # on which quick tests try what others try on each
+
+
+def _slow(path: Path) -> bool:
+    """Whether all tests of a file or folder are."""
+    inside = path.relative_to(ROOT / "tests")
+    return bool(SLOW & set(inside.parts)) or inside.as_posix() in SWEEPS
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A run without slow tests need not import what has no others."""
+    inside = (ROOT / "tests") in collection_path.parents
+    return True if inside and config.option.markexpr == "not slow" and _slow(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = {path: _slow(path) for path in {item.path for item in items}}
     for item in items:
-        path = item.path.relative_to(ROOT)
-        if SLOW & set(path.parts) or path.relative_to("tests").as_posix() in SWEEPS:
+        given = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+        one_of_many = any(
+            isinstance(value, Path) and value.parent == CAPTURES and value.name.partition(".")[0] not in FEW
+            for value in given
+        )
+        if slow[item.path] or one_of_many:
             item.add_marker("slow")
 
 

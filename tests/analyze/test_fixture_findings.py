@@ -40,6 +40,7 @@ def test_findings_above_notes(path: Path) -> None:
     assert sorted(found) == sorted(TROUBLES.get(label(path), []))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PAIRS, ids=label)
 def test_a_provoked_capture_has_its_trouble_and_no_other(path: Path) -> None:
     truth = [one["detector"] for one in TRUTH[label(path)]["found"]]

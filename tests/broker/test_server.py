@@ -195,6 +195,7 @@ def test_unfinished_requests_of_three_lock_nobody_out() -> None:
             sock.close()
 
 
+@pytest.mark.slow
 def test_answers_that_nobody_reads_have_a_limit() -> None:
     with Broker(topics={"t": 1}, settings=BrokerSettings(limits=BrokerLimits(unsent=4 << 20))) as broker:
         records = build([(None, bytes(900_000))])

@@ -86,6 +86,7 @@ def test_all_topics_are_told_in_slices_when_they_are_many(make_desk: Any) -> Non
     assert len(desk.ask("ElectLeaders", 2, {"TopicPartitions": None})["ReplicaElectionResults"]) == 200
 
 
+@pytest.mark.slow
 def test_an_answer_has_a_limit_and_so_has_the_memory_for_it(make_desk: Any) -> None:
     desk = make_desk(BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(answer=1 << 20)))
     frame = desk.frame("DescribeConfigs", 1, {"Resources": [CONFIGS] * 20_000})

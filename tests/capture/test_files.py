@@ -231,6 +231,7 @@ def test_mutated_captures_raise_nothing(scratch: Path, make: Any, data: st.DataO
     holds(make, scratch, packed, data.draw(st.sampled_from([30, 1000, 1 << 20])))
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(st.data())
 def test_packets_mutated_in_a_whole_capture_raise_nothing(scratch: Path, make: Any, data: st.DataObject) -> None:

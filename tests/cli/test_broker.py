@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from struct import pack
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -52,8 +53,9 @@ def refused(*options: str) -> tuple[int, str]:
         (["--era", "new"], "Error: Invalid value for '--era': new is no release; write 4.3, 3.9 or 0.11"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_one_line(options: list[str], said: str) -> None:
-    assert refused("--port", "0", *options) == (2, said)
+def test_what_cannot_be_is_one_line(options: list[str], said: str, kwire: Any) -> None:
+    ran = kwire("broker", "--port", "0", *options)
+    assert (ran.status, ran.err.strip().splitlines()[-1]) == (2, said)
 
 
 def test_a_taken_port_is_one_line() -> None:

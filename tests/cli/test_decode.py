@@ -128,6 +128,7 @@ def test_several_frames_are_told_apart_and_answers_follow_their_requests(kwire: 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "tree", "hex", "json", "spans", "html"])
 def test_damaged_frames_never_fail(form: str, kwire: Any) -> None:
     chance = random.Random(7)

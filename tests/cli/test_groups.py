@@ -79,6 +79,7 @@ def test_the_frames_named_are_those_of_decode(kwire: Any) -> None:
         assert ref["message"].split()[0] in kwire("decode", capture, "--frame", str(ref["frame"])).text
 
 
+@pytest.mark.slow
 def test_damaged_captures_end_in_words(kwire: Any, tmp_path: Path) -> None:
     data = bytearray(gzip.decompress((ROOT / FOLDER / "evict-stopped.pcap.gz").read_bytes()))
     dice = random.Random(7)

@@ -95,6 +95,7 @@ def _until(url: str, wanted: str) -> str:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_metrics_of_a_proxy() -> None:
     text, out = _proxied("--metrics", "127.0.0.1:0")
     assert out == ""
@@ -104,6 +105,7 @@ def test_metrics_of_a_proxy() -> None:
     assert float(found["kwire_latency_seconds_count"]) == 10
 
 
+@pytest.mark.slow
 def test_spans_of_a_proxy(collector: tuple[str, list[tuple[str, bytes]]]) -> None:
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -252,6 +252,7 @@ def test_signals_leave_nothing(number: signal.Signals, tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_broker_that_is_ended_leaves_a_whole_capture(number: signal.Signals, tmp_path: Path) -> None:
     target = tmp_path / "x.pcapng"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from struct import pack
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,7 @@ def test_it_shows_saves_and_ends(tmp_path: Path, number: signal.Signals) -> None
     assert [exchange.api for exchange in kwire.read(capture)] == ["Metadata"] * 2
 
 
+@pytest.mark.slow
 def test_quiet_shows_nothing_and_filters_choose() -> None:
     with Broker() as broker:
         for options, said in ((["-q"], 0), (["--api", "Fetch"], 1), ([], 2)):
@@ -108,11 +110,12 @@ def test_what_cannot_be_is_one_line() -> None:
         (["--tls", "--key", __file__], "--key belongs to --cert, and --client-key to --client-cert"),
     ],
 )
-def test_options_that_need_others(options: list[str], said: str) -> None:
-    done = subprocess.run([*MAIN, "b:9092", *options], capture_output=True, text=True)
-    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (2, f"Error: {said}")
+def test_options_that_need_others(options: list[str], said: str, kwire: Any) -> None:
+    ran = kwire("proxy", "b:9092", *options)
+    assert (ran.status, ran.err.strip().splitlines()[-1]) == (2, f"Error: {said}")
 
 
+@pytest.mark.slow
 def test_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="certificates need it")
     import ssl
@@ -135,6 +138,7 @@ def test_tls_with_a_certificate_of_its_own(tmp_path: Path) -> None:
     assert "Metadata v1" in out
 
 
+@pytest.mark.slow
 def test_faults_from_the_start_and_while_it_runs(tmp_path: Path) -> None:
     control = tmp_path / "c"
     with Broker() as broker:
@@ -158,6 +162,7 @@ def test_faults_from_the_start_and_while_it_runs(tmp_path: Path) -> None:
     assert not control.exists()
 
 
+@pytest.mark.slow
 def test_the_secrets_of_both_sides(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="certificates need it")
     import ssl
@@ -182,6 +187,7 @@ def test_the_secrets_of_both_sides(tmp_path: Path) -> None:
     assert log.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_what_the_doctor_finds_comes_at_the_end() -> None:
     with Broker() as broker:
         process, port = started(
@@ -199,6 +205,7 @@ def test_what_the_doctor_finds_comes_at_the_end() -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_nobody_needs_to_read_what_is_said_beside() -> None:
     """Each frame that is refused is a line on stderr, which nobody reads here: a pipe holds some 700 of these."""
     with Broker() as broker:

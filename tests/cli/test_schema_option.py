@@ -124,12 +124,14 @@ def test_a_jar_will_do(folder: Path, tmp_path: Path) -> None:
     assert answer("decode", "--schema", tmp_path / "kafka-clients-4.5.0.jar", given=frame)["body"]["Mood"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HeartbeatRequest.v3", "FetchRequest.v18", "ApiVersionsRequest.v4"])
 def test_frames_that_the_schema_says_nothing_about_read_as_before(folder: Path, name: str) -> None:
     frame = FRAMES / f"{name}.bin"
     assert kwire("decode", frame, "--schema", folder).stdout == kwire("decode", frame).stdout != b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -177,12 +177,14 @@ def test_reports_are_listed_without_a_capture(kwire: Any) -> None:
     assert kwire("sql", "--reports", "--report", "errors").text.startswith("-- Error codes")
 
 
+@pytest.mark.slow
 def test_a_query_leaves_nothing_on_stderr() -> None:
     ran = _run("sql", CLASSIC, "from messags")
     assert (ran.returncode, ran.stderr) == (Exit.USAGE, "kwire: no table messags; did you mean messages?\n")
     assert _run("sql", CLASSIC, BY_API).stderr == ""
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_clean() -> None:
     query = "select count(*) from range(100000000000) where range % 7 = 3"
     command = [sys.executable, "-m", "kwire", "sql", CLASSIC, query]
@@ -271,16 +273,16 @@ def test_the_prompt_answers(prompt: Terminal, tmp_path: Path) -> None:
     assert "from exchanges group by api order by count desc limit 1;" in history
 
 
-@pytest.mark.parametrize("word", ["help", "\\?", "HELP;", ".help", "\\h"])
-def test_the_prompt_helps_whatever_help_is_called(word: str, prompt: Terminal) -> None:
-    prompt.type(f"{word}\n")
-    assert re.search(r"\\q  quit  exit +the end; Ctrl-D too\n", prompt.until("kwire> "))
+def test_the_prompt_helps_whatever_help_is_called(prompt: Terminal) -> None:
+    for word in ("help", "\\?", "HELP;", ".help", "\\h"):
+        prompt.type(f"{word}\n")
+        assert re.search(r"\\q  quit  exit +the end; Ctrl-D too\n", prompt.until("kwire> ")), word
 
 
 @pytest.mark.parametrize("word", ["quit", "exit", "quit;", ".exit", "\\q", "select 1,\n\\q"])
-def test_the_prompt_ends_as_people_end_it(word: str, prompt: Terminal) -> None:
-    prompt.type(f"{word}\n")
-    assert prompt.end() == 0
+def test_the_prompt_ends_as_people_end_it(word: str, kwire: Any) -> None:
+    ran = kwire("sql", CLASSIC, stdin=f"{word}\nselect 3 as c;\n".encode())
+    assert (ran.status, ran.out, ran.err) == (0, b"", "")
 
 
 def test_the_prompt_knows_commands_of_psql(prompt: Terminal) -> None:
@@ -317,6 +319,7 @@ def test_the_prompt_completes(prompt: Terminal) -> None:
     assert "select" in prompt.until("1 row")
 
 
+@pytest.mark.slow
 def test_the_prompt_outlives_ctrl_c(prompt: Terminal) -> None:
     prompt.type("select 1,\n")
     prompt.until("... ")
@@ -333,6 +336,7 @@ def test_the_prompt_outlives_ctrl_c(prompt: Terminal) -> None:
     assert prompt.end() == 0
 
 
+@pytest.mark.slow
 def test_history_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with closing(Terminal("sql", CLASSIC, XDG_STATE_HOME=str(tmp_path / "file"))) as terminal:
