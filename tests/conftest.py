@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -28,14 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 SLOW = {"pipeline", "browser", "interop"}  # rooms whose tests are all slow
 SWEEPS = {  # files whose many cases, seconds together, hold each view or damage against what others test once
-    "analyze/test_worse_captures.py", "analyze/test_worse_fixtures.py", "broker/test_soak.py", "browse/test_app.py",
-    "browse/test_prompt.py", "capture/test_attacks.py", "capture/tls/test_holes.py", "cli/test_attacks.py",
-    "cli/test_capture_secrets.py", "cli/test_extcap.py", "cli/test_planted_secrets.py", "proxy/test_attacks.py",
+    "analyze/test_worse_captures.py", "analyze/test_worse_fixtures.py", "broker/test_soak.py",
+    "broker/test_transaction_machine.py", "browse/test_app.py", "browse/test_prompt.py",
+    "capture/test_attacks.py", "capture/tls/test_holes.py", "cli/test_attacks.py",
+    "cli/test_capture_secrets.py", "cli/test_extcap.py", "cli/test_planted_secrets.py",
+    "coordinator/share/test_share_machine.py", "coordinator/test_consumer_group_rules.py",
+    "proxy/test_attacks.py",
 }  # fmt: skip
-
-
-CAPTURES = ROOT / "fixtures" / "captures"
-FEW = {"classic", "mtu1500", "notkafka", "sasl", "tls", "txn"}  # on which quick tests try what others try on each
+MOST = 8  # cases of one test in a quick run, of those that have more: evenly spread; its own file runs them all
 
 
 def _slow(path: Path) -> bool:
@@ -51,15 +52,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    slow = {path: _slow(path) for path in {item.path for item in items}}
+    cases = defaultdict(list)
     for item in items:
-        given = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
-        one_of_many = any(
-            isinstance(value, Path) and value.parent == CAPTURES and value.name.partition(".")[0] not in FEW
-            for value in given
-        )
-        if slow[item.path] or one_of_many:
-            item.add_marker("slow")
+        cases[item.parent, getattr(item, "originalname", item.name)].append(item)
+    slow = {path: _slow(path) for path in {item.path for item in items}}
+    for many in cases.values():
+        step = -(-len(many) // MOST)
+        for number, item in enumerate(many):
+            if number % step or slow[item.path]:
+                item.add_marker("slow")
 
 
 LOW: list[int] = []  # descriptors kept for who uses select, which takes none above 1,023; see tests/pipeline

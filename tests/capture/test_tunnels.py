@@ -163,6 +163,7 @@ def test_packets_in_tunnels_and_others_keep_the_order_of_the_capture(make: Any) 
     assert [name for _, _, name in found] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "packet"), CASES[::2])
 def test_a_packet_in_a_tunnel_may_be_cut_anywhere(make: Any, name: str, packet: Any) -> None:
     raw = bytes(packet)

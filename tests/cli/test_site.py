@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_site_is_written_and_written_again(kwire: Any, tmp_path: Path) -> None:
     ran = kwire("site", str(tmp_path / "out"))
     assert (ran.status, ran.err.startswith("kwire: no playground: --pyodide")) == (0, True)

@@ -345,6 +345,7 @@ def test_history_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said", "status"),
     [

@@ -159,6 +159,7 @@ def test_broken_messages_fall_out_and_the_others_stay_right(name: str) -> None:
                 assert not good, body.hex()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(LAYOUTS), st.randoms(use_true_random=False), st.integers(0, 40), st.floats(0, 1), st.floats(0, 1)

@@ -178,6 +178,7 @@ def sample() -> list[tuple[str, int]]:
     return sorted({*chosen, *tagged, *nullable})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), sample())
 def test_what_a_plan_allows_is_written_and_read_again(name: str, version: int) -> None:
     codec = builtin_library().codec(name, version)

@@ -82,6 +82,7 @@ def test_what_a_page_tells_to_type_runs(
 PYTHON = re.findall(r"^```python\n(.*?)^```", (FOLDER / "python.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_blocks_of_the_python_page_run_one_after_the_other(newcomer: Path) -> None:
     import subprocess
     import sys

@@ -190,6 +190,7 @@ def test_the_limit_is_exact(codec: str, magic: int, packed: bytes) -> None:
     assert str(raised.value) == "decompresses to more than 99,999 bytes, the limit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bomb", ["gzip", "gzip members", "snappy", "xerial", "lz4", "lz4 of magic 0", "zstd", "zstd frames"]
 )
