@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 from kwire.errors import CaptureError
 
 WINDOW = 8 << 20  # bytes handed out at a time
+PIECE = 1 << 20  # bytes unpacked at a time, at most
 POLL = 0.2  # seconds between two looks at a file that grows
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -155,11 +156,11 @@ class Source:
             else:
                 return
 
-    def _unpacked(self, unpack: Callable[[BinaryIO], Iterator[bytes]]) -> Iterator[bytes]:
+    def _unpacked(self, unpack: Callable[[BinaryIO, int], Iterator[bytes]]) -> Iterator[bytes]:
         assert self._file is not None
         counted = _Counted(self._file, self)
         try:
-            yield from unpack(counted)  # type: ignore[arg-type]
+            yield from unpack(counted, min(self._window, PIECE))  # type: ignore[arg-type]
         except (EOFError, zlib.error, OSError) as error:
             self.problem = f"the compressed file is damaged or cut: {str(error)[:120]}"
 
@@ -201,20 +202,20 @@ def is_compressed(head: bytes) -> bool:
     return head[:2] == GZIP or head == ZSTD
 
 
-def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+def _gunzip(file: BinaryIO, most: int) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) as plain:
-        while piece := plain.read1(1 << 20):
+        while piece := plain.read1(most):
             yield piece
 
 
-def _unzstd(file: BinaryIO) -> Iterator[bytes]:
+def _unzstd(file: BinaryIO, most: int) -> Iterator[bytes]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
     try:
         with zstd.ZstdFile(file) as plain:
-            while piece := plain.read1(1 << 20):
+            while piece := plain.read1(most):
                 yield piece
     except zstd.ZstdError as error:
         raise OSError(str(error)) from error
