@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steps import FAILED, PASSED, SKIPPED, Needs, Place, Results, Suite, call, must
 
-RSKAFKA = "0.6.0"
+RSKAFKA, RSASL = "0.6.0", "2.3.1"
 WORDS = {"ok": PASSED, "FAILED": FAILED, "ignored": SKIPPED}
 
 
@@ -23,7 +23,8 @@ def build_rskafka(folder: Path) -> None:
     source = next(Path(each["manifest_path"]).parent for each in found["packages"] if each["name"] == "rskafka")
     shutil.copytree(source, folder / "source")
     (folder / "source" / "rust-toolchain.toml").unlink(missing_ok=True)
-    must("cargo", "update", "-q", "-p", "rsasl", cwd=folder / "source")  # that of its lock file no longer compiles
+    # that of its lock file no longer compiles
+    must("cargo", "update", "-q", "-p", "rsasl", "--precise", RSASL, cwd=folder / "source")
     must("cargo", "test", "-q", "--no-run", "--tests", cwd=folder / "source")
 
 
@@ -36,4 +37,4 @@ def run_rskafka(folder: Path, place: Place) -> Results:
     return {name: WORDS[word] for name, word in lines}
 
 
-SUITES = {"rskafka": Suite(RSKAFKA, Needs(), build_rskafka, run_rskafka)}
+SUITES = {"rskafka": Suite(RSKAFKA, Needs(config=(("auto.create.topics.enable", "false"),)), build_rskafka, run_rskafka)}

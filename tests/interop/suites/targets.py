@@ -103,6 +103,7 @@ def properties(needs: Needs, ports: list[int], main: str, key_store: str) -> str
         f"sasl.enabled.mechanisms={MECHANISMS}",
         "ssl.keystore.type=PEM",
         f"ssl.keystore.location={key_store}",
+        "delegation.token.secret.key=suites",
         *(f"{name}={value}" for name, value in needs.config),
     ]
     users = " ".join(f'user_{name}="{password}"' for name, password in needs.users)
