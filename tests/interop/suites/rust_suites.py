@@ -37,4 +37,6 @@ def run_rskafka(folder: Path, place: Place) -> Results:
     return {name: WORDS[word] for name, word in lines}
 
 
-SUITES = {"rskafka": Suite(RSKAFKA, Needs(config=(("auto.create.topics.enable", "false"),)), build_rskafka, run_rskafka)}
+SUITES = {
+    "rskafka": Suite(RSKAFKA, Needs(config=(("auto.create.topics.enable", "false"),)), build_rskafka, run_rskafka)
+}

@@ -1,0 +1,93 @@
+"""The clients of the matrix: each gives its command, to which addresses are added, or why it cannot be had."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from steps import call, must
+
+HERE = Path(__file__).parent
+JAVA_AGES = ("3.9.2", "2.8.2", "2.0.1")
+MAVEN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+Command = list[str | Path] | str
+
+
+def python(library: str, program: str, _: Path) -> Command:
+    if importlib.util.find_spec(library) is None:
+        return f"{library} is not installed"
+    return [sys.executable, HERE / program]
+
+
+def java(age: str, work: Path) -> Command:
+    """Built against the lab's client; run with it, or with a client of that age."""
+    jars = Path(os.environ.get("KWIRE_LAB", ""), "jars")
+    if not (os.environ.get("KWIRE_LAB") and jars.is_dir() and shutil.which("javac")):
+        return "needs Java and KWIRE_LAB"
+    out = built(work, "java", "javac", "-nowarn", "-cp", f"{jars}/*", "-d", work / "matrix-java")
+    if not age:
+        return ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{out}:{jars}/*", "Matrix"]
+    client = work.parent / "clients" / f"java-{age}"
+    if not client.is_dir():
+        if not shutil.which("mvn"):
+            return f"needs {client}, or mvn"
+        artifact = f"-Dartifact=org.apache.kafka:kafka-clients:{age}"
+        must("mvn", "-q", "-B", MAVEN, artifact, f"-DoutputDirectory={client}")
+    names = ("slf4j-api", "snappy-java", "lz4-java", "zstd-jni", "jackson-*")
+    beside = [jar for name in names for jar in jars.glob(f"{name}-*.jar")]
+    path = ":".join(map(str, [out, *client.glob("*.jar"), *beside]))
+    trust = "-XX:-BytecodeVerificationRemote"  # what an old client lacks is no matter until it is asked for
+    return ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", trust, "-cp", path, "Matrix"]
+
+
+def built(work: Path, kind: str, *command: str | Path) -> Path:
+    """The folder with what Java's compiler makes of the sources, once for each state of them."""
+    out, sources = work / f"matrix-{kind}", sorted((HERE / kind).glob("*.java"))
+    newest = max(source.stat().st_mtime for source in sources)
+    if not out.exists() or out.stat().st_mtime < newest:
+        shutil.rmtree(out, ignore_errors=True)
+        must(*command, *sources)
+        os.utime(out)
+    return out
+
+
+def go(library: str, work: Path) -> Command:
+    """Built by Go each time: it knows what has changed."""
+    if shutil.which("go") is None:
+        return "needs go"
+    program = work / "matrix-go"
+    out = call("go", "build", "-o", program, ".", cwd=HERE / "go")
+    return f"go build: {out.strip()[-300:]}" if out.strip() else [program, library]
+
+
+def node(work: Path) -> Command:
+    if shutil.which("npm") is None:
+        return "needs node and npm"
+    folder = work / "matrix-node"
+    if not (folder / "node_modules" / "kafkajs").exists():
+        folder.mkdir(exist_ok=True)
+        must("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "kafkajs@2.2.4")
+    return [
+        "env",
+        f"NODE_PATH={folder / 'node_modules'}",
+        "KAFKAJS_NO_PARTITIONER_WARNING=1",
+        "node",
+        HERE / "kafkajs.js",
+    ]
+
+
+CLIENTS: dict[str, Callable[[Path], Command]] = {
+    "java": partial(java, ""),
+    **{f"java-{age}": partial(java, age) for age in JAVA_AGES},
+    "librdkafka": partial(python, "confluent_kafka", "librdkafka.py"),
+    "kafka-python": partial(python, "kafka", "kafka_python.py"),
+    "aiokafka": partial(python, "aiokafka", "aiokafka_features.py"),
+    "franz-go": partial(go, "franz-go"),
+    "sarama": partial(go, "sarama"),
+    "kafkajs": node,
+}
