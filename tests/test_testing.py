@@ -11,7 +11,7 @@ from struct import pack
 
 import pytest
 
-from kwire.errors import KwireError
+from kwire.errors import KwireError, OptionError
 from kwire.records import build
 from kwire.testing import Broker, Cluster, HookFailed, NodeSetup, broker
 
@@ -112,8 +112,12 @@ def test_what_a_reader_of_committed_records_sees(broker: Broker) -> None:
 def test_an_era_brings_its_rules_for_groups_as_the_command_does() -> None:
     with Broker(era=(0, 9)) as made:
         assert made.server.state.groups.coordinator.settings.era == (0, 9)
+    assert Broker(era="3.9").settings.era == (3, 9)
     with Broker() as made:
         assert made.server.state.groups.coordinator.settings.era == (4, 3)
+    for unknown in ("9.9", (5, 0), "new"):
+        with pytest.raises(OptionError):
+            Broker(era=unknown)
 
 
 def test_nodes_stop_and_start_at_the_same_port_with_the_same_log() -> None:

@@ -22,6 +22,7 @@ from kwire.broker.thread import LoopThread
 from kwire.errors import HookFailed, KwireError
 from kwire.outputs import Output
 from kwire.records import Record
+from kwire.schema.registry import builtin
 
 
 class Broker:
@@ -34,9 +35,9 @@ class Broker:
     see certificate. listeners: several on every node, as Listener or as kwire broker --listener takes them. advertise:
     the host, or host:port, that clients are told. config: a broker's configuration, by Kafka's names. capture: a file,
     pcapng; one that exists is overwritten. control: the path of a socket, for kwire fault. data: a folder in Kafka's
-    own format, from which a later broker goes on. settings: what else there is, see
-    kwire.broker.context.BrokerSettings. Raises KwireError for what does not parse or does not exist, OSError for a
-    port that is taken.
+    own format, from which a later broker goes on. era: a release of Kafka, as 3.9, whose APIs and rules it has.
+    settings: what else there is, see kwire.broker.context.BrokerSettings. Raises KwireError for what does not parse or
+    does not exist, OSError for a port that is taken.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Broker:
         capture: str | Path | Output | None = None,
         control: str | Path | None = None,
         data: str | Path | None = None,
-        era: tuple[int, int] | None = None,
+        era: str | tuple[int, int] | None = None,
         port: int = 0,
         settings: BrokerSettings | None = None,
     ) -> None:
@@ -71,7 +72,7 @@ class Broker:
             super_users=None if super_users is None else tuple(super_users),
             tls=tls,
             data=None if data is None else str(data),
-            era=era,
+            era=None if era is None else builtin().release(era if isinstance(era, str) else ".".join(map(str, era))),
         )
         self.settings = configured(self.settings, config or {})
         self.faults = Faults()

@@ -64,23 +64,12 @@ class Era(click.ParamType[tuple[int, int]]):
     ) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
-        parts = value.split(".")
-        if len(parts) < 2 or not all(part.isdecimal() for part in parts):
-            self.fail(f"{value} is no release; write 4.3, 3.9 or 0.11", param, ctx)
         from kwire.schema.registry import builtin
 
-        release = int(parts[0]), int(parts[1])
-        known = builtin().releases()
-        if release not in known:
-            majors = [[one for one in known if one[0] == major] for major in dict(known)]
-            spans = ", ".join(_span(same[0], same[-1]) for same in majors)
-            self.fail(f"kwire knows no Kafka {value}; there are {spans}", param, ctx)
-        return release
-
-
-def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
-    low, high = (f"{major}.{minor}" for major, minor in (first, last))
-    return low if low == high else f"{low} to {high}"
+        try:
+            return builtin().release(value)
+        except KwireError as wrong:
+            self.fail(str(wrong), param, ctx)
 
 
 class NodeParam(click.ParamType[Any]):

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.errors import UnknownName
+from kwire.errors import OptionError, UnknownName
 from kwire.schema import text
 from kwire.schema.model import Definition, MessageSchema
 from kwire.schema.shipped import folder_of, listed
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 HERE = Path(__file__).parent
+
+
+def _span(first: tuple[int, int], last: tuple[int, int]) -> str:
+    low, high = (f"{major}.{minor}" for major, minor in (first, last))
+    return low if low == high else f"{low} to {high}"
 
 
 class Found(NamedTuple):
@@ -109,6 +114,18 @@ class Registry:
             if major:
                 there.add((int(major), int(minor.partition(".")[0])))
         return sorted(there)
+
+    def release(self, named: str) -> tuple[int, int]:
+        """One of them, from 4.3 or 0.11. Raises OptionError for any other."""
+        parts = named.split(".")
+        if len(parts) < 2 or not all(part.isdecimal() for part in parts):
+            raise OptionError(f"{named} is no release; write 4.3, 3.9 or 0.11")
+        release, known = (int(parts[0]), int(parts[1])), self.releases()
+        if release not in known:
+            majors = [[one for one in known if one[0] == major] for major in dict(known)]
+            spans = ", ".join(_span(same[0], same[-1]) for same in majors)
+            raise OptionError(f"kwire knows no Kafka {named}; there are {spans}")
+        return release
 
     def apis(self) -> Iterator[Definition]:
         """Every API, by key."""

@@ -1,4 +1,7 @@
-"""The matrix of features whose clients are Python libraries: each feature works. matrix/ tries the others' too."""
+"""The matrix of features for two clients that need no network to be had: each feature works. matrix/ tries the others.
+
+kafka-python is not among them: under load its consumers now and then stay without partitions.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 
 from kwire.testing import Broker
 
-PROGRAMS = {"confluent_kafka": "librdkafka.py", "aiokafka": "aiokafka_features.py", "kafka": "kafka_python.py"}
+PROGRAMS = {"confluent_kafka": "librdkafka.py", "aiokafka": "aiokafka_features.py"}
 
 
 @pytest.mark.slow

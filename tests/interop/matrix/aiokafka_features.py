@@ -18,7 +18,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import ProducerFenced
 from features import Features, check, try_all
 
-LATE = 30.0
+LATE = 60.0
 VALUES = [b"v%d" % n for n in range(10)]
 
 
@@ -154,7 +154,7 @@ class Aiokafka:
     async def topics(self, topic: str) -> None:
         admin = await self.topic(topic)
         await admin.create_partitions({topic: NewPartitions(3)})
-        end = time.monotonic() + LATE / 2  # a real broker follows its controller a little later
+        end = time.monotonic() + LATE  # a real broker follows its controller a little later
         while len((await admin.describe_topics([topic]))[0]["partitions"]) < 3:
             check(time.monotonic() < end, "too few")
         await admin.delete_topics([topic])
@@ -187,7 +187,7 @@ def features(address: str) -> Features:
     def alone(feature: Callable[..., Awaitable[None]], **settings: Any) -> Callable[[str], None]:
         async def run(topic: str) -> None:
             async with AsyncExitStack() as stack:
-                await asyncio.wait_for(feature(Aiokafka(address, stack), topic, **settings), LATE)
+                await asyncio.wait_for(feature(Aiokafka(address, stack), topic, **settings), 3 * LATE)
 
         return lambda topic: asyncio.run(run(topic))
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-PATIENCE = 60.0  # seconds for a feature
+PATIENCE = 200.0  # seconds for a feature
 TOGETHER = 10  # features at a time
 Features = dict[str, Callable[[str], object]]  # by name: what tries it with topics and groups that begin with this
 
@@ -51,7 +51,7 @@ def check(right: object, what: object = "") -> None:
 
 def soon(holds: Callable[[], object]) -> None:
     """A real broker follows its controller a little later."""
-    end = time.monotonic() + PATIENCE / 2
+    end = time.monotonic() + PATIENCE / 3
     while not holds():
         check(time.monotonic() < end, "not in force")
         time.sleep(0.1)

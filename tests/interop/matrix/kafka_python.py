@@ -16,7 +16,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import OffsetAndMetadata
 
-LATE = 30.0
+LATE = 60.0
 VALUES = [b"v%d" % n for n in range(10)]
 
 

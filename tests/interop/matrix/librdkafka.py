@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from features import Features, check, try_all
 
-LATE = 30.0
+LATE = 60.0
 VALUES = [b"v%d" % n for n in range(10)]
 ISOLATED = {"isolation.level": "read_committed"}
 

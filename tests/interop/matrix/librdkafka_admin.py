@@ -38,7 +38,7 @@ from features import Features, check, soon
 if TYPE_CHECKING:
     from librdkafka import Rdkafka
 
-LATE = 30.0
+LATE = 60.0
 
 
 class Administration:

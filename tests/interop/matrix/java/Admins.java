@@ -51,6 +51,7 @@ public class Admins extends Matrix {
         FEATURES.put("topics-create-config", topic -> {
             Map<String, String> settings = Map.of("max.message.bytes", "2000");
             get(admin.createTopics(List.of(new NewTopic(topic, 1, (short) 1).configs(settings))).all());
+            there(topic);
             check(config(ConfigResource.Type.TOPIC, topic, "max.message.bytes").equals("2000"), "another");
             settings = Map.of("retention.ms", "soon");
             refused(admin.createTopics(List.of(new NewTopic(topic + "2", 1, (short) 1).configs(settings))).all(),
@@ -155,6 +156,7 @@ public class Admins extends Matrix {
             topic(topic, 1);
             int node = get(admin.describeCluster().nodes()).iterator().next().id();
             TopicPartitionReplica replica = new TopicPartitionReplica(topic, 0, node);
+            soon(() -> get(admin.describeReplicaLogDirs(List.of(replica)).all()).get(replica).getCurrentReplicaLogDir() != null);
             String place = get(admin.describeReplicaLogDirs(List.of(replica)).all()).get(replica).getCurrentReplicaLogDir();
             get(admin.alterReplicaLogDirs(Map.of(replica, place)).all());
         });

@@ -115,6 +115,11 @@ public class Matrix {
 
     static void topic(String name, int partitions) throws Exception {
         get(admin.createTopics(List.of(new NewTopic(name, partitions, (short) 1))).all());
+        there(name);
+    }
+
+    static void there(String name) throws Exception {
+        soon(() -> get(admin.listTopics().names()).contains(name));
     }
 
     static KafkaProducer<String, String> producer(Object... more) {
