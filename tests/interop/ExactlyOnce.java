@@ -51,6 +51,8 @@ public class ExactlyOnce {
                 consumer.poll(Duration.ofMillis(200)).forEach(record -> counts.put(record.key(), record.value()));
         }
         System.out.println(new TreeMap<>(counts).entrySet().stream().map(e -> e.getKey() + " " + e.getValue()).collect(Collectors.joining(", ")));
+        boolean all = counts.size() == 3 && counts.values().stream().allMatch("100"::equals);
+        if (args.length > 1) System.out.println((all ? "ok" : "no") + " exactly-once"); // as a client of the matrix
         streams.close(Duration.ofSeconds(10));
     }
 }

@@ -15,6 +15,7 @@ from steps import call, must
 HERE = Path(__file__).parent
 JAVA_AGES = ("3.9.2", "2.8.2", "2.0.1")
 MAVEN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+JAVA = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1"]
 Command = list[str | Path] | str
 
 
@@ -26,12 +27,11 @@ def python(library: str, program: str, _: Path) -> Command:
 
 def java(age: str, work: Path) -> Command:
     """Built against the lab's client; run with it, or with a client of that age."""
-    jars = Path(os.environ.get("KWIRE_LAB", ""), "jars")
-    if not (os.environ.get("KWIRE_LAB") and jars.is_dir() and shutil.which("javac")):
-        return "needs Java and KWIRE_LAB"
-    out = built(work, "java", "javac", "-nowarn", "-cp", f"{jars}/*", "-d", work / "matrix-java")
     if not age:
-        return ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{out}:{jars}/*", "Matrix"]
+        return jvm(HERE / "java", "Matrix", work)
+    newest = jvm(HERE / "java", "Matrix", work)
+    if isinstance(newest, str):
+        return newest
     client = work.parent / "clients" / f"java-{age}"
     if not client.is_dir():
         if not shutil.which("mvn"):
@@ -39,21 +39,23 @@ def java(age: str, work: Path) -> Command:
         artifact = f"-Dartifact=org.apache.kafka:kafka-clients:{age}"
         must("mvn", "-q", "-B", MAVEN, artifact, f"-DoutputDirectory={client}")
     names = ("slf4j-api", "snappy-java", "lz4-java", "zstd-jni", "jackson-*")
-    beside = [jar for name in names for jar in jars.glob(f"{name}-*.jar")]
-    path = ":".join(map(str, [out, *client.glob("*.jar"), *beside]))
+    beside = [jar for name in names for jar in Path(os.environ["KWIRE_LAB"], "jars").glob(f"{name}-*.jar")]
+    path = ":".join(map(str, [work / "matrix-Matrix", *client.glob("*.jar"), *beside]))
     trust = "-XX:-BytecodeVerificationRemote"  # what an old client lacks is no matter until it is asked for
-    return ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", trust, "-cp", path, "Matrix"]
+    return [*JAVA, trust, "-cp", path, "Matrix"]
 
 
-def built(work: Path, kind: str, *command: str | Path) -> Path:
-    """The folder with what Java's compiler makes of the sources, once for each state of them."""
-    out, sources = work / f"matrix-{kind}", sorted((HERE / kind).glob("*.java"))
-    newest = max(source.stat().st_mtime for source in sources)
-    if not out.exists() or out.stat().st_mtime < newest:
+def jvm(source: Path, main: str, work: Path) -> Command:
+    """A program of the folder or file, built against the lab's jars once for each state of it, and run with them."""
+    jars = Path(os.environ.get("KWIRE_LAB", ""), "jars")
+    if not (os.environ.get("KWIRE_LAB") and jars.is_dir() and shutil.which("javac")):
+        return "needs Java and KWIRE_LAB"
+    out, sources = work / f"matrix-{main}", sorted(source.glob("*.java")) or [source]
+    if not out.exists() or out.stat().st_mtime < max(each.stat().st_mtime for each in sources):
         shutil.rmtree(out, ignore_errors=True)
-        must(*command, *sources)
+        must("javac", "-nowarn", "-cp", f"{jars}/*", "-d", out, *sources)
         os.utime(out)
-    return out
+    return [*JAVA, "-cp", f"{out}:{jars}/*", main]
 
 
 def go(library: str, work: Path) -> Command:
@@ -84,6 +86,8 @@ def node(work: Path) -> Command:
 CLIENTS: dict[str, Callable[[Path], Command]] = {
     "java": partial(java, ""),
     **{f"java-{age}": partial(java, age) for age in JAVA_AGES},
+    "streams": partial(jvm, HERE.parent / "ExactlyOnce.java", "ExactlyOnce"),
+    "connect": partial(jvm, HERE / "connect" / "ConnectOnce.java", "ConnectOnce"),
     "librdkafka": partial(python, "confluent_kafka", "librdkafka.py"),
     "kafka-python": partial(python, "kafka", "kafka_python.py"),
     "aiokafka": partial(python, "aiokafka", "aiokafka_features.py"),

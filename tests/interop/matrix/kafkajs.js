@@ -20,7 +20,7 @@ const soon = async holds => {
 }
 const there = topic => admin.describeConfigs({ resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }] })
 async function topicOf (topic, numPartitions = 1, configEntries = []) {
-  await admin.createTopics({ topics: [{ topic, numPartitions, replicationFactor: 1, configEntries }], waitForLeaders: true })
+  await admin.createTopics({ topics: [{ topic, numPartitions, replicationFactor: 1, configEntries }], waitForLeaders: false })
   await soon(() => there(topic).then(() => true, () => false)) // a real broker follows its controller a little later
 }
 
@@ -121,8 +121,7 @@ const features = {
     const [producer, transaction] = await begun(topic)
     await transaction.sendOffsets({ consumerGroupId: topic, topics: [{ topic, partitions: [{ partition: 0, offset: '10' }] }] })
     await transaction.commit()
-    const [found] = await admin.fetchOffsets({ groupId: topic, topics: [topic] })
-    check(found.partitions[0].offset === '10', found)
+    await soon(async () => (await admin.fetchOffsets({ groupId: topic, topics: [topic] }))[0].partitions[0].offset === '10')
     await producer.disconnect()
   },
   'consume-pattern': async topic => {
@@ -153,6 +152,7 @@ const features = {
     await filled(topic)
     const fresh = kafka.admin() // the other's view of the topics is old
     await fresh.connect()
+    await fresh.fetchTopicOffsets(topic)
     await fresh.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '4' }] })
     await fresh.disconnect()
     const [found] = await admin.fetchTopicOffsets(topic)
