@@ -63,7 +63,11 @@ def read(path: Path, release: str | None = None, otherwise: str | None = None) -
                 found.append(convert(raw))
         except KeyError as error:
             raise SchemaError(name, f"not a message definition: {error.args[0]} is missing") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except RecursionError as error:
+            raise SchemaError(
+                name, "not a message definition: nested too deep, or a struct that holds itself"
+            ) from error
+        except (ValueError, TypeError, AttributeError) as error:
             raise SchemaError(name, f"not a message definition: {error}") from error
     if not found:
         raise SchemaError(str(path), "holds no message definitions")

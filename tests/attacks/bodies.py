@@ -59,6 +59,9 @@ COMMANDS = (
     ("table", "--bodies", "--format", "csv", "-o", "OUT"),
     ("stats", "--errors"),
     ("groups",),
+    ("redact", "-o", "OUT.pcapng"),
+    ("report", "-o", "OUT.html"),
+    ("what-if",),
 )
 ATTACKS: dict[str, Callable[[Path, float], list[str]]] = {
     f"bombs for {' '.join(command)}": partial(opened, command) for command in COMMANDS
