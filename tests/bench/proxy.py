@@ -2,8 +2,10 @@
 
     python tests/bench/proxy.py
 
-Broker, proxy and client are processes of their own; the ways take turns, and the median of each is printed. haproxy,
-where it is on the PATH, is a peer that passes bytes on and knows nothing of Kafka. Where others are at work too, the
+Broker, proxy and client are processes of their own; the ways take turns, and the median of each is printed. Peers are
+haproxy, where it is on the PATH, which passes bytes on and knows nothing of Kafka; and Kroxylicious, a proxy of Kafka,
+where KROXYLICIOUS is a folder with io.kroxylicious:kroxylicious-runtime:0.9.0 and what it needs, as Maven's
+dependency:copy-dependencies fills it. Where others are at work too, the
 seconds of CPU that a GB takes in the process between tell more than throughput.
 """
 
@@ -63,6 +65,32 @@ def haproxy(broker: str) -> Iterator[tuple[str, int] | None]:
         process.wait()
 
 
+@contextmanager
+def kroxylicious(broker: str) -> Iterator[tuple[str, int] | None]:
+    """The same of Kroxylicious, which takes the ports behind its own for brokers."""
+    jars = os.environ.get("KROXYLICIOUS")
+    if jars is None:
+        yield None
+        return
+    address = "127.0.0.1:29092"
+    command = ["java", "-cp", f"{jars}/*", str(Path(__file__).with_name("Kroxylicious.java")), broker, address]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", 29092)).close()
+                break
+            except OSError:
+                if time.monotonic() > end or process.poll() is not None:
+                    raise
+                time.sleep(0.5)
+        yield address, process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
 def cpu(pid: int) -> float:
     """Seconds of CPU that a process and its children took so far."""
     found = 0.0
@@ -103,9 +131,10 @@ def main() -> None:
     broker, direct = started("broker", "-q", "--port", "0", "--topic", "t", "--log-limit", "64")
     proxy, through = started("proxy", direct, "--listen", "127.0.0.1:0", "-q")
     try:
-        with haproxy(direct) as peer:
+        with haproxy(direct) as passing, kroxylicious(direct) as knowing:
             ways = {"direct": (direct, broker.pid), "kwire": (through, proxy.pid)}
-            measure({**ways, "haproxy": peer} if peer else ways)
+            peers = {"haproxy": passing, "kroxylicious": knowing}
+            measure({**ways, **{name: peer for name, peer in peers.items() if peer}})
     finally:
         for process in (proxy, broker):
             process.terminate()
@@ -125,13 +154,13 @@ def measure(addresses: dict[str, tuple[str, int]]) -> None:
             speed[way].append(throughput(client))
             spent[way] += cpu(addresses[way][1]) - before
     direct, fastest = statistics.median(took["direct"]), statistics.median(speed["direct"])
-    print(f"{'':<8}{'µs a request':>14}{'added ms':>10}{'MB/s':>8}{'of direct':>11}{'CPU s a GB':>12}")
+    print(f"{'':<13}{'µs a request':>14}{'added ms':>10}{'MB/s':>8}{'of direct':>11}{'CPU s a GB':>12}")
     gigabytes = ROUNDS * BATCHES * LARGE / 1e9
     for way in ways:
         each, rate = statistics.median(took[way]), statistics.median(speed[way])
         added = (each - direct) * 1e3
         cost = spent[way] / gigabytes
-        print(f"{way:<8}{each * 1e6:>14.0f}{added:>10.2f}{rate / 1e6:>8.0f}{rate / fastest:>11.0%}{cost:>12.2f}")
+        print(f"{way:<13}{each * 1e6:>14.0f}{added:>10.2f}{rate / 1e6:>8.0f}{rate / fastest:>11.0%}{cost:>12.2f}")
 
 
 if __name__ == "__main__":
