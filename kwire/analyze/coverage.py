@@ -44,13 +44,17 @@ class Coverage:
         self.most_negative = 0
         self.twins = 0  # connections that are others, seen under other addresses
         self.twin: tuple[str, str] | None = None  # the first of these, and which one it is
-        self.clock: list[tuple[ClockStep, Reference]] = []  # where the capture's clock went back
+        self.clock: list[tuple[ClockStep, Reference]] = []  # where a capture's clock went back
+        self._told: dict[int, tuple[list[ClockStep], int]] = {}  # captures' steps, and how many of them are in clock
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection of which all is read."""
         found = connection.coverage
-        for step in connection.clock[len(self.clock) :]:
+        _, told = self._told.get(id(connection.clock), ([], 0))
+        for step in connection.clock[told:]:
             self.clock.append((step, packet_of(connection, step.packet, step.after, "packet")))
+        if connection.clock:
+            self._told[id(connection.clock)] = connection.clock, len(connection.clock)
         if connection.twin_of:
             self.twins += 1
             self.twin = self.twin or (connection.full_name, connection.twin_of)

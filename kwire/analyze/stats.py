@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MOST_NAMES = 10_000  # clients, topics, …; the rest is counted together
 OTHERS, NO_CLIENT = "(others)", "(no client id)"
 REFUSED = "refused"  # what a connection is that nobody took
+SEEN_BEFORE = "seen a second time, and counted once"  # of one that is in the capture under other addresses too
 MOST_CONNECTIONS = 100_000  # that are told one by one, of those with exchanges and of those without
 MOST_HOSTS = 100_000  # from which connections were refused
 MOST_FAILED = 20_000  # exchanges whose errors are told one by one, unless all are asked for
@@ -205,7 +206,7 @@ class Stats:
         if what == "Kafka" and not connection.is_kafka:
             what = REFUSED if connection.tcp.reset and connection.tcp.segments < 4 else "nothing said"
         if connection.twin_of:
-            what = f"{connection.twin_of} under other addresses"
+            what = SEEN_BEFORE
         ending = "reset" if connection.tcp.reset else "closed" if connection.tcp.closed else "open"
         streams = connection.tcp.streams
         return ConnectionRow(

@@ -124,7 +124,7 @@ class Conversation:
             return
         streams[0].pieces, streams[1].pieces = [], []
         if self._twins is not None and (new[0] or new[1]):
-            self.info.twin_of, self._twins = self._twins.of(self.connection, new), None
+            self.info.twin_of, self._twins = self._twins.of(self.connection, new, self.info.capture), None
         if self.info.twin_of:
             return  # it is read where it was seen first
         if self.info.verdict:

@@ -73,12 +73,14 @@ class Reader:
 
     tracking: topic names are collected, as about needs them. ordered: in the order of time, else as they are complete.
     scans: bodies are walked over, for errors and damage; without, only what is not regular is. ended(connection) is
-    called for every connection that is over. notes: what was given up or not read.
+    called for every connection that is over. notes: what was given up or not read. twins: shared by captures that are
+    read together.
     """
 
     def __init__(
         self, name: str, settings: Settings | None = None, *, tracking: bool = False, ordered: bool = True,
         topics: Topics | None = None, ended: Callable[[ConnectionInfo], None] | None = None, scans: bool = True,
+        twins: Twins | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings or Settings()
         self.name = name
@@ -92,7 +94,7 @@ class Reader:
         self._tracking, self._ended = tracking, ended
         self._segmenter = Segmenter(ConnectionFilter(self.settings.ports, self.settings.hosts))
         self.brokers = Brokers(self.settings.ports)
-        self._twins = None if self.settings.twins else Twins()
+        self._twins = None if self.settings.twins else twins or Twins()
         self.tls = TlsLayer(self.settings.keys, self.settings.ledger)
         self.connections = Connections(self.settings.held, self.settings.memory // 4, tls=self.tls)
         self._conversations: dict[int, Conversation] = {}

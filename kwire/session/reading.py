@@ -14,6 +14,7 @@ from uuid import UUID
 from kwire.capture.files import Capture, note_kind, open_capture
 from kwire.capture.packet_numbers import labels
 from kwire.capture.packets import Packets
+from kwire.counted import counted
 from kwire.session.batch import ExchangeBatch
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.exchange import Exchange
@@ -22,6 +23,7 @@ from kwire.session.order import merged
 from kwire.session.reader import Reader, Settings
 from kwire.session.topic_search import TopicSearch, Unclear
 from kwire.session.topics import Topics
+from kwire.session.twins import Twins
 
 T = TypeVar("T")
 Progress = Callable[[Capture], None]
@@ -68,6 +70,7 @@ class Reading:
     sealed: int = 0  # TLS connections that readers elsewhere could not decrypt
     skips: list[tuple[int, int, ConnectionInfo, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
+    _twins: Twins = field(default_factory=Twins)
 
     def batches(self, ordered: bool = True, scans: bool = True) -> Iterator[ExchangeBatch]:
         """In the order of time, over all captures, else as they are complete. scans: as Reader has it. Raises OSError
@@ -113,7 +116,8 @@ class Reading:
     @property
     def notes(self) -> list[str]:
         """The same as lines."""
-        return [f"{name}: {note}" for name, _, note in self.remarks]
+        twins = f"{counted(self._twins.found, 'connection')} seen a second time, at another point: counted once"
+        return [f"{name}: {note}" for name, _, note in self.remarks] + ([twins] if self._twins.found else [])
 
     @property
     def damaged(self) -> bool:
@@ -163,7 +167,7 @@ class Reading:
         """A reader for captures that follow each other."""
         reader = Reader(
             "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
-            ended=self.ended, scans=scans,
+            ended=self.ended, scans=scans, twins=self._twins,
         )  # fmt: skip
         reader.places.several = len(self.paths) > 1
         self.readers.append(reader)

@@ -1,7 +1,9 @@
-"""The same connection recorded twice: before and after its addresses were translated (NAT, a Kubernetes service).
+"""The same connection recorded twice: before and after its addresses were translated (NAT, a Kubernetes service), or by
+two captures at two points of its way.
 
 Translation changes addresses and ports, and leaves sequence numbers and bytes as they are. Two connections whose first
-bytes are the same at the same random sequence number, at about the same time, are one.
+bytes are the same at the same random sequence number, at about the same time, are one. Captures that are read together
+share what they know; a connection that is in two of them at the very same ns is of a copy, which counts as asked for.
 """
 
 from __future__ import annotations
@@ -22,17 +24,18 @@ RANDOM = (
 Endpoint = tuple[str, int]
 Opening = tuple[int, bytes]
 Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, the side that opened it, epoch
+Seen = tuple[int, str, Whose, int | None]  # when it came, in which capture, whose it was, how the peer's began
 
 
 class Twins:
-    """of(connection, pieces) tells of which connection it is a twin, with the first bytes of either side."""
+    """of(connection, pieces) tells of which connection it is a twin, with the first bytes of either side; found: how
+    many were."""
 
     def __init__(self) -> None:
-        self._known: dict[
-            Opening, tuple[int, Whose, int | None]
-        ] = {}  # when it came, whose it was, how the peer's began
+        self._known: dict[Opening, Seen] = {}
+        self.found = 0
 
-    def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]]) -> str:
+    def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]], capture: str = "") -> str:
         """The other one's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; empty where there is none."""
         whose = connection.ends, connection.opener or 0, connection.epoch
         found: Whose | None = None
@@ -44,14 +47,16 @@ class Twins:
                 continue
             peer = connection.streams[1 - side].first
             opening = stream.first, bytes(piece.data[:LOOKED_AT])
-            time, other, answered = self._known.get(opening, (0, whose, None))
+            time, where, other, answered = self._known.get(opening, (0, capture, whose, None))
             alike = peer is None or answered is None or peer == answered
-            if other != whose and alike and abs(piece.times[0] - time) <= TOGETHER:
+            apart = other != whose or (where != capture and piece.times[0] != time)
+            if apart and alike and abs(piece.times[0] - time) <= TOGETHER:
                 found = found or other
             else:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[opening] = piece.times[0], whose, peer
+                self._known[opening] = piece.times[0], capture, whose, peer
+        self.found += found is not None
         return _name(*found) if found is not None else ""
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from scenes import Packet, Scene, cut, diagnosed
+from session.conftest import block
 
 from kwire.analyze.case import Case
 from kwire.analyze.coverage import Coverage
 from kwire.analyze.doctor import Diagnosis
+from kwire.session.connection_info import ConnectionInfo
+from kwire.session.reader import Reader
 
 BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
 
@@ -57,3 +60,20 @@ def test_bytes_that_are_missing() -> None:
     coverage = coverage_of(packets[:6] + packets[7:])
     assert sum(coverage.missing) > 0
     assert coverage.lossy == 1
+
+
+def test_the_clocks_of_captures_that_are_read_together() -> None:
+    """Each has one that steps: connections that close later tell theirs too, and none twice."""
+    coverage = Coverage()
+    infos: list[ConnectionInfo] = []
+    for name in ("first.pcap", "second.pcap"):
+        packets = scene_of().packets
+        stepped = [*packets[:6], *(one._replace(time=one.time - 7_000_000_000) for one in packets[6:])]
+        reader = Reader(name, ended=infos.append)
+        reader.feed(block(stepped, 1))
+        reader.finish()
+    for info in [*infos, *infos]:
+        coverage.close(info)
+    assert [(reference.capture, reference.packet) for _, reference in coverage.clock] == [
+        ("first.pcap", 7), ("second.pcap", 7),
+    ]  # fmt: skip

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from session.conftest import STEP, Packet, Traffic, request, response
 
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.reader import Settings
+from kwire.session.reading import Reading
 
 
 def translated(packets: list[Packet], client: str = "", broker: str = "") -> list[Packet]:
@@ -81,3 +85,20 @@ def test_only_one_side_alike_is_no_twin(traffic: Traffic) -> None:
         tcp = traffic.connection(f"10.0.0.7:{port}", seq=(700_000_000, answered))
         tcp.send(request("ApiVersions", 0)).answer(response("ApiVersions", 0))
     assert len(traffic.read().exchanges) == 2
+
+
+def test_two_captures_of_two_points_are_read_once(traffic: Traffic, tmp_path: Path) -> None:
+    """With and without translation between the points; a copy, which has the very times, is what it was given for."""
+    once = talked(traffic)
+    for name, other, exchanges in (
+        ("translated", translated(once, "192.168.1.1:40001", "10.9.0.2:19092")[1::2], 3),
+        ("elsewhere", [one._replace(time=one.time + STEP // 20) for one in once], 3),
+        ("copy", once, 6),
+    ):
+        paths = [traffic.save(tmp_path / f"{name}-{at}.pcap", packets) for at, packets in enumerate((once, other))]
+        over: list[ConnectionInfo] = []
+        reading = Reading(list(paths), ended=over.append)
+        assert len(list(reading.exchanges())) == exchanges, name
+        twins = [one.twin_of for one in over if one.twin_of]
+        assert reading.notes == ["1 connection seen a second time, at another point: counted once"] * (exchanges == 3)
+        assert twins == ["10.0.0.7:51522>10.0.0.2:9092#1"] * (exchanges == 3), name

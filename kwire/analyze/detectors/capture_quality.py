@@ -44,9 +44,13 @@ class CaptureQuality(Watch):
         yield from self._clock()
         if coverage.twin is not None:
             (second, first), count = coverage.twin, coverage.twins
-            what = f"{counted(count, 'connection')} {'is' if count == 1 else 'are'} in the capture twice, under other "
-            what += f"addresses ({second} is {first}): it was taken before and after address translation; each is "
-            what += "counted once, as it was seen first"
+            they = f"{counted(count, 'connection')} {'is' if count == 1 else 'are'}"
+            if second == first:
+                what = f"{they} in two captures ({first} is the first): they were taken at two points; each is counted "
+            else:
+                what = f"{they} in the capture twice, under other addresses ({second} is {first}): it was taken before "
+                what += "and after address translation; each is counted "
+            what += "once, as it was seen first"
             yield self._note(what, count)
         doubled = coverage.repeated
         if doubled * 3 > coverage.bytes and coverage.bytes:

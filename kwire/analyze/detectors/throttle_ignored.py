@@ -25,6 +25,7 @@ from kwire.counted import counted
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.batch import ExchangeBatch
+    from kwire.session.connection_info import ConnectionInfo
 
 MILLISECOND = 1_000_000
 MOST = 10_000  # connections
@@ -53,29 +54,31 @@ ADVICE = (
 class IgnoredThrottles(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
-        self.lines: dict[int, Line] = {}  # by connection
+        self.lines: dict[tuple[str, str], Line] = {}  # by capture and connection
         self.tallies: Tallies[tuple[str, str]] = Tallies()
 
     def batch(self, batch: ExchangeBatch) -> None:
         waits = {one.row: one.ms for one in throttles(batch) if one.waits}
         if not waits and not self.lines:
             return
-        touched = {id(batch.connections[at]) for at in {int(batch.connection[row]) for row in waits}} | set(self.lines)
-        rows = np.array([id(known) in touched for known in batch.connections], bool)[batch.connection]
+        throttled = {int(batch.connection[row]) for row in waits}
+        touched = [at in throttled or _key(known) in self.lines for at, known in enumerate(batch.connections)]
+        rows = np.array(touched, bool)[batch.connection]
         chosen = np.flatnonzero(rows & batch.request.there)
         for row in chosen[np.argsort(batch.request.time[chosen], kind="stable")].tolist():
             self._asked(batch, row, waits.get(row, 0))
-        latest = int(batch.time.max())
-        self.lines = {key: line for key, line in self.lines.items() if any(until > latest for _, until in line.windows)}
+        if len(self.lines) >= MOST:
+            now = int(batch.time.max())
+            self.lines = {key: line for key, line in self.lines.items() if any(end > now for _, end in line.windows)}
 
     def _asked(self, batch: ExchangeBatch, row: int, ms: int) -> None:
         connection = batch.connections[batch.connection[row]]
         time = int(batch.request.time[row])
-        line = self.lines.get(id(connection))
+        line = self.lines.get(_key(connection))
         if line is None:
             if len(self.lines) >= MOST:
                 return
-            line = self.lines[id(connection)] = Line()
+            line = self.lines[_key(connection)] = Line()
         line.overlaps |= line.answered > time
         alone = not line.overlaps and line.seen >= ENOUGH
         under_way = 0 if alone else int(self.limit("under_way_ms") * MILLISECOND)
@@ -109,6 +112,10 @@ class IgnoredThrottles(Watch):
                 about=about(client_id=client, address=host),
                 otherwise="these were under way when the answer came, over a network slower than under_way_ms",
             )  # fmt: skip
+
+
+def _key(connection: ConnectionInfo) -> tuple[str, str]:
+    return connection.capture, connection.name
 
 
 DETECTOR = Detector(
