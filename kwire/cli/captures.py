@@ -112,6 +112,10 @@ def exchange_options(command: Command, times: bool = True) -> Command:
         click.option("--id", "ids", type=int, multiple=True, metavar="N", help="Only this correlation id."),
         click.option("--connection", "connections", multiple=True, metavar="TEXT",
                      help="Only connections whose name holds this: 10.0.0.7:51522, or #2."),
+        click.option("--not", "unless", nargs=2, multiple=True, metavar="FILTER VALUE",
+                     help="Before one of these filters: what fits it is left out; repeatable."),
+        click.option("--settled", is_flag=True,
+                     help="Without errors that belong to a start: MEMBER_ID_REQUIRED and its like."),
     ]  # fmt: skip
     made = bundled(command, "wanted", Wanted)
     if times:

@@ -194,7 +194,7 @@ class Filter:
 
 
 OPTIONS = ("--api", "--client-id", "--client", "--broker", "--topic", "--group", "--errors", "--error", "--slower",
-           "--from", "--to", "--id", "--connection")  # fmt: skip
+           "--from", "--to", "--id", "--connection", "--not", "--settled")  # fmt: skip
 
 
 class FilterKind(NamedTuple):

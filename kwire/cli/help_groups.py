@@ -15,7 +15,7 @@ OWN = "Options"
 GROUPS = {  # in the order in which they are shown, behind a command's own
     "Which exchanges": (
         "--api", "--client-id", "--client", "--broker", "--topic", "--group", "--errors", "--error", "--slower",
-        "--from", "--to", "--id", "--connection", "--not", "--start-up",
+        "--from", "--to", "--id", "--connection", "--not", "--settled",
     ),
     "What is shown": (
         "--format", "--all", "--stats", "--diagrams", "--body", "--inner", "--fields", "--elements", "--full",

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
+
+from kwire.render.lines import clean
+
 if TYPE_CHECKING:
     from kwire.cli.quantities import Instant
     from kwire.session.select import Selection
@@ -26,6 +30,8 @@ class Wanted(NamedTuple):
     end: Instant | None
     ids: tuple[int, ...]
     connections: tuple[str, ...]
+    unless: tuple[tuple[str, str], ...]
+    settled: bool
 
     def selection(self, first: Callable[[], int], last: Callable[[], int]) -> Selection:
         """first and last: the times of the capture's first and last packet, asked only when a time needs them."""
@@ -36,5 +42,17 @@ class Wanted(NamedTuple):
         return Selection.of(
             api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
             group=self.groups, errors=self.errors, error=self.error_names, slower=self.slower, start=start, end=end,
-            id=self.ids, connection=self.connections,
+            id=self.ids, connection=self.connections, unless=[_filter(*one) for one in self.unless],
+            settled=self.settled,
         )  # fmt: skip
+
+
+VALUED = ("--api", "--client-id", "--client", "--broker", "--topic", "--group", "--error", "--id", "--connection")
+
+
+def _filter(flag: str, value: str) -> dict[str, str]:
+    """As Selection.of takes it. Raises click.UsageError."""
+    if flag not in VALUED or (flag == "--id" and not value.isdecimal()):
+        raise click.UsageError(f"--not {clean(flag)} {clean(value)}: write --not FILTER VALUE, where FILTER is one of "
+                               f"{', '.join(VALUED)}")  # fmt: skip
+    return {flag[2:].replace("-", "_"): value}

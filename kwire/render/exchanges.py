@@ -12,7 +12,7 @@ from kwire.counted import counted
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, paragraph
 from kwire.session.pairing import LOST
 from kwire.session.quorum import METADATA_TOPIC
-from kwire.session.record import error_name
+from kwire.session.record import START_UP, error_name
 
 if TYPE_CHECKING:
     from kwire.session.about import About
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kwire.session.framing import Skipped
 
 WIDE, BROKER, MIDDLE = 150, 120, 100  # columns from which all, the broker too, and most of the columns are shown
-USUAL = (79, 14, 15, 16, 51)  # error codes that every start-up may show
 MEANT = {("ApiVersions", 35), ("Heartbeat", 27)}  # answers that only say how to go on: in v0 form; by joining anew
 BAD = (Quality.MALFORMED, Quality.GAP, Quality.TRUNCATED, Quality.UNSUPPORTED, Quality.TRAILING)
 CUT = (Quality.TRUNCATED, Quality.GAP)
@@ -264,7 +263,7 @@ def _ending(exchange: Exchange) -> Piece:
         return ("outcome not captured", "note") if response.quality in CUT else ("ok", "good")
     more = len(response.errors) - 1
     name = clean(error_name(code) or "")
-    ordinary = code in USUAL or (exchange.api, code) in MEANT
+    ordinary = code in START_UP or (exchange.api, code) in MEANT
     return f"{name} +{more}" if more else name, "note" if ordinary else "error"
 
 

@@ -11,16 +11,16 @@ from kwire.analyze.stats import REFUSED, Stats
 from kwire.analyze.work import HELD_APIS
 from kwire.codec.quality import Quality
 from kwire.counted import counted
-from kwire.render.exchanges import USUAL, took
+from kwire.render.exchanges import took
 from kwire.render.lines import Line, Piece, Shortener, clean, cut, flowing, paragraph, plain, table
-from kwire.session.record import error_name
+from kwire.session.record import START_UP, error_name
 
 SPARKS = "▁▂▃▄▅▆▇█"
 ROWS = 20  # of each table, unless all are asked for
 NAME = 26  # columns of a name, at least
 HOSTS = 4  # in a line
 MS = 1_000_000  # ns
-USUAL_NAMES = {error_name(code) for code in USUAL}
+USUAL_NAMES = {error_name(code) for code in START_UP}
 HEADS = {"api": "API", "client": "client id", "broker": "broker", "topic": "topic"}
 GRAVE = (Quality.MALFORMED, Quality.GAP, Quality.TRUNCATED, Quality.UNSUPPORTED)  # what is shown of single connections
 FINE = ("Kafka", "nothing said")
@@ -41,7 +41,7 @@ def stats_lines(
     total = stats.total
     rate = f", {total.count / seconds:,.1f} a second" if seconds else ""
     errors = sum(total.errors.values())
-    usual = sum(count for code, count in total.errors.items() if code in USUAL)
+    usual = sum(count for code, count in total.errors.items() if code in START_UP)
     said = [f"{bytes_text(total.sent)} sent, {bytes_text(total.got)} got", f"{errors:,} with errors"]
     said[-1] += f" ({usual:,} usual at start-up)" if usual else ""
     said.append(f"{total.unanswered:,} without an answer")

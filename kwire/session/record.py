@@ -16,6 +16,8 @@ from kwire.session.exchange import TOKEN, Exchange, Message
 if TYPE_CHECKING:
     from kwire.session.about import About
 
+START_UP = (79, 14, 15, 16, 51)  # error codes that every start may show
+
 
 def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:
     """The exchange's messages with their rows."""

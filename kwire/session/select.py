@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -15,6 +15,7 @@ from kwire.errors import UnknownName
 from kwire.schema.errorcodes import errors
 from kwire.schema.registry import builtin
 from kwire.session.about_columns import abouts_of
+from kwire.session.record import START_UP
 
 if TYPE_CHECKING:
     from kwire.session.about import About
@@ -30,8 +31,8 @@ class Selection:
     """All that is given must hold; of several values of one kind, one must. Names may have * and ? in them.
 
     clients and brokers are addresses, with or without port. errors: only exchanges that went wrong. codes: with one of
-    these error codes. slower: ns.
-    start and end: ns since the epoch. connection: any part of its name.
+    these error codes. slower: ns. start and end: ns since the epoch. connection: any part of its name. unless: what
+    fits one of these is left out. settled: without answers all of whose errors belong to a start.
     """
 
     apis: frozenset[int] = frozenset()
@@ -47,26 +48,30 @@ class Selection:
     end: int | None = None
     ids: frozenset[int] = frozenset()
     connections: tuple[str, ...] = ()
+    unless: tuple[Selection, ...] = ()
+    settled: bool = False
 
     @classmethod
     def of(
         cls, *, api: Names = (), client_id: Names = (), client: Names = (), broker: Names = (), topic: Names = (),
         group: Names = (), errors: bool = False, error: Names = (), slower: int | None = None,
-        start: int | None = None,
-        end: int | None = None, id: Names = (), connection: Names = (),
+        start: int | None = None, end: int | None = None, id: Names = (), connection: Names = (),
+        unless: Iterable[Mapping[str, Names]] = (), settled: bool = False,
     ) -> Selection:  # fmt: skip
-        """From single values or several of a kind; APIs by name or key. Raises UnknownName."""
+        """From single values or several of a kind; APIs by name or key; unless: as {"api": "Fetch"}. Raises
+        UnknownName."""
         return cls(
             frozenset(key for name in _each(api) for key in keys_of(str(name))), _texts(client_id), _texts(client),
             _texts(broker), _texts(topic), _texts(group), errors,
             frozenset(code for name in _each(error) for code in codes_of(str(name))), slower, start, end,
             frozenset(int(one) for one in _each(id)), _texts(connection),
+            tuple(cls.of(**one) for one in unless), settled,  # type: ignore[arg-type]
         )  # fmt: skip
 
     @property
     def needs_about(self) -> bool:
         """Whether bodies must be read to decide."""
-        return bool(self.topics or self.groups)
+        return bool(self.topics or self.groups) or any(one.needs_about for one in self.unless)
 
     @property
     def everything(self) -> bool:
@@ -93,9 +98,11 @@ class Selection:
         return batch.part(wanted)
 
     def is_about(self, about: About) -> bool:
-        """Whether it names a topic and a group that are wanted."""
-        return (not self.topics or _any(self.topics, about.topics)) and (
-            not self.groups or _any(self.groups, about.groups)
+        """Whether it names a topic and a group that are wanted, and none that is not."""
+        return (
+            (not self.topics or _any(self.topics, about.topics))
+            and (not self.groups or _any(self.groups, about.groups))
+            and not any(one.needs_about and one.is_about(about) for one in self.unless)
         )
 
     def mask(self, batch: ExchangeBatch) -> Mask:
@@ -121,6 +128,12 @@ class Selection:
         if self.client_ids:
             names, which = batch.client_ids()
             mask &= np.array([_any(self.client_ids, [name or ""]) for name in names], bool)[which]
+        for one in self.unless:
+            if not one.needs_about:
+                mask &= ~one.mask(batch)
+        if self.settled:
+            for row in np.flatnonzero(mask & (batch.errors > 0)).tolist():
+                mask[row] = not set(START_UP).issuperset(batch.error_codes(row))
         return mask
 
     def _connects(self, connection: ConnectionInfo) -> bool:

@@ -18,7 +18,7 @@ from kwire.session.reading import Reading
 from kwire.session.select import Selection
 
 CAPTURE = "fixtures/captures/consumer848.pcap"
-NOTHING = Wanted((), (), (), (), (), (), False, (), None, None, None, (), ())
+NOTHING = Wanted((), (), (), (), (), (), False, (), None, None, None, (), (), (), False)
 
 
 @pytest.mark.parametrize(

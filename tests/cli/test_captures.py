@@ -326,3 +326,24 @@ def test_one_process_reads_what_cannot_be_read_twice() -> None:
 def test_one_process_where_none_can_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     assert processes([ROOT / CLASSIC], 7) == 1
+
+
+def test_a_filter_behind_not_leaves_out_what_fits_it(kwire: Any) -> None:
+    def apis(*options: str) -> set[str]:
+        ran = kwire("read", CLASSIC, "--format", "tsv", "--fields", "api", *options)
+        assert ran.status in (0, 1)
+        return set(ran.text.split())
+
+    every = apis()
+    assert apis("--not", "--api", "Fetch") == every - {"Fetch"} != every
+    assert apis("--not", "--api", "Fetch", "--not", "--api", "*Group") == {
+        api for api in every if api != "Fetch" and not api.endswith("Group")
+    }
+    assert "JoinGroup" in apis("--error", "MEMBER_ID_REQUIRED")
+    assert apis("--error", "MEMBER_ID_REQUIRED", "--settled") == set()
+
+
+@pytest.mark.parametrize("given", [["--errors", "x"], ["--api=Fetch", "x"], ["--id", "x"]])
+def test_not_stands_before_a_filter_with_a_value(given: list[str], kwire: Any) -> None:
+    ran = kwire("read", CLASSIC, "--not", *given)
+    assert (ran.status, "write --not FILTER VALUE" in " ".join(ran.err.split())) == (2, True)

@@ -19,7 +19,7 @@ from kwire.cli.wanted import Wanted
 from kwire.session.reader import Reader, Settings
 
 DENIED = Path(__file__).parents[2] / "fixtures" / "doctor" / "acl-denied.pcap"
-ALL = Wanted((), (), (), (), (), (), False, (), None, None, None, (), ())
+ALL = Wanted((), (), (), (), (), (), False, (), None, None, None, (), (), (), False)
 
 
 def blocks(interrupted: bool = False) -> Iterator[Packets]:

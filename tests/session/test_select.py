@@ -58,7 +58,22 @@ CASES: list[tuple[dict[str, Any], list[int]]] = [
     ({"start": START + 3 * MS, "end": START + 4 * MS}, [1]),
     ({"apis": frozenset({12}), "ids": frozenset({11})}, [0]),
     ({"apis": frozenset({3}), "groups": ("*",)}, []),
+    ({"unless": (Selection.of(api="Heartbeat"),)}, [1, 2]),
+    ({"unless": (Selection.of(api="Fetch"), Selection.of(client_id="d"))}, [0, 1]),
+    ({"unless": (Selection.of(topic="orders"),)}, [0, 2, 3]),
+    ({"apis": frozenset({12}), "unless": (Selection.of(group="oth*"),)}, [0]),
+    ({"unless": (Selection.of(error="UNKNOWN_TOPIC_OR_PARTITION"),), "settled": True}, [0, 2, 3]),
 ]
+
+
+def test_what_belongs_to_a_start_is_left_out_unless_there_is_another_error(traffic: Any) -> None:
+    one = traffic.connection()
+    for ident, codes in enumerate(([79], [16], [25], [16, 25])):
+        groups = [{"Key": str(code), "ErrorCode": code} for code in codes]
+        one.send(traffic.request("FindCoordinator", 4, {"CoordinatorKeys": ["g"]}, ident, "c"))
+        one.answer(traffic.response("FindCoordinator", 4, {"Coordinators": groups}, ident))
+    batch = of_exchanges(list(traffic.read(tracking=True).exchanges))
+    assert Selection(settled=True).wanted(batch).correlation_id.tolist() == [2, 3]
 
 
 @pytest.mark.parametrize(("given", "held"), CASES)
