@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from kwire.analyze.measures import Measure
 from kwire.analyze.stats import NO_CLIENT, OTHERS
 from kwire.analyze.work import HELD_APIS
-from kwire.render.exchanges import USUAL, took
+from kwire.render.exchanges import took
 from kwire.render.report.commands import Option
 from kwire.render.report.material import Material
 from kwire.render.report.plots import spark
 from kwire.render.report.sheets import Cell, Column, Sheet, SheetRow
 from kwire.render.stats import bytes_text
-from kwire.session.record import error_name
+from kwire.session.record import START_UP, error_name
 
 ROWS, PAIRS = 300, 1000  # of a table, and of clients × APIs × versions
 SPARKS, PARTS = 60, 60  # rows with a small picture, and its slots
@@ -142,7 +142,7 @@ def errors_sheet(material: Material) -> Sheet:
     """Errors over time: each kind with when it came."""
     over = material.over.grouped(PARTS)
     columns = [Column("error"), Column("answers", True), Column("over time"), Column("first", True), Column("usual")]
-    usual = {error_name(code) for code in USUAL}
+    usual = {error_name(code) for code in START_UP}
     rows = []
     for name, counts in sorted(over.errors.items(), key=lambda item: (-sum(item[1]), item[0])):
         first = over.start + next((at for at, count in enumerate(counts) if count), 0) * over.length
