@@ -17,7 +17,7 @@ from kwire.broker.context import MS, Timer
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
-from kwire.broker.stored_tables import StoredTable, offsets_table, share_table
+from kwire.broker.stored_tables import StoredTable, offsets_table, share_table, streams_table
 from kwire.errors import KwireError
 from kwire.wire.uuids import from_text, to_text
 
@@ -74,7 +74,8 @@ class Storage:
     def started(self) -> None:
         """The coordinators are there: what they held comes back."""
         groups = self._state.groups.coordinator
-        self._tables = offsets_table(groups), share_table(groups)
+        # groups of streams come first: what has offsets and no group is taken for a classic one
+        self._tables = streams_table(groups), offsets_table(groups), share_table(groups)
         for table in self._tables:
             table.restore(self._state)
         self._tick()

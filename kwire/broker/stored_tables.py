@@ -1,5 +1,6 @@
-"""What coordinators hold, as records of their internal topics: committed offsets in __consumer_offsets, the state of
-share partitions in __share_group_state. Kafka's keys, values and partitions, so that its tools read them.
+"""What coordinators hold, as records of their internal topics: committed offsets and streams groups in
+__consumer_offsets, the state of share partitions in __share_group_state. Kafka's keys, values and partitions, so that
+its tools read them.
 
 A table compares what is held now with what it has written; what is new or changed becomes a record, what is gone a
 tombstone.
@@ -19,6 +20,7 @@ from kwire.coordinator.hashorder import hash_code
 from kwire.coordinator.offsets import CommittedOffset
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
+from kwire.coordinator.streams.group import StreamsGroup
 from kwire.records import build, read_records
 from kwire.wire.uuids import to_text
 
@@ -111,6 +113,8 @@ def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
         group, place = key[0], key[1:]
         if value is None:
             committed.get(group, {}).pop(place, None)
+            if not committed.get(group):
+                committed.pop(group, None)  # a group that was deleted is not there again
         else:
             committed.setdefault(group, {})[place] = CommittedOffset(*value, time, "", UUID(int=0))
 
@@ -132,6 +136,38 @@ def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
         },
         key_of=lambda body: (body["Group"], body["Topic"], body["Partition"]),
         value_of=lambda body: (body["Offset"], body.get("LeaderEpoch", -1), body["Metadata"]),
+        put=put, done=done,
+    )  # fmt: skip
+
+
+StreamsValue = tuple[int, int]  # group epoch, validated topology epoch
+
+
+def streams_table(groups: Coordinator) -> StoredTable[str, StreamsValue]:
+    """Who its members were is not kept: they join again."""
+    kept: dict[str, StreamsValue] = {}
+
+    def put(key: str, value: StreamsValue | None, _: int) -> None:
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = value
+
+    def done() -> None:
+        for group, (epoch, _) in kept.items():
+            groups.revive_streams(group, epoch)
+
+    return StoredTable(
+        "__consumer_offsets", 17, "StreamsGroupMetadataKey", "StreamsGroupMetadataValue", 0,
+        held=lambda: {
+            name: (each.epoch, each.validated_epoch)
+            for name, each in groups.groups.items() if isinstance(each, StreamsGroup)
+        },
+        place=str,
+        key_fields=lambda key: {"GroupId": key},
+        value_fields=lambda value, _: {"Epoch": value[0], "MetadataHash": 0, "ValidatedTopologyEpoch": value[1]},
+        key_of=lambda body: body["GroupId"],
+        value_of=lambda body: (body["Epoch"], body.get("ValidatedTopologyEpoch", -1)),
         put=put, done=done,
     )  # fmt: skip
 

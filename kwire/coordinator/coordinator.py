@@ -265,6 +265,11 @@ class Coordinator:
             made = self._desk.groups[group] = share_groups.fresh(self._desk, group)
             made.restore()
 
+    def revive_streams(self, group: str, epoch: int) -> None:
+        """An empty streams group, which had that epoch."""
+        made = self._desk.groups[group] = streams_groups.fresh(self._desk, group)
+        made.restore(epoch)
+
     def forget(self, group: str) -> bool:
         """Drops a group as if another broker took it over: whoever waits gets NOT_COORDINATOR. Offsets stay."""
         found = self._desk.groups.get(group)

@@ -52,6 +52,37 @@ def test_share_groups_and_their_state_come_back(tmp_path: Path) -> None:
     assert "batches of __share_group_state" in (open_file(log.read_bytes(), "log", str(log)).text or "")
 
 
+def test_streams_groups_come_back_with_their_kind_and_epoch(tmp_path: Path) -> None:
+    topology = {"Epoch": 0, "Subtopologies": [{"SubtopologyId": "0", "SourceTopics": ["t"]}]}
+    join = {"GroupId": "s", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 60_000, "Topology": topology}
+    tasks = {"ActiveTasks": [], "StandbyTasks": [], "WarmupTasks": [], "ProcessId": "p", "ClientTags": []}
+    offsets = {"Topics": [{"Name": "t", "Partitions": [{"PartitionIndex": 0, "CommittedOffset": 4}]}]}
+
+    def epoch(broker: Broker) -> int:
+        (group,) = asked(broker, "ListGroups", 5, {})["Groups"]
+        assert group["GroupType"] == "streams"
+        (told,) = asked(broker, "StreamsGroupDescribe", 0, {"GroupIds": ["s"]})["Groups"]
+        return int(told["GroupEpoch"])
+
+    with Broker(data=tmp_path, topics={"t": 1}) as broker:
+        joined = asked(broker, "StreamsGroupHeartbeat", 0, join | tasks)
+        assert joined["ErrorCode"] == 0, joined
+        commit = {"GroupId": "s", "GenerationIdOrMemberEpoch": joined["MemberEpoch"], "MemberId": "m", **offsets}
+        assert "'ErrorCode': 0" in str(asked(broker, "OffsetCommit", 9, commit))
+        asked(broker, "StreamsGroupHeartbeat", 0, {"GroupId": "s", "MemberId": "m", "MemberEpoch": -1})
+        before = epoch(broker)
+    with Broker(data=tmp_path) as broker:
+        assert epoch(broker) == before
+        again = asked(broker, "StreamsGroupHeartbeat", 0, join | tasks)
+        assert again["ErrorCode"] == 0
+        assert epoch(broker) > before
+        asked(broker, "StreamsGroupHeartbeat", 0, {"GroupId": "s", "MemberId": "m", "MemberEpoch": -1})
+        gone = asked(broker, "DeleteGroups", 2, {"GroupsNames": ["s"]})
+        assert gone["Results"][0]["ErrorCode"] == 0, gone
+    with Broker(data=tmp_path) as broker:
+        assert asked(broker, "ListGroups", 5, {})["Groups"] == []
+
+
 def test_groups_go_where_kafka_looks_for_them() -> None:
     assert coordinated("g", 50) == 3
     assert coordinated("orders", 50) == 31  # a hash below zero

@@ -18,7 +18,7 @@ def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:
     if not makes_way and not isinstance(found, StreamsGroup):
         check = Check(2, "group kind", GROUP_ID_NOT_FOUND, f"group {name} is no streams group")
         return Reply({"ErrorCode": check.error, "ErrorMessage": check.why}, check)
-    group = found if isinstance(found, StreamsGroup) else StreamsGroup(name, context.settings, context.all_topics)
+    group = found if isinstance(found, StreamsGroup) else fresh(context, name)
     group.configure(context.settings_of(name))
     body, check, new = group.heartbeat(request.body, request.caller, context.now)
     if not group.fresh:
@@ -29,3 +29,8 @@ def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:
     if new:
         context.new_topics(new)
     return Reply(body, check)
+
+
+def fresh(context: Context, name: str) -> StreamsGroup:
+    """A group that is not stored yet."""
+    return StreamsGroup(name, context.settings, context.all_topics)

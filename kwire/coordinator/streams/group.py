@@ -64,6 +64,10 @@ class StreamsGroup:
         """The configuration that counts for this group from now on."""
         self._settings = settings
 
+    def restore(self, epoch: int) -> None:
+        """An empty group that goes on from that epoch; its topology comes again with the first member."""
+        self.fresh, self.epoch, self.target_epoch = False, epoch, epoch
+
     # What it says of itself
 
     @property

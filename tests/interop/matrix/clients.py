@@ -41,8 +41,9 @@ def java(age: str, work: Path) -> Command:
     names = ("slf4j-api", "snappy-java", "lz4-java", "zstd-jni", "jackson-*")
     beside = [jar for name in names for jar in Path(os.environ["KWIRE_LAB"], "jars").glob(f"{name}-*.jar")]
     path = ":".join(map(str, [work / "matrix-Matrix", *client.glob("*.jar"), *beside]))
-    trust = "-XX:-BytecodeVerificationRemote"  # what an old client lacks is no matter until it is asked for
-    return [*JAVA, trust, "-cp", path, "Matrix"]
+    # what an old client lacks is no matter until it is asked for
+    trust = ["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
+    return [*JAVA, *trust, "-cp", path, "Matrix"]
 
 
 def jvm(source: Path, main: str, work: Path) -> Command:
