@@ -4,7 +4,8 @@ call blocked.
     upgrade.py -o fixtures/doctor        # upgrade.pcap.gz, and upgrade.json: of each client whether it worked where
 
 Client libraries lie in the folder CLIENTS, java-VERSION with a kafka-clients jar each (mvn dependency:copy), and
-kafka-python-VERSION (pip install --target). librdkafka is today's, held to old versions.
+kafka-python-VERSION (pip install --target), kafkajs-VERSION (npm install), go-NAME (go mod init; go get of the module).
+librdkafka is today's, held to old versions, and an old one inside confluent-kafka-go.
 """
 
 from __future__ import annotations
@@ -34,7 +35,13 @@ LIBRDKAFKA = {
     "librdkafka-2.16": "{}",
     "librdkafka-2.16-as-0.9": '{"api.version.request": false, "broker.version.fallback": "0.9.0.1"}',
 }
-PATIENCE = 40  # seconds
+KAFKAJS = ("1.4.0", "1.16.0", "2.0.0")
+GO = {  # by client id: the module, whose folder it is built in, and the program
+    "sarama-1.29.0": ("github.com/Shopify/sarama", "old_sarama.go"),
+    "sarama-1.40.0": ("github.com/IBM/sarama", "old_sarama.go"),
+    "librdkafka-1.4.2": ("github.com/confluentinc/confluent-kafka-go", "old_librdkafka.go"),
+}
+PATIENCE = 90  # seconds
 
 
 def commands(address: str, folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
@@ -63,7 +70,24 @@ def commands(address: str, folder: Path) -> dict[str, tuple[list[str], dict[str,
     for name, options in LIBRDKAFKA.items():
         command = [sys.executable, str(HERE / "old_client.py"), "librdkafka", address, f"upgrade-{name}", name, options]
         found[name] = command, {}
+    for version in KAFKAJS:
+        name = f"kafkajs-{version}"
+        command = ["node", str(HERE / "old_kafkajs.js"), address, f"upgrade-{name}", name]
+        found[name] = command, {"NODE_PATH": str(CLIENTS / name / "node_modules")}
+    for name, (module, program) in GO.items():
+        found[name] = [str(built_with_go(name, module, program, folder)), address, f"upgrade-{name}", name], {}
     return found
+
+
+def built_with_go(name: str, module: str, program: str, folder: Path) -> Path:
+    """A program in Go with the library of a client's folder."""
+    out, home = folder / name, CLIENTS / f"go-{name}"
+    if not out.exists():
+        text = (HERE / program).read_text().replace("SARAMA", module)
+        (home / "main.go").write_text(text)
+        built = ["go", "build", "-mod=mod", "-o", str(out), "main.go"]
+        subprocess.run(built, check=True, capture_output=True, cwd=home)
+    return out
 
 
 def worked(command: list[str], env: dict[str, str]) -> bool:
@@ -71,7 +95,10 @@ def worked(command: list[str], env: dict[str, str]) -> bool:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, **env})
     except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0 and "read 3" in done.stdout
+    fine = done.returncode == 0 and "read 3" in done.stdout
+    if not fine:
+        print(command[-1], "failed:", *done.stderr.splitlines()[-3:], file=sys.stderr)
+    return fine
 
 
 def against(release: str, folder: Path, out: Path | None) -> dict[str, bool]:
