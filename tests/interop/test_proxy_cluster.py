@@ -57,7 +57,8 @@ class Stream(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """equal: frames that are the same on both sides, of each kind; changed: answers that are not, by API."""
+    """equal: frames that are the same on both sides, of each kind; changed: answers that are not, by API. unseen:
+    connections of which tcpdump lost packets; nothing is said about their frames."""
 
     connections: int
     around: int
@@ -65,6 +66,7 @@ class Figures(NamedTuple):
     changed: Counter[str]
     said: list[dict[str, Any]]
     digest: str
+    unseen: int
 
 
 # ---------------------------------------------------------------- what runs
@@ -214,7 +216,8 @@ def judge(saved: Path, seen: Path, ports: set[int], said: list[dict[str, Any]]) 
     equal: Counter[str] = Counter()
     changed: Counter[str] = Counter()
     digest = sha256()
-    for near_ends, far_ends in pairs:
+    whole = [pair for pair in pairs if all(ends in there for ends in pair)]
+    for near_ends, far_ends in whole:
         near, far = there[near_ends], there[far_ends]
         asked = list(zip(frames(near.asked), frames(far.asked), strict=False))
         for before, after in asked:
@@ -230,7 +233,7 @@ def judge(saved: Path, seen: Path, ports: set[int], said: list[dict[str, Any]]) 
             else:
                 assert key in REWRITTEN, f"an answer to {key} was changed"
                 changed[builtin_library().registry.name_of(key) or str(key)] += 1
-    return Figures(len(pairs), len(around), equal, changed, said, digest.hexdigest()[:16])
+    return Figures(len(pairs), len(around), equal, changed, said, digest.hexdigest()[:16], len(pairs) - len(whole))
 
 
 def _pairs(saved: Path, ports: set[int]) -> list[tuple[Ends, Ends]]:
@@ -279,7 +282,7 @@ def main() -> None:
             print(name.stem, *name.read_text().splitlines()[-4:], sep="\n  ")
     for row in figures.said:
         print(f"{row['who']:<24} lost {row['lost']}, doubled {row['doubled']}, delivered again {row['again']}")
-    print(f"{figures.connections} connections, {figures.around} around the proxy")
+    print(f"{figures.connections} connections, {figures.around} around the proxy, {figures.unseen} not seen whole")
     print(f"equal on both sides: {dict(figures.equal)}, sha256 {figures.digest}…; rewritten: {dict(figures.changed)}")
     check(figures)
 
