@@ -43,23 +43,25 @@ def handle(request: Request, state: BrokerState) -> Body:
         if not all(SOFTWARE.fullmatch(name) for name in names):
             return {"ErrorCode": Code.INVALID_REQUEST}
         request.peer.software = " ".join(names)
-    return answer(state, Code.NONE)
+    return answer(state, request.version)
 
 
-def answer(state: BrokerState, code: int) -> Body:
-    """The table, with code in front of it."""
+def answer(state: BrokerState, version: int) -> Body:
+    """The table. Clients of old versions take a range of levels from 0 on for broken (KAFKA-17492)."""
     known, levels = announced(state.settings.era, state.telemetry), features(state)
     # Produce from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
     ranges = {**known, PRODUCE: Versions(0, known[PRODUCE].high), **state.faults.ranges()}
     return {
-        "ErrorCode": code,
+        "ErrorCode": Code.NONE,
         "ApiKeys": [
             {"ApiKey": key, "MinVersion": versions.low, "MaxVersion": versions.high}
             for key, versions in sorted(ranges.items())
             if versions
         ],
         "SupportedFeatures": [
-            {"Name": name, "MinVersion": low, "MaxVersion": high} for name, (low, high, _) in levels.items()
+            {"Name": name, "MinVersion": low, "MaxVersion": high}
+            for name, (low, high, _) in levels.items()
+            if low or version >= 4
         ],
         "FinalizedFeaturesEpoch": state.cluster.features,
         "FinalizedFeatures": [

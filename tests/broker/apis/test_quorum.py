@@ -93,3 +93,10 @@ def test_voters_come_and_go(make_desk: Any) -> None:
     assert remove({"VoterId": 1, "VoterDirectoryId": cluster.nodes[1].directory})[0] == 42
     assert add(second) == 0
     assert voters() == ([1, 2], [])
+
+
+def test_old_versions_tell_of_no_feature_that_begins_at_0(desk: Any) -> None:
+    """KAFKA-17492: older clients take such a range for broken, and their requests fail."""
+    answer = desk.ask("ApiVersions", 3, {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"})
+    assert [row["Name"] for row in answer["SupportedFeatures"]] == ["metadata.version"]
+    assert "group.version" in [row["Name"] for row in answer["FinalizedFeatures"]]
