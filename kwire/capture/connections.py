@@ -6,14 +6,15 @@ bytes are joined at once. Connections that a SYN opens or that are out of order 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from itertools import accumulate, chain
 from typing import Any, Protocol
 
+from kwire.capture.connection import Connection
 from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
-from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, Stream, cost_of, signed
+from kwire.capture.opened import Opened
+from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, cost_of, signed
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 
 IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
@@ -25,76 +26,7 @@ MOST_ENDPOINTS = 100_000  # whose epochs are remembered
 SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
 LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
 
-Endpoint = tuple[str, int]
 Runs = tuple[list[SegmentRun], list[SegmentRun]]  # of both sides
-
-
-@dataclass(slots=True, eq=False)
-class Connection:
-    """Both directions between two endpoints. streams[0] carries what ends[0] sends.
-
-    epoch counts, from 1, how often these two endpoints began anew. opener: the index of the side that sent the SYN.
-    """
-
-    key: Key
-    ends: tuple[Endpoint, Endpoint]
-    epoch: int
-    streams: tuple[Stream, Stream] = field(default_factory=lambda: (Stream(), Stream()))
-    opener: int | None = None
-    first_time: int = 0
-    last_time: int = 0
-    segments: int = 0
-    reset: bool = False
-    fins: int = 0  # a bit for each side
-    fin: int | None = None  # the packet with the first FIN
-    rst: int | None = None  # the packet with the first RST
-    finished: bool = False
-    opening: list[int] = field(default_factory=list)  # the packets with its SYNs
-    opened_at: list[int] = field(default_factory=list)  # their times, ns
-    closing: list[tuple[int, int]] = field(default_factory=list)  # side and packet of its FINs and RSTs
-    tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
-    ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
-    known: bool = False  # to be Kafka's
-    tls: object = None  # what capture/tls makes of it; None before its first bytes
-
-    @property
-    def closed(self) -> bool:
-        """Whether both sides have said that they are done, and all that they sent is there."""
-        return self.reset or (self.fins == 3 and all(stream.ended or stream.next is None for stream in self.streams))
-
-    @property
-    def handshake(self) -> int | None:
-        """ns from the SYN to its answer, where each came once: the network's round trip, seen from where packets were
-        captured to the broker and back. None where it was not seen."""
-        return self.opened_at[1] - self.opened_at[0] if len(self.opened_at) == 2 else None
-
-    @property
-    def ending(self) -> str | None:
-        """How it ended, as far as the capture tells; None where it does not. A RST behind a FIN, as of a client that
-        closes while an answer is on its way, is a part of the close."""
-        if self.fin is not None and (self.rst is None or self.fin < self.rst):
-            return "the connection closed"
-        return None if self.rst is None else "the connection was reset"
-
-    def open(self, side: int, seq: int, flags: int, number: int, time: int) -> None:
-        """A SYN of this side, or its answer to one, in the packet of that number, at that time, ns."""
-        if len(self.opening) < 8:
-            self.opening.append(number)
-            self.opened_at.append(time)
-        self.streams[side].open(seq)
-        self.opener = 1 - side if flags & ACK else side
-
-    def let_go(self) -> None:
-        """What came and was not read is of no use."""
-        for stream in self.streams:
-            stream.pieces = []
-
-    def finish(self) -> None:
-        """Nothing more will come: what waits behind holes is delivered."""
-        self.finished = True
-        for stream in self.streams:
-            while stream.held:
-                stream.give_up()
 
 
 class Unwraps(Protocol):
@@ -128,7 +60,12 @@ class Connections:
 
     def feed(self, segments: Segments, sweep: bool = True) -> Iterator[Connection]:
         """Adds a block of segments. sweep: what is closed or idle is ended too."""
-        return self._through_tls(self._feed(segments, sweep))
+        return self._through_tls(self._feed(segments, sweep, None))
+
+    def feed_opened(self, segments: Segments, read: Callable[[Opened], None]) -> Iterator[Connection]:
+        """As feed. read gets the connections that open in the block and lack nothing, before all that got something new
+        are given: what it does not settle has no pieces then."""
+        return self._through_tls(self._feed(segments, True, read))
 
     def _through_tls(self, touched: Iterator[Connection]) -> Iterator[Connection]:
         """The same connections; what TLS wraps is unwrapped, where its keys are known."""
@@ -140,10 +77,11 @@ class Connections:
             yield connection
         yield from self._tls.woken(self.now)
 
-    def _feed(self, segments: Segments, sweep: bool) -> Iterator[Connection]:
+    def _feed(self, segments: Segments, sweep: bool, read: Callable[[Opened], None] | None) -> Iterator[Connection]:
         if not len(segments) and segments.now is None:
             return
         block = Flows(segments)
+        opened = Opened(block)
         self.now = int(segments.time[-1]) if segments.now is None else segments.now
         touched: dict[int, Connection] = {}
         done: set[int] = set()
@@ -154,8 +92,13 @@ class Connections:
             if flow in block.syns or other in block.syns:
                 flows = [flow] if other is None or other == flow else [flow, other]
                 done.update(flows)
+                fresh = key not in self._sides
                 connection, side = self._sides.get(key) or self._begin(key)
-                if not connection.segments and all(map(block.opens.__getitem__, flows)):
+                if fresh and read is not None and block.opened(flow, other):
+                    opened.add(connection, flows)
+                    for turn, one in enumerate(flows):
+                        self._add(connection, turn, block, one, True)
+                elif not connection.segments and all(map(block.opens.__getitem__, flows)):
                     for turn, one in enumerate(flows):
                         self._add(connection, side ^ turn, block, one)
                 else:
@@ -172,6 +115,8 @@ class Connections:
             if segments.tunnels and not connection.tunnel:
                 connection.tunnel = segments.tunnels.get(key, "")
             if len(self._open) > self._limit:
+                opened.settle_all()
+                opened = Opened(block)
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over
@@ -180,6 +125,8 @@ class Connections:
                 known[0].streams[known[1]].stall(window)
         for connection in self._patience():
             touched[id(connection)] = connection
+        if read is not None and opened.connections:
+            read(opened)
         yield from sorted(touched.values(), key=lambda one: one.first_time)
         if sweep:
             yield from self._sweep()
@@ -229,8 +176,8 @@ class Connections:
         connection.finish()
         return connection
 
-    def _add(self, connection: Connection, side: int, block: Flows, flow: int) -> None:
-        """A flow without a SYN, or with one that stands first."""
+    def _add(self, connection: Connection, side: int, block: Flows, flow: int, opened: bool = False) -> None:
+        """A flow without a SYN, or with one that stands first. opened: its bytes stay in the block."""
         stream = connection.streams[side]
         low, high = block.bounds[flow], block.bounds[flow + 1]
         _note(connection, block.first_times[flow], block.last_times[flow], high - low)
@@ -240,7 +187,9 @@ class Connections:
         plain = block.whole[flow] and data not in block.cuts
         if stream.next is None and plain:
             stream.next = stream.first = block.begins[flow]
-        if plain and not stream.held and stream.next == block.begins[flow]:
+        if opened:
+            stream.pass_over(block.size(flow), block.numbers[high - 1], block.times[high - 1])
+        elif plain and not stream.held and stream.next == block.begins[flow]:
             stream.extend(*block.joined(data, high, stream.position))
         elif data < high:
             self._take(connection, side, block.runs(data, high))

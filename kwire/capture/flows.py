@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from kwire.capture.cuts import Cut
 from kwire.capture.packets import Ints
 from kwire.capture.streams import HALF, WRAP, SegmentRun
-from kwire.capture.tcp import FIN, RST, SYN, Segments
+from kwire.capture.tcp import ACK, FIN, RST, SYN, Segments
+
+ASKS, ANSWERS = 1, 2
 
 
 class Flows:
@@ -42,6 +44,7 @@ class Flows:
         self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
         self.last_times: list[int] = np.maximum.reduceat(time, bounds[:-1]).tolist()
         data = low + np.add.reduceat(bare[order].astype(np.int64), low)
+        self._data, self._bounds = data, bounds
         self.data: list[int] = data.tolist()  # the first segment of each flow that carries bytes
         begin = np.minimum(data, high - 1)
         self.begins: list[int] = seq[begin].tolist()  # its sequence number
@@ -56,11 +59,18 @@ class Flows:
         opens[of] &= (length[syns] == 0) & ((data[of] == high[of]) | (seq[begin[of]] == (seq[syns] + 1) % WRAP))
         self.opens: list[bool] = opens.tolist()
         self.order, self.seqs, self.lengths, self.flags = order, seq, length, flags
+        self.time, self.number = time, segments.number[order]
         self.times: list[int] = time.tolist()
-        self.numbers: list[int] = segments.number[order].tolist()
+        self.numbers: list[int] = self.number.tolist()
         self._starts: list[int] = start.tolist()
         self._ends: list[int] = (start + have).tolist()
-        self._buffer = segments.buffer
+        # whether all of a flow is there from its SYN on: ASKS or ANSWERS, as the SYN does, else 0
+        plain = whole & opens & (np.bincount(of, minlength=len(low)) == 1)
+        entire = np.zeros(len(low), np.int64)
+        entire[of] = np.where(flags[syns] & ACK, ANSWERS, ASKS)
+        entire[~plain] = 0
+        self.entire: list[int] = entire.tolist()
+        self._buffer, self._begin, self._have = segments.buffer, start, have
         self.cuts: dict[int, Cut] = {}  # of a slice: what was left out before a segment
         if segments.cuts:
             places = np.argsort(order).tolist()
@@ -68,7 +78,29 @@ class Flows:
 
     def carries(self, flow: int) -> bool:
         """Whether there are bytes in it."""
-        return bool(self._sums[self.bounds[flow]] < self._sums[self.bounds[flow + 1]])
+        return self.size(flow) > 0
+
+    def size(self, flow: int) -> int:
+        """How many bytes it carried on the wire."""
+        return int(self._sums[self.bounds[flow + 1]] - self._sums[self.bounds[flow]])
+
+    def opened(self, flow: int, other: int | None) -> bool:
+        """Whether both flows are all that there is so far of a connection that the first one opens, and could be
+        Kafka's: the first byte of both is the zero of a size below 16 MiB."""
+        if other is None or other <= flow or self.entire[flow] != ASKS or self.entire[other] != ANSWERS:
+            return False
+        firsts = (self._starts[self.data[one]] for one in (flow, other))
+        return not self.cuts and not any(self._buffer[at] for at in firsts)
+
+    def data_at(self, flows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Of flows that are whole the first segment with bytes, and how many there are."""
+        low = self._data[flows]
+        return low, self._bounds[flows + 1] - low
+
+    def bytes_of(self, rows: NDArray[np.intp]) -> bytes:
+        """The captured bytes of segments."""
+        buffer, begin = self._buffer, self._begin[rows]
+        return b"".join([buffer[a:b] for a, b in zip(begin.tolist(), (begin + self._have[rows]).tolist(), strict=True)])
 
     def joined(self, low: int, high: int, position: int) -> tuple[bytes, list[int], list[int], list[int]]:
         """The bytes of segments that follow each other, and their packets, as Stream.extend takes them."""

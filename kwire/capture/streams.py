@@ -127,6 +127,13 @@ class Stream:
         assert self.next is not None
         self.next = (self.next + len(data)) % WRAP
 
+    def pass_over(self, length: int, number: int, time: int) -> None:
+        """As extend, of bytes that are read elsewhere. number, time: of the last packet."""
+        self.latest = number, time
+        self.position += length
+        assert self.next is not None
+        self.next = (self.next + length) % WRAP
+
     def take(self, runs: list[SegmentRun]) -> None:
         """Adds segments, in any order."""
         if not runs:

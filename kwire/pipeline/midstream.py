@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kwire.capture.connections import Connection
+from kwire.capture.connection import Connection
 from kwire.capture.streams import Piece
 from kwire.codec.frames import MAX_SIZE
 from kwire.pipeline.connection_parts import head_of

@@ -17,7 +17,8 @@ import numpy as np
 
 from kwire.analyze.client_columns import clients_of
 from kwire.analyze.clients import Clients
-from kwire.capture.connections import Connection, Connections
+from kwire.capture.connection import Connection
+from kwire.capture.connections import Connections
 from kwire.capture.segmenter import Segmenter
 from kwire.capture.streams import WRAP
 from kwire.capture.tcp import ConnectionFilter, Key, Segments

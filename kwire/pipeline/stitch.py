@@ -17,7 +17,7 @@ from uuid import UUID
 
 import numpy as np
 
-from kwire.capture.connections import Connection
+from kwire.capture.connection import Connection
 from kwire.capture.tcp import SYN, Key, Segments
 from kwire.pipeline.connection_parts import ConnectionPart, Edge, edge_behind, edge_of, follows, join, take_over
 from kwire.pipeline.duplicates import Origin, origin_of

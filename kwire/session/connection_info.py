@@ -15,7 +15,7 @@ from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.sasl import Identity, Login
 
 if TYPE_CHECKING:
-    from kwire.capture.connections import Connection
+    from kwire.capture.connection import Connection
     from kwire.session.api_versions import Kinds
     from kwire.session.roles import NotKafka
     from kwire.session.topics import Topics

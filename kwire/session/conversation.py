@@ -114,16 +114,21 @@ class Conversation:
         self.info.client, self.connection.known = client, True
         self.info.name = name or self.info.full_name
 
+    def stand(self, taken: tuple[int, int], ends: tuple[int, int]) -> None:
+        """So many requests and responses were read elsewhere, up to these positions."""
+        for turn, framer in enumerate((self.requests, self.responses)):
+            framer.frames, framer.position, self.indexes[turn] = taken[turn], ends[turn], taken[turn]
+
     def pump(self, vectorized: Vectorized | None = None) -> None:
         """Reads what is new in both streams; the regular part only when vectorized is run, if there is one."""
         if self._waits:
             return
         streams = self.connection.streams
         new = streams[0].pieces, streams[1].pieces
-        if not new[0] and not new[1] and not (self.connection.finished and any(self._pieces)):
+        if not any(new) and not (self.connection.finished and any(self._pieces)):
             return
         streams[0].pieces, streams[1].pieces = [], []
-        if self._twins is not None and (new[0] or new[1]):
+        if self._twins is not None and any(new):
             self.info.twin_of, self._twins = self._twins.of(self.connection, new, self.info.capture), None
         if self.info.twin_of:
             return  # it is read where it was seen first
@@ -131,7 +136,7 @@ class Conversation:
             self.info.verdict.more(new)
             return
         if self.info.client is None:
-            again = not new[0] and not new[1]
+            again = not any(new)
             new[0][:0], new[1][:0] = self._pieces
             decided = roles.decide(self.connection, new, self.known, self.info.kinds, again)
             self._pieces = new if decided is None else ([], [])
@@ -160,12 +165,12 @@ class Conversation:
 
     @property
     def _waits(self) -> bool:
-        """Whether bytes are missing in one direction that may still come: both wait for them, since without them nobody
-        knows which answers have lost their requests."""
+        """Whether bytes are missing in one direction that may still come: until then nobody knows which answers have
+        lost their requests, so that both directions wait."""
         streams = self.connection.streams
         if not streams[0].held and not streams[1].held:
             return False
-        if self.info.client is None or self.info.verdict or self.connection.finished:
+        if not self._reads or self.connection.finished:
             return False
         return sum(len(piece.data) for stream in streams for piece in stream.pieces) < HELD
 

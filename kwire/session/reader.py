@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kwire.capture.connections import MOST_OPEN, MOST_UNKNOWN, Connection, Connections
+from kwire.capture.connection import Connection
+from kwire.capture.connections import MOST_OPEN, MOST_UNKNOWN, Connections
 from kwire.capture.packet_numbers import Places
 from kwire.capture.packets import Packets
 from kwire.capture.segmenter import Block, ClockStep, Segmenter
@@ -32,6 +33,7 @@ from kwire.session.framing import Skipped
 from kwire.session.heap import give_back
 from kwire.session.order import Order
 from kwire.session.orphans import name_orphan
+from kwire.session.resting import Resting
 from kwire.session.roles import Brokers
 from kwire.session.topic_columns import learn
 from kwire.session.topics import Elsewhere, Topics
@@ -99,6 +101,7 @@ class Reader:
         self.connections = Connections(self.settings.held, self.settings.memory // 4, tls=self.tls)
         self._conversations: dict[int, Conversation] = {}
         self._vectorized = None if self.settings.careful else Vectorized(self.kinds, self.settings.max_size, scans)
+        self._resting = None if self._vectorized is None else Resting(self._vectorized, self.brokers, self._twins)
         self._order = Order() if ordered else None
         self._columns: list[ExchangeBatch] = []
         self._singles: list[Exchange] = []
@@ -150,11 +153,13 @@ class Reader:
     @property
     def open_connections(self) -> list[ConnectionInfo]:
         """Those that are not over."""
-        return [known.info for known in self._conversations.values()]
+        resting = [] if self._resting is None else self._resting.infos
+        return resting + [known.info for known in self._conversations.values()]
 
     def known(self, connection: Connection) -> Conversation | None:
         """The connection's conversation, when anything was read of it."""
-        return self._conversations.get(id(connection))
+        rests = self._resting is not None and connection in self._resting
+        return self.conversation(connection) if rests else self._conversations.get(id(connection))
 
     def feed(self, packets: Packets) -> list[ExchangeBatch]:
         """Adds packets; gives what is complete: no batch or one."""
@@ -170,7 +175,8 @@ class Reader:
             self.last_time = max(self.last_time, block.last_time)
             self.clock += block.steps[: MOST_STEPS - len(self.clock)]
         for segments in block.segments:
-            self.take(self.connections.feed(segments))
+            feed, resting = self.connections, self._resting
+            self.take(feed.feed(segments) if resting is None else feed.feed_opened(segments, resting.read))
             self._bound()
         return self.release()
 
@@ -207,6 +213,8 @@ class Reader:
                     ending.pump(self._vectorized)
                     held += ending.cost
                 over.append(connection)
+            elif self._resting is not None and self._resting.turn(connection, self._info):
+                continue
             elif connection.streams[0].pieces or connection.streams[1].pieces:
                 conversation = self.conversation(connection)
                 conversation.pump(self._vectorized)
@@ -239,6 +247,8 @@ class Reader:
 
     def _run_vectorized(self) -> None:
         """Reads what conversations left to be read as columns."""
+        if self._resting is not None and (batch := self._resting.batch()) is not None:
+            self._columns.append(batch)
         if self._vectorized is not None:
             self._columns += self._vectorized.rounds()
 
@@ -246,8 +256,14 @@ class Reader:
         """The conversation of a connection. keep: it goes on."""
         known = self._conversations.get(id(connection))
         if known is None:
-            info = self._info(connection)
-            known = Conversation(info, self.brokers, self._done, self.settings.max_size, self._twins)
+            rest = None if self._resting is None else self._resting.wake(connection)
+            if rest is None:
+                info, twins = self._info(connection), self._twins
+            else:
+                info, twins = rest.info, None
+            known = Conversation(info, self.brokers, self._done, self.settings.max_size, twins)
+            if rest is not None:
+                known.stand(rest.taken, rest.ends)
             if keep:
                 self._conversations[id(connection)] = known
         return known
@@ -256,14 +272,15 @@ class Reader:
         return ConnectionInfo(self.name, connection, self.kinds, self.topics, self.places, self.clock)
 
     def _said_nothing(self, connection: Connection) -> bool:
-        """Whether not a byte of it is there: SYNs alone make no conversation."""
+        """Whether not a byte of it is to be read: SYNs alone make no conversation, nor does what rests."""
         return id(connection) not in self._conversations and not any(stream.pieces for stream in connection.streams)
 
     def end(self, connection: Connection, why: str) -> None:
         """A connection is over."""
         if self._said_nothing(connection):
+            rest = None if self._resting is None else self._resting.wake(connection)
             if self._ended is not None:
-                self._ended(self._info(connection))
+                self._ended(self._info(connection) if rest is None else rest.info)
             return
         conversation = self.conversation(connection, keep=False)
         conversation.finish(why)

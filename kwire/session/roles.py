@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kwire.capture.connections import Connection, Endpoint
+from kwire.capture.connection import Connection, Endpoint
 from kwire.capture.streams import Piece
 from kwire.codec.verdict import UNKNOWN, Verdict, judge
 from kwire.session.api_versions import Kinds

@@ -17,7 +17,7 @@ from kwire.capture.tls.session import TlsSession
 from kwire.session.topics import NONE, pairs
 
 if TYPE_CHECKING:
-    from kwire.capture.connections import Connection
+    from kwire.capture.connection import Connection
     from kwire.capture.packet_numbers import Places
     from kwire.codec.plan import StructPlan
     from kwire.session.api_versions import Kind

@@ -8,6 +8,7 @@ share what they know; a connection that is in two of them at the very same ns is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ RANDOM = (
 )  # from here on a sequence number is taken for a random one; what tools write begins low, each time the same
 
 Endpoint = tuple[str, int]
+Head = tuple[bytes, int]
+NOTHING: Head = b"", 0
 Opening = tuple[int, bytes]
 Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, the side that opened it, epoch
 Seen = tuple[int, str, Whose, int | None]  # when it came, in which capture, whose it was, how the peer's began
@@ -37,25 +40,31 @@ class Twins:
 
     def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]], capture: str = "") -> str:
         """The other one's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; empty where there is none."""
+        heads: list[Head] = []
+        for side in (0, 1):
+            piece = next(iter(pieces[side]), None)
+            begins = piece is not None and not piece.position and not piece.missing
+            heads.append((bytes(piece.data[:LOOKED_AT]), piece.times[0]) if piece is not None and begins else NOTHING)
+        return self.of_heads(connection, heads, capture)
+
+    def of_heads(self, connection: Connection, heads: Sequence[Head], capture: str = "") -> str:
+        """As of, with at most LOOKED_AT bytes of either side and the time of their packet."""
         whose = connection.ends, connection.opener or 0, connection.epoch
         found: Whose | None = None
-        for side, stream in enumerate(connection.streams):
-            piece = next(iter(pieces[side]), None)
-            if piece is None or piece.position or piece.missing or stream.first is None or len(piece.data) < LEAST:
-                continue
-            if stream.first < RANDOM:
+        for side, (stream, (head, begun)) in enumerate(zip(connection.streams, heads, strict=True)):
+            if len(head) < LEAST or stream.first is None or stream.first < RANDOM:
                 continue
             peer = connection.streams[1 - side].first
-            opening = stream.first, bytes(piece.data[:LOOKED_AT])
+            opening = stream.first, head
             time, where, other, answered = self._known.get(opening, (0, capture, whose, None))
             alike = peer is None or answered is None or peer == answered
-            apart = other != whose or (where != capture and piece.times[0] != time)
-            if apart and alike and abs(piece.times[0] - time) <= TOGETHER:
+            apart = other != whose or (where != capture and begun != time)
+            if apart and alike and abs(begun - time) <= TOGETHER:
                 found = found or other
             else:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[opening] = piece.times[0], capture, whose, peer
+                self._known[opening] = begun, capture, whose, peer
         self.found += found is not None
         return _name(*found) if found is not None else ""
 

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kwire.capture.opened import Opened, StreamColumns
 from kwire.capture.streams import Piece
 from kwire.codec.frames import whole_frames
 from kwire.codec.scan_columns import Scanned, scan_columns
@@ -57,38 +58,6 @@ name_of = Struct(">hh").unpack  # key and version
 
 
 @dataclass(slots=True, eq=False)
-class _Bytes:
-    """What all connections got, requests and responses in turn, in one buffer: where each side begins, how long it is,
-    its position in its stream, and where each packet begins, with its time and number."""
-
-    buffer: bytes
-    base: Ints
-    length: Ints
-    position: Ints
-    mark_at: Ints
-    mark_time: Ints
-    mark_packet: Ints
-
-    @classmethod
-    def of(cls, sides: list[list[Piece]]) -> _Bytes:
-        pieces = [piece for side in sides for piece in side]
-        length = np.array([sum(len(piece.data) for piece in side) for side in sides], np.int64)
-        position = np.array([side[0].position if side else 0 for side in sides], np.int64)
-        sizes = np.array([len(piece.data) for piece in pieces], np.int64)
-        ends = np.cumsum(sizes)
-        shift = ends - sizes - np.array([piece.position for piece in pieces], np.int64)
-        counts = np.array([len(piece.starts) for piece in pieces], np.int64)
-        total = int(counts.sum())
-
-        def column(name: str) -> Ints:
-            return np.fromiter(chain.from_iterable(getattr(piece, name) for piece in pieces), np.int64, total)
-
-        begins = np.maximum(column("starts") + repeat(shift, counts), repeat(ends - sizes, counts))
-        buffer = b"".join([piece.data for piece in pieces])
-        return cls(buffer, np.cumsum(length) - length, length, position, begins, column("times"), column("numbers"))
-
-
-@dataclass(slots=True, eq=False)
 class _Frames:
     """Whole frames: of which side each is, where it begins, and its number in the side; ends: of each side, where the
     last one ends."""
@@ -102,6 +71,16 @@ class _Frames:
         """The connections, places and numbers of the requests (0) or the responses (1)."""
         chosen = self.side % 2 == turn
         return self.side[chosen] // 2, self.start[chosen], self.number[chosen]
+
+
+class ExchangesOfOpened(NamedTuple):
+    """What opened connections said, requests and responses in turn; their exchanges, of which the connections are
+    numbers; how many requests and responses each has; which are regular as a whole, as only their exchanges are for."""
+
+    data: StreamColumns
+    batch: ExchangeBatch
+    taken: Ints
+    whole: Mask
 
 
 class Vectorized:
@@ -134,17 +113,46 @@ class Vectorized:
     def run(self) -> ExchangeBatch | None:
         """One round."""
         jobs, self._jobs = self._jobs, []
-        data = _Bytes.of([side for job in jobs for side in job[1:]])
+        data = _columns_of([side for job in jobs for side in job[1:]])
         columns = Columns(data.buffer)
         frames = _frames(data, columns, self._max_size, self._kinds.thresholds.streams)
-        batch, asked, answered = self._exchanges(jobs, data, columns, frames)
+        indexes = np.array([job[0].indexes for job in jobs], np.int64).reshape(-1, 2)
+        batch, asked, answered = self._exchanges(indexes, data, columns, frames)
+        batch.connections = [job[0].info for job in jobs]
+        learn(batch, self._software)
         self._resume(jobs, data, frames, asked, answered)
         return batch if len(batch) else None
 
+    def opened(self, opened: Opened) -> ExchangesOfOpened:
+        """The exchanges of connections that open in a block, of those that are regular as a whole."""
+        data = opened.columns()
+        columns = Columns(data.buffer)
+        frames = _frames(data, columns, self._max_size, self._kinds.thresholds.streams)
+        count = len(opened.connections)
+        batch, asked, answered = self._exchanges(np.zeros((count, 2), np.int64), data, columns, frames)
+        taken = np.stack((asked, answered), axis=1)
+        whole = np.bincount(frames.side, minlength=2 * count).reshape(-1, 2) == taken
+        whole &= (frames.ends == data.base + data.length).reshape(-1, 2)
+        return ExchangesOfOpened(data, batch, taken, whole.all(axis=1))
+
+    def named(self, found: ExchangesOfOpened, infos: dict[int, ConnectionInfo]) -> ExchangeBatch | None:
+        """The exchanges of the opened connections that have a number among infos."""
+        numbers = np.array(sorted(infos), np.int64)
+        place = np.full(len(found.whole), -1)
+        place[numbers] = np.arange(len(numbers))
+        batch = found.batch
+        batch.connection = place[batch.connection]
+        if (batch.connection < 0).any():
+            batch = batch.take(batch.connection >= 0)
+        batch.connections = [infos[number] for number in numbers.tolist()]
+        learn(batch, self._software)
+        return batch if len(batch) else None
+
     def _exchanges(
-        self, jobs: list[Job], data: _Bytes, columns: Columns, frames: _Frames
+        self, indexes: Ints, data: StreamColumns, columns: Columns, frames: _Frames
     ) -> tuple[ExchangeBatch, Ints, Ints]:
-        """The regular ones, and how many requests and responses of each connection they take."""
+        """The regular ones, and how many requests and responses of each connection they take. indexes: of each
+        connection, how many of both there were before. The batch's connections are still to be put in."""
         owner, start, rank = frames.of(0)
         answers, answer_start, _ = frames.of(1)
         size = columns.u32(start)
@@ -173,29 +181,28 @@ class Vectorized:
                 silent[rows] = acks == 0
         # a request's answer is the response that has its number among those that want one
         wanting = np.cumsum(~silent) - ~silent
-        first = np.searchsorted(owner, np.arange(len(jobs)))
+        first = np.searchsorted(owner, np.arange(len(indexes)))
         before = np.append(wanting, 0)[np.minimum(first, len(wanting))]
         turn = wanting - before[owner]
-        counts = np.bincount(answers.astype(np.intp, copy=False), minlength=len(jobs))
+        counts = np.bincount(answers.astype(np.intp, copy=False), minlength=len(indexes))
         answered = ~silent & (turn < counts[owner])
         fine &= answered | silent
         offset = np.cumsum(counts) - counts
         place = np.append(answer_start, 0)[np.where(answered, offset[owner] + turn, -1)]
         fine &= silent | (columns.u32(start + 8) == columns.u32(place + 4))
-        kept = self._prefix(owner, rank, fine, len(jobs))
-        batch = _rows(jobs, data, columns, owner, start, rank, place, answered, turn, kept)
+        kept = self._prefix(owner, rank, fine, len(indexes))
+        batch = _rows(indexes, data, columns, owner, start, rank, place, answered, turn, kept)
         batch.kinds, batch.kind, batch.silent = kinds, kind[kept], silent[kept]
         batch.client_start, batch.client_length = start[kept] + 14, client[kept]
         batch.request.body = body[kept]
         fit = self._bodies(batch, columns)
         if not fit.all():
             owner, rank = owner[kept], rank[kept]
-            still = self._prefix(owner, rank, fit, len(jobs))
+            still = self._prefix(owner, rank, fit, len(indexes))
             batch = batch.take(still)
         connection = batch.connection.astype(np.intp, copy=False)
-        taken = np.bincount(connection, minlength=len(jobs))
-        learn(batch, self._software)
-        return batch, taken, np.bincount(connection, batch.response.there, len(jobs)).astype(np.int64)
+        taken = np.bincount(connection, minlength=len(indexes))
+        return batch, taken, np.bincount(connection, batch.response.there, len(indexes)).astype(np.int64)
 
     @staticmethod
     def _prefix(owner: Ints, rank: Ints, fine: Mask, count: int) -> Mask:
@@ -251,7 +258,7 @@ class Vectorized:
         batch.texts.append(refusal_note(kind.version))
         batch.response.note[rows] = len(batch.texts) - 1
 
-    def _resume(self, jobs: list[Job], data: _Bytes, frames: _Frames, asked: Ints, answered: Ints) -> None:
+    def _resume(self, jobs: list[Job], data: StreamColumns, frames: _Frames, asked: Ints, answered: Ints) -> None:
         """Lets each conversation go on behind what was taken of it."""
         ends = []
         for turn, taken in ((0, asked), (1, answered)):
@@ -265,15 +272,33 @@ class Vectorized:
             conversation.resume(self, (requests, responses), (sent, got), (first, second))
 
 
+def _columns_of(sides: list[list[Piece]]) -> StreamColumns:
+    """What connections got, requests and responses in turn."""
+    pieces = [piece for side in sides for piece in side]
+    length = np.array([sum(len(piece.data) for piece in side) for side in sides], np.int64)
+    position = np.array([side[0].position if side else 0 for side in sides], np.int64)
+    sizes = np.array([len(piece.data) for piece in pieces], np.int64)
+    ends = np.cumsum(sizes)
+    shift = ends - sizes - np.array([piece.position for piece in pieces], np.int64)
+    counts = np.array([len(piece.starts) for piece in pieces], np.int64)
+    total = int(counts.sum())
+
+    def column(name: str) -> Ints:
+        return np.fromiter(chain.from_iterable(getattr(piece, name) for piece in pieces), np.int64, total)
+
+    begins = np.maximum(column("starts") + repeat(shift, counts), repeat(ends - sizes, counts))
+    buffer, base = b"".join([piece.data for piece in pieces]), np.cumsum(length) - length
+    return StreamColumns(buffer, base, length, position, begins, column("times"), column("numbers"))
+
+
 def _rows(
-    jobs: list[Job], data: _Bytes, columns: Columns, owner: Ints, start: Ints, rank: Ints, place: Ints,
+    indexes: Ints, data: StreamColumns, columns: Columns, owner: Ints, start: Ints, rank: Ints, place: Ints,
     answered: Mask, turn: Ints, kept: Mask,
 ) -> ExchangeBatch:  # fmt: skip
     """The batch, of which the bodies are still to be looked at."""
     owner, start, rank, place, turn = owner[kept], start[kept], rank[kept], place[kept], turn[kept]
     answered = answered[kept]
     count = len(owner)
-    indexes = np.array([job[0].indexes for job in jobs], np.int64).reshape(-1, 2)
 
     def side(which: int, start: Ints, number: Ints, there: Mask) -> Side:
         size = columns.u32(start)
@@ -292,14 +317,14 @@ def _rows(
     ident = columns.u32(start + 8)
     zeros, none = np.zeros(count, np.int64), np.zeros(count, bool)
     return ExchangeBatch(
-        data.buffer, [job[0].info for job in jobs], [], [None], owner, zeros,
+        data.buffer, [], [], [None], owner, zeros,
         np.where(ident > 0x7FFFFFFF, ident - (1 << 32), ident), ~none, zeros, zeros,
         side(0, start, rank, ~none), side(1, place, turn, answered), zeros.copy(), zeros.copy(), none, none,
         none.copy(), none.copy(), zeros, data.mark_at, data.mark_packet,
     )  # fmt: skip
 
 
-def _frames(data: _Bytes, columns: Columns, max_size: int, few: int) -> _Frames:
+def _frames(data: StreamColumns, columns: Columns, max_size: int, few: int) -> _Frames:
     """The whole frames of all sides, up to a size that cannot be: the next frame of every side at once, as long as many
     sides have one, which is more than few."""
     at, end = data.base.copy(), data.base + data.length

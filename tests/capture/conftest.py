@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kwire.capture.connections import Connection, Connections
+from kwire.capture.connection import Connection
+from kwire.capture.connections import Connections
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.streams import Stream

@@ -16,7 +16,8 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.capture.connections import Connection, Connections
+from kwire.capture.connection import Connection
+from kwire.capture.connections import Connections
 from kwire.capture.files import Capture, note_kind, open_capture, packet_notes
 from kwire.capture.ip import Network
 from kwire.capture.packets import Columns

@@ -44,16 +44,20 @@ class Taken:
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
     """Columns are made of all that they can be made of, however little there is."""
-    counted, run = Taken(), Vectorized.run
+    counted = Taken()
 
-    def counting(self: Vectorized) -> ExchangeBatch | None:
-        batch = run(self)
-        if batch is not None:
-            counted.pairs += len(batch)
-            counted.batches += 1
-        return batch
+    def counting(read: Callable[..., ExchangeBatch | None]) -> Callable[..., ExchangeBatch | None]:
+        def counts(*given: Any) -> ExchangeBatch | None:
+            batch = read(*given)
+            if batch is not None:
+                counted.pairs += len(batch)
+                counted.batches += 1
+            return batch
 
-    monkeypatch.setattr(Vectorized, "run", counting)
+        return counts
+
+    monkeypatch.setattr(Vectorized, "run", counting(Vectorized.run))
+    monkeypatch.setattr(Vectorized, "named", counting(Vectorized.named))  # of connections that open
     return counted
 
 

@@ -18,7 +18,7 @@ from kwire.capture.tls.records import begins_record
 from kwire.capture.tls.session import MIDSTREAM, TlsSession
 
 if TYPE_CHECKING:
-    from kwire.capture.connections import Connection
+    from kwire.capture.connection import Connection
 
 PATIENCE = 20_000_000_000  # ns that a connection waits for its keys
 SHOWN, MOST_REASONS = 5, 1000
@@ -51,6 +51,8 @@ class TlsLayer:
         """A connection that got something new, or is over."""
         found = connection.tls
         if found is None:
+            if not any(stream.pieces for stream in connection.streams):
+                return
             found = connection.tls = self._judge(connection)
         if not isinstance(found, TlsSession):
             return

@@ -1,0 +1,100 @@
+"""Connections at rest: all that they said so far was read as columns, both sides stand at the beginning of a frame and
+nothing is open. What is known of them is kept, and no conversation until they say more.
+
+Those that open in a block and are regular as a whole are read here, all at once; then each has its turn, in the order
+of time, as those have that are read by conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kwire.session.twins import LOOKED_AT
+
+if TYPE_CHECKING:
+    from kwire.capture.connection import Connection
+    from kwire.capture.opened import Opened
+    from kwire.session.batch import ExchangeBatch
+    from kwire.session.connection_info import ConnectionInfo
+    from kwire.session.roles import Brokers
+    from kwire.session.twins import Twins
+    from kwire.session.vectorized import ExchangesOfOpened, Vectorized
+
+
+class Rest(NamedTuple):
+    """taken: how many requests and responses there were; ends: the positions behind them."""
+
+    info: ConnectionInfo
+    taken: tuple[int, int]
+    ends: tuple[int, int]
+
+
+class Resting:
+    """read(opened), then turn() with each of the connections, then batch() gives their exchanges."""
+
+    def __init__(self, vectorized: Vectorized, brokers: Brokers, twins: Twins | None) -> None:
+        self._vectorized, self._brokers, self._twins = vectorized, brokers, twins
+        self._known: dict[int, Rest] = {}  # by the connection's id
+        self._found: ExchangesOfOpened | None = None
+        self._numbers: dict[int, int] = {}  # of connections in what was found, by their ids
+        self._infos: dict[int, ConnectionInfo] = {}  # of those that had their turn, by their numbers
+        self._firsts: list[int] = []  # when each side's first bytes came, ns
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._known = {id(rest.info.tcp): rest for rest in self._known.values()}
+
+    @property
+    def infos(self) -> list[ConnectionInfo]:
+        return [rest.info for rest in self._known.values()]
+
+    def read(self, opened: Opened) -> None:
+        """Reads what is regular as a whole; the rest is settled."""
+        found = self._found = self._vectorized.opened(opened)
+        for number in np.flatnonzero(~found.whole).tolist():
+            opened.settle(number)
+        self._numbers = {id(opened.connections[number]): number for number in np.flatnonzero(found.whole).tolist()}
+        self._firsts = found.data.mark_time[np.searchsorted(found.data.mark_at, found.data.base)].tolist()
+
+    def turn(self, connection: Connection, make: Callable[[Connection], ConnectionInfo]) -> bool:
+        """Whether what the connection got was read here."""
+        number = self._numbers.pop(id(connection), None)
+        if number is None or self._found is None:
+            return False
+        info, found = make(connection), self._found
+        requests, responses = found.taken[number].tolist()
+        ends = connection.streams[0].position, connection.streams[1].position
+        self._known[id(connection)] = Rest(info, (requests, responses), ends)
+        if self._twins is not None:
+            heads = self._head(2 * number), self._head(2 * number + 1)
+            info.twin_of = self._twins.of_heads(connection, heads, info.capture)
+            if info.twin_of:
+                return True  # it is read where it was seen first
+        info.client, connection.known = 0, True  # its opener
+        info.name, info.exchanges = info.full_name, requests
+        self._brokers.add(connection.ends[1])
+        self._infos[number] = info
+        return True
+
+    def _head(self, side: int) -> tuple[bytes, int]:
+        """The first bytes of a side, and when they came."""
+        assert self._found is not None
+        data = self._found.data
+        begin = int(data.base[side])
+        return data.buffer[begin : begin + min(LOOKED_AT, int(data.length[side]))], self._firsts[side]
+
+    def batch(self) -> ExchangeBatch | None:
+        """The exchanges of those that had their turn."""
+        found, self._found = self._found, None
+        infos, self._infos = self._infos, {}
+        return None if found is None else self._vectorized.named(found, infos)
+
+    def wake(self, connection: Connection) -> Rest | None:
+        """What is known of a connection, which rests no longer."""
+        return self._known.pop(id(connection), None)
+
+    def __contains__(self, connection: Connection) -> bool:
+        return id(connection) in self._known
