@@ -46,10 +46,11 @@ class MessageLines:
         if any(len(known.places.names) > 1 for known in batch.connections):
             plain[:] = False  # each message has a file of its own
         buffer = batch.buffer
-        asking, answering = ([
-            f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, "kind": "{kind}", "index": '
+        owners = [
+            f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, "kind": "'
             for at in batch.connections
-        ] for kind in ("request", "response"))  # fmt: skip
+        ]
+        asking, answering = ([f'{at}{kind}", "index": ' for at in owners] for kind in ("request", "response"))
         apis = [self._api(kind) for kind in batch.kinds]
         unknown = {at for at, kind in enumerate(batch.kinds) if kind is None}
         clients: dict[bytes, str] = {}

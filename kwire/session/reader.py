@@ -273,7 +273,8 @@ class Reader:
 
     def _said_nothing(self, connection: Connection) -> bool:
         """Whether not a byte of it is to be read: SYNs alone make no conversation, nor does what rests."""
-        return id(connection) not in self._conversations and not any(stream.pieces for stream in connection.streams)
+        first, second = connection.streams
+        return not first.pieces and not second.pieces and id(connection) not in self._conversations
 
     def end(self, connection: Connection, why: str) -> None:
         """A connection is over."""

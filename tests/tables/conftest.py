@@ -133,14 +133,18 @@ BODIED = ("partitions", "batches", "group_events")
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
     """Columns are made of all that they can be made of, however little there is."""
-    counted, run = Ways(), Vectorized.run
+    counted = Ways()
 
-    def taking(self: Vectorized) -> ExchangeBatch | None:
-        found = run(self)
-        counted.taken += len(found or ())
-        return found
+    def counting(read: Callable[..., ExchangeBatch | None]) -> Callable[..., ExchangeBatch | None]:
+        def taking(*given: Any) -> ExchangeBatch | None:
+            found = read(*given)
+            counted.taken += len(found or ())
+            return found
 
-    monkeypatch.setattr(Vectorized, "run", taking)
+        return taking
+
+    monkeypatch.setattr(Vectorized, "run", counting(Vectorized.run))
+    monkeypatch.setattr(Vectorized, "named", counting(Vectorized.named))  # of connections that open
     return counted
 
 

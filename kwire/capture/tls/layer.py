@@ -51,7 +51,7 @@ class TlsLayer:
         """A connection that got something new, or is over."""
         found = connection.tls
         if found is None:
-            if not any(stream.pieces for stream in connection.streams):
+            if not connection.streams[0].pieces and not connection.streams[1].pieces:
                 return
             found = connection.tls = self._judge(connection)
         if not isinstance(found, TlsSession):
