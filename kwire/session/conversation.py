@@ -49,8 +49,7 @@ class Conversation:
         twins: Twins | None = None,
     ) -> None:  # fmt: skip
         self.info, self.connection = info, info.tcp
-        self.known, self.done, self._twins = known, done, twins
-        self._max_size = max_size
+        self.known, self.done, self._twins, self._max_size = known, done, twins, max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
         self._midstream = self.connection.opener is None
         self.indexes = [0, 0]

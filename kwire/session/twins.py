@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kwire.capture.connections import Connection
+    from kwire.capture.connection import Connection
     from kwire.capture.streams import Piece
 
 LEAST, LOOKED_AT = 12, 64  # bytes at the beginning that have to be there, and that are compared
