@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from kwire.capture.connection import Connection
 from kwire.capture.flows import Flows
 from kwire.capture.ip import address_text
-from kwire.capture.opened import Opened
+from kwire.capture.opened import OpenedConnections
 from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, cost_of, signed
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 
@@ -62,7 +62,7 @@ class Connections:
         """Adds a block of segments. sweep: what is closed or idle is ended too."""
         return self._through_tls(self._feed(segments, sweep, None))
 
-    def feed_opened(self, segments: Segments, read: Callable[[Opened], None]) -> Iterator[Connection]:
+    def feed_opened(self, segments: Segments, read: Callable[[OpenedConnections], None]) -> Iterator[Connection]:
         """As feed. read gets the connections that open in the block and lack nothing, before all that got something new
         are given: what it does not settle has no pieces then."""
         return self._through_tls(self._feed(segments, True, read))
@@ -77,11 +77,13 @@ class Connections:
             yield connection
         yield from self._tls.woken(self.now)
 
-    def _feed(self, segments: Segments, sweep: bool, read: Callable[[Opened], None] | None) -> Iterator[Connection]:
+    def _feed(
+        self, segments: Segments, sweep: bool, read: Callable[[OpenedConnections], None] | None
+    ) -> Iterator[Connection]:
         if not len(segments) and segments.now is None:
             return
         block = Flows(segments)
-        opened = Opened(block)
+        opened = OpenedConnections(block)
         self.now = int(segments.time[-1]) if segments.now is None else segments.now
         touched: dict[int, Connection] = {}
         done: set[int] = set()
@@ -116,7 +118,7 @@ class Connections:
                 connection.tunnel = segments.tunnels.get(key, "")
             if len(self._open) > self._limit:
                 opened.settle_all()
-                opened = Opened(block)
+                opened = OpenedConnections(block)
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over

@@ -31,7 +31,7 @@ class StreamColumns:
     mark_packet: Ints
 
 
-class Opened:
+class OpenedConnections:
     """The connections, in the order of their first packets, and of each its two flows in the block, the opener's first.
 
     Whoever takes their bytes uses columns(), and settle() for those that are to be read as all others are."""

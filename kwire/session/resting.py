@@ -16,7 +16,7 @@ from kwire.session.twins import LOOKED_AT
 
 if TYPE_CHECKING:
     from kwire.capture.connection import Connection
-    from kwire.capture.opened import Opened
+    from kwire.capture.opened import OpenedConnections
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionInfo
     from kwire.session.roles import Brokers
@@ -51,7 +51,7 @@ class Resting:
     def infos(self) -> list[ConnectionInfo]:
         return [rest.info for rest in self._known.values()]
 
-    def read(self, opened: Opened) -> None:
+    def read(self, opened: OpenedConnections) -> None:
         """Reads what is regular as a whole; the rest is settled."""
         found = self._found = self._vectorized.opened(opened)
         for number in np.flatnonzero(~found.whole).tolist():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kwire.capture.opened import Opened, StreamColumns
+from kwire.capture.opened import OpenedConnections, StreamColumns
 from kwire.capture.streams import Piece
 from kwire.codec.frames import whole_frames
 from kwire.codec.scan_columns import Scanned, scan_columns
@@ -123,7 +123,7 @@ class Vectorized:
         self._resume(jobs, data, frames, asked, answered)
         return batch if len(batch) else None
 
-    def opened(self, opened: Opened) -> ExchangesOfOpened:
+    def opened(self, opened: OpenedConnections) -> ExchangesOfOpened:
         """The exchanges of connections that open in a block, of those that are regular as a whole."""
         data = opened.columns()
         columns = Columns(data.buffer)

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from kwire.capture.connections import Connections
-from kwire.capture.opened import Opened
+from kwire.capture.opened import OpenedConnections
 
 ANSWER = (("10.0.0.2", 9092), ("10.0.0.1", 40000))
 REQUEST, RESPONSE = b"\0\0\0\x02ab", b"\0\0\0\x01c"
 
 
-def feed(make: Any, *packets: bytes) -> tuple[Opened | None, Any]:
+def feed(make: Any, *packets: bytes) -> tuple[OpenedConnections | None, Any]:
     """What is opened, and the connection."""
-    found: list[Opened] = []
+    found: list[OpenedConnections] = []
     connections = Connections()
     (connection,) = connections.feed_opened(make.segments(make.block(packets)), found.append)
     return (found[0] if found else None), connection
