@@ -126,9 +126,9 @@ def read(path: str | Path, *, ports: Iterable[int] = (), **filters: Any) -> Iter
     """A capture's exchanges in time order; path is a pcap or pcapng, maybe gzip or zstd, "-" is stdin.
 
     ports: only these, which are brokers'. filters, one value or several: api, client_id, client, broker, topic, group,
-    id (correlation id), connection; errors=True; slower, start and end in ns. An exchange has request and response
-    (either may be None) with time (ns), size, data, errors and body(), and latency (ns), error, about. Raises
-    CaptureError, OSError, UnknownName.
+    id (correlation id), connection, error; errors=True; settled=True, without errors of a start; slower, start and end
+    in ns; unless=[{"api": "Fetch"}], without what fits. An exchange has request and response (either may be None) with
+    time (ns), size, data, errors and body(), and latency (ns), error, about. Raises CaptureError, OSError, UnknownName.
     """
     return (exchange for batch in read_batches(path, ports=ports, **filters) for exchange in batch)
 
