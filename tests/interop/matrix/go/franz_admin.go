@@ -67,7 +67,7 @@ func (f *franz) brokerConfigs(string) error {
 		return err
 	}
 	found, err := f.admin.DescribeBrokerConfigs(f.ctx, nodes.NodeIDs()...)
-	return first(err, check(len(found) > 0 && len(found[0].Configs) > 100, "too few"))
+	return first(err, check(len(found) > 0 && len(found[0].Configs) > 10, "too few"))
 }
 
 func (f *franz) configResources(topic string) error {
