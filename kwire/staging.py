@@ -37,7 +37,7 @@ def staging(folder: str, private: bool = False) -> Iterator[str]:
     part.mkdir(0o700 if private else 0o777)
     with open(part / LOCK, "wb") as lock:
         try:
-            _take(lock)
+            take_lock(lock)
             part.rename(path)
             yield str(path)
         finally:
@@ -51,13 +51,13 @@ def _sweep(path: Path) -> None:
         if hasattr(os, "geteuid") and path.lstat().st_uid != os.geteuid():
             return
         with open(path / LOCK, "rb+") as lock:
-            if _take(lock):
+            if take_lock(lock):
                 shutil.rmtree(path, ignore_errors=True)
     except OSError:
         return  # it has just gone, or is no such folder
 
 
-def _take(lock: IO[bytes]) -> bool:
+def take_lock(lock: IO[bytes]) -> bool:
     """Whether the lock is ours now."""
     if flock is None:
         return False

@@ -93,6 +93,16 @@ def command() -> None:
     help="parquet, or what the session can write: orc, delta, iceberg.",
 )
 @click.option(
+    "--mode",
+    type=click.Choice(["overwrite", "append", "overwrite-partitions", "error"]),
+    default="overwrite",
+    show_default=True,
+    help="What is done with tables that are there; not with --stream.",
+)
+@click.option(
+    "--incremental", is_flag=True, help="Only captures that no run to DIR has read yet; their rows are added."
+)
+@click.option(
     "--work", metavar="DIR", help="What is under way, where all workers see it; for a DIR of another file system."
 )
 @click.option(
@@ -119,8 +129,9 @@ def command() -> None:
 @connection_options
 def run_command(
     sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
-    findings: bool, form: str, work: str | None, settings: tuple[tuple[str, str], ...], drop_duplicates: bool,
-    no_rollups: bool, stream: bool, available_now: bool, max_files: int | None, lateness: int, bounds: Bounds,
+    findings: bool, form: str, mode: str, incremental: bool, work: str | None, settings: tuple[tuple[str, str], ...],
+    drop_duplicates: bool, no_rollups: bool, stream: bool, available_now: bool, max_files: int | None, lateness: int,
+    bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
@@ -143,7 +154,11 @@ def run_command(
         raise click.UsageError("--split-size must be at least a byte")
     if stream:
         _fit_for_streams(sources, folder, form, bodies, drop_duplicates, names)
-    elif any(map(is_topic, sources)):
+        if incremental or mode != "overwrite":
+            raise click.UsageError("--stream goes on where it was, without --mode and --incremental")
+    elif incremental:
+        _fit_for_more(folder, form, mode, bodies, drop_duplicates, names)
+    if not stream and any(map(is_topic, sources)):
         raise click.UsageError("what Kafka has comes with --stream; with --available-now too it ends")
     interrupt = Interrupt()
     spark = session(master, settings=dict(settings))
@@ -157,7 +172,8 @@ def run_command(
         else:
             done = run(
                 spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
-                variant=bodies == "variant", drop_duplicates=drop_duplicates, work=work,
+                variant=bodies == "variant", drop_duplicates=drop_duplicates, work=work, mode=mode,
+                incremental=incremental,
             )  # fmt: skip
     finally:
         spark.stop()
@@ -202,6 +218,23 @@ def _fit_for_streams(
         raise click.UsageError("findings and audit need all captures at once, and --stream has not")
     if is_elsewhere(folder):
         raise click.UsageError(f"--stream writes to a folder that all workers see, and {folder} is none")
+
+
+def _fit_for_more(
+    folder: str, form: str, mode: str, bodies: str, drop_duplicates: bool, names: list[str]
+) -> None:  # fmt: skip
+    """Raises UsageError for what cannot be added to."""
+    from kwire.pipeline.paths import is_elsewhere
+    from kwire.tables.columns import JUDGEMENTS
+
+    if mode != "overwrite":
+        raise click.UsageError("--incremental adds: it takes no --mode")
+    if form != "parquet" or bodies == "variant" or is_elsewhere(folder):
+        raise click.UsageError("--incremental writes Parquet, to a folder of this machine's, and bodies as JSON")
+    if drop_duplicates:
+        raise click.UsageError("--drop-duplicates needs all captures at once, and --incremental reads the new ones")
+    if JUDGEMENTS.keys() & set(names):
+        raise click.UsageError("findings and audit need all captures at once, and --incremental reads the new ones")
 
 
 @command.command(name="report", short_help="What the rollups of a run say.")
@@ -284,6 +317,10 @@ def _conclude(done: RunOutcome, folder: str) -> int:
 
     for path, why in list(done.failed.items())[:20]:
         print(f"kwire: {clean(path)} could not be read: {clean(why)}", file=sys.stderr)
+    for path in done.grown[:20]:
+        print(f"kwire: {clean(path)} has grown since it was read; the rest is not read", file=sys.stderr)
+    if done.known:
+        print(f"kwire: {counted(done.known, 'capture')} known", file=sys.stderr)
     said = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     print(f"kwire: {said} to {folder}", file=sys.stderr)
     print(
@@ -293,4 +330,4 @@ def _conclude(done: RunOutcome, folder: str) -> int:
     )
     if done.failed:
         return Exit.MALFORMED
-    return Exit.OK if any(done.rows.values()) else Exit.NOT_KAFKA
+    return Exit.OK if done.known or any(done.rows.values()) else Exit.NOT_KAFKA

@@ -6,9 +6,11 @@ Iceberg knows tables by their catalogs: here one whose warehouse is the folder's
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from kwire.errors import OutputError
 from kwire.pipeline.columns import ddl
 from kwire.pipeline.paths import is_elsewhere
 
@@ -16,15 +18,49 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def save(frame: DataFrame, folder: str, table: str, form: str, partitions: tuple[str, ...] = ()) -> None:
-    """Writes a table, in place of the one that is there."""
+MODES = ("overwrite", "append", "overwrite-partitions", "error")
+
+
+def save(
+    frame: DataFrame, folder: str, table: str, form: str, partitions: tuple[str, ...] = (), mode: str = "overwrite"
+) -> None:  # fmt: skip
+    """Writes a table. mode: what is done where it is already, one of MODES."""
     if form == "iceberg":
-        writer = frame.writeTo(_in_catalog(frame.sparkSession, folder, table))
-        if partitions:
-            writer = writer.partitionedBy(*(frame[name] for name in partitions))
-        writer.using(form).createOrReplace()
-    else:
-        frame.write.format(form).mode("overwrite").partitionBy(*partitions).save(os.path.join(folder, table))
+        _save_iceberg(frame, _in_catalog(frame.sparkSession, folder, table), partitions, mode)
+        return
+    writer = frame.write.format(form).partitionBy(*partitions).mode(mode.removesuffix("-partitions"))
+    if mode == "overwrite-partitions":
+        writer = writer.option("partitionOverwriteMode", "dynamic")
+    writer.save(os.path.join(folder, table))
+
+
+def _save_iceberg(frame: DataFrame, name: str, partitions: tuple[str, ...], mode: str) -> None:
+    writer = frame.writeTo(name)
+    if mode in ("append", "overwrite-partitions") and frame.sparkSession.catalog.tableExists(name):
+        if mode == "append":
+            writer.append()
+        else:
+            writer.overwritePartitions()
+        return
+    if partitions:
+        writer = writer.partitionedBy(*(frame[name] for name in partitions))
+    writer.using("iceberg").createOrReplace()
+
+
+def refuse_where_there_is(spark: SparkSession, folder: str, tables: Iterable[str], form: str) -> None:
+    """Raises OutputError for the first of the tables that is there already."""
+    from pyspark.errors import AnalysisException
+
+    for table in tables:
+        try:
+            if form == "iceberg":
+                there = spark.catalog.tableExists(_in_catalog(spark, folder, table))
+            else:
+                there = bool(table_of(spark, folder, table, form).inputFiles())
+        except AnalysisException:  # there is no such path, or nothing of that format in it
+            there = False
+        if there:
+            raise OutputError(os.path.join(folder, table), "this is there already: --mode says what is to be done")
 
 
 def table_of(spark: SparkSession, folder: str, table: str, form: str = "parquet") -> DataFrame:

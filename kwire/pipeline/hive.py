@@ -105,7 +105,8 @@ def has_api(table: str) -> bool:
 def place(
     folder: str, staged: str, written: Iterable[WrittenFile], replaced: Iterable[str] = (), keep: bool = False
 ) -> None:  # fmt: skip
-    """Moves files to where they belong. replaced: tables that are written anew as a whole; keep: there is more."""
+    """Moves files to where they belong. replaced: tables, or TABLE/PARTITION, that are written anew as a whole; keep:
+    there is more."""
     for table in replaced:
         shutil.rmtree(os.path.join(folder, table), ignore_errors=True)
         Path(folder, table).mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,9 @@ from kwire.pipeline import hive
 from kwire.pipeline.binary_files import bring
 from kwire.pipeline.duplicates import NEEDED, Copy, copies, named_apart, without_copies
 from kwire.pipeline.failures import in_a_line
-from kwire.pipeline.formats import save, table_of
+from kwire.pipeline.formats import refuse_where_there_is, save, table_of
 from kwire.pipeline.job import Job, survey_splits, write_rows
+from kwire.pipeline.ledger import Chosen, Ledger, enter, running
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
@@ -31,13 +33,12 @@ if TYPE_CHECKING:
 
     from kwire.pipeline.hive import WrittenFile
 
-TAG = "batch"
-
 
 @dataclass(slots=True)
 class RunOutcome:
     """What a run did. rows: by table; seams: bytes that travelled; parts, again: of connections, and how many had to be
-    read a second time; failed: files that could not be read, with why."""
+    read a second time; failed: files that could not be read, with why; known, grown: how many files earlier
+    runs had read, and which of these became longer since."""
 
     rows: dict[str, int] = field(default_factory=dict)
     packets: int = 0
@@ -48,6 +49,8 @@ class RunOutcome:
     again: int = 0
     stitched: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    known: int = 0
+    grown: list[str] = field(default_factory=list)
 
 
 def session(
@@ -78,23 +81,44 @@ def session(
 def run(
     spark: SparkSession, paths: Sequence[str], folder: str, job: Job, *, split_size: int = SIZE, form: str = "parquet",
     rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, work: str | None = None,
+    mode: str = "overwrite", incremental: bool = False,
 ) -> RunOutcome:  # fmt: skip
-    """Reads captures into folder/TABLE/, which it writes anew; what lies in other file systems by way of a folder.
-    variant: bodies as Spark's type of that name. drop_duplicates: what several points captured is there once, as
-    copies.py says. work: where all workers see what is under way; the folder itself, unless it is in another file
-    system. Raises OSError, OutputError, SameNames, FilesUnreachable, NoFolder, SparkFailed."""
+    """Reads captures into folder/TABLE/; what lies in other file systems by way of a folder. variant: bodies as Spark's
+    type of that name. drop_duplicates: what several points captured is there once, as copies.py says. work: where all
+    workers see what is under way; the folder itself, unless it is in another file system. mode: one of formats.MODES,
+    for the tables; rollups are always of all that is there. incremental: only files that no run has read yet, whose
+    rows are added; Parquet in a folder of this machine's only. Raises OSError, OutputError, SameNames,
+    FilesUnreachable, NoFolder, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
-    if not is_elsewhere(folder):
+    if mode == "error":
+        refuse_where_there_is(spark, folder, job.names, form)
+    if not is_elsewhere(folder) and mode.startswith("overwrite") and not incremental:
         hive.spare(
             folder,
             [*job.names, *(f"rollups/{name}" for name in ROLLUPS if rollups)],
             [path for path in paths if not is_elsewhere(path)],
         )
-    with in_a_line(), staging(local(work) if work else _workplace(spark, folder)) as staged:
+    ours = form == "parquet" and not is_elsewhere(folder)
+    with (
+        in_a_line(), staging(local(work) if work else _workplace(spark, folder)) as staged,
+        running(folder) if ours else nullcontext("run") as run,
+    ):  # fmt: skip
         _try_out(spark, folder, form, staged)
-        done = _tables(spark, paths, folder, job, split_size, form, variant, drop_duplicates, staged)
-        if rollups:
-            write_rollups(spark, folder, job.names, form)
+        chosen = Chosen(_found(spark, paths, staged))
+        if incremental:
+            mode, chosen = "append", Ledger(folder, job.names).choose(chosen.new)
+        if incremental and not chosen.new:
+            done = RunOutcome(dict.fromkeys(job.names, 0))
+        else:
+            done = _tables(
+                spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, staged
+            )
+            if ours:
+                read = [path for path in chosen.new if path not in done.failed]
+                enter(folder, run, job.names, read, anew=mode == "overwrite")
+            if rollups:
+                write_rollups(spark, folder, job.names, form)
+    done.known, done.grown = len(chosen.known), chosen.grown
     return done
 
 
@@ -115,17 +139,19 @@ def _try_out(spark: SparkSession, folder: str, form: str, staged: str) -> None:
         save(spark.range(0), staged, "trial", form)
 
 
+def _found(spark: SparkSession, paths: Sequence[str], staged: str) -> list[str]:
+    """The captures, where workers see them."""
+    far = [path for path in paths if is_elsewhere(path)]
+    there = expand([path for path in paths if path not in far])
+    return there + (bring(spark, far, os.path.join(staged, "landed")) if far else [])
+
+
 def _tables(
-    spark: SparkSession, paths: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
-    drop_duplicates: bool, staged: str,
+    spark: SparkSession, there: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
+    drop_duplicates: bool, mode: str, run: str, staged: str,
 ) -> RunOutcome:  # fmt: skip
     names, judged = job.names, [name for name in job.names if name in JUDGEMENTS]
-    job, far = (
-        replace(job, names=tuple(name for name in names if name not in judged)),
-        [path for path in paths if is_elsewhere(path)],
-    )
-    there = expand([path for path in paths if path not in far])
-    there += bring(spark, far, os.path.join(staged, "landed")) if far else []
+    job = replace(job, names=tuple(name for name in names if name not in judged))
     if drop_duplicates:
         named_apart(there)
         job = replace(job, names=tuple(dict.fromkeys([*job.names, *NEEDED])))
@@ -133,52 +159,59 @@ def _tables(
     surveyed = survey_splits(spark, splits, job, staged)
     files = survey_all(splits, lambda _: surveyed.surveys, job.settings, wanted(job.names))
     planned = stitch(files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates)
-    written = write_rows(surveyed, planned, job, staged, TAG)
+    written = write_rows(surveyed, planned, job, staged, run)
     if judged:
-        written += _judged([path for path in there if path not in planned.failed], judged, job, staged)
+        written += _judged([path for path in there if path not in planned.failed], judged, job, staged, run)
     rows = dict.fromkeys(names, 0)
     for found in written:
         if found.table in rows:
             rows[found.table] += found.rows
-    rows |= _placed(spark, written, names, folder, staged, form, variant, copies(planned.origins))
+    rows |= _placed(spark, written, names, folder, staged, form, variant, copies(planned.origins), mode)
     return RunOutcome(
         rows, planned.packets, len(splits), sum(split.end - split.start for split in splits), surveyed.seams,
         planned.parts, planned.again, planned.exchanges, planned.failed,
     )  # fmt: skip
 
 
-def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str) -> list[WrittenFile]:
+def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str, run: str) -> list[WrittenFile]:
     """Tables that judge captures as a whole: they are read once more, from beginning to end, here."""
-    rows = hive.Hive(staged, f"{TAG}-judged")
+    rows = hive.Hive(staged, f"{run}-judged")
     build(paths, names, rows.write, job.settings)
     return rows.close()
 
 
 def _placed(
     spark: SparkSession, written: Sequence[WrittenFile], names: Sequence[str], folder: str, staged: str, form: str,
-    variant: bool, twice: Sequence[Copy],
+    variant: bool, twice: Sequence[Copy], mode: str,
 ) -> dict[str, int]:  # fmt: skip
     """Brings staged tables to their places; how many rows they have now, where that changed."""
     if twice:
         with without_copies(spark, twice, lambda name: _staged(spark, staged, name)) as rest:
             one_by_one = [name for name in names if name not in JUDGEMENTS]
-            convert(spark, staged, folder, [name for name in names if name in JUDGEMENTS], form)
-            return convert(spark, staged, folder, one_by_one, form, variant, rest)
+            convert(spark, staged, folder, [name for name in names if name in JUDGEMENTS], form, mode)
+            return convert(spark, staged, folder, one_by_one, form, mode, variant, rest)
     whole = form != "parquet" or is_elsewhere(folder)
     by_spark = [name for name in names if whole or (variant and name == "bodies")]
     moved = [name for name in names if name not in by_spark]
     if moved:
-        hive.place(folder, staged, [found for found in written if found.table in moved], moved, keep=True)
-    convert(spark, staged, folder, by_spark, form, variant)
+        files = [found for found in written if found.table in moved]
+        places = {f"{found.table}/{found.partition}" for found in files} if mode == "overwrite-partitions" else set()
+        hive.place(folder, staged, files, moved if mode == "overwrite" else places, keep=True)
+        for name in moved:  # those without rows are tables too
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+    convert(spark, staged, folder, by_spark, form, mode, variant)
     return {}
 
 
 def convert(
-    spark: SparkSession, staged: str, folder: str, names: Sequence[str], form: str, variant: bool = False,
+    spark: SparkSession, staged: str, folder: str, names: Sequence[str], form: str, mode: str, variant: bool = False,
     rest: Callable[[str, DataFrame], DataFrame] | None = None,
 ) -> dict[str, int]:  # fmt: skip
     """Tables of the run as the session writes them: in another format, as orc, delta, iceberg; in another file system;
-    bodies as variants. rest: what of each table is written. Gives the rows of each, where that is asked."""
+    bodies as variants. rest: what of each table is written; gives how many rows that was."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
     out = {}
     for name in names:
         frame = _staged(spark, staged, name)
@@ -186,9 +219,12 @@ def convert(
             frame = rest(name, frame)
         if variant and name == "bodies":
             frame = frame.selectExpr("* except (body)", "try_parse_json(body) as body")
-        save(frame, folder, name, form, ("date", "api") if hive.has_api(name) else ("date",))
+        seen = Observation()
         if rest is not None:
-            out[name] = table_of(spark, folder, name, form).count()
+            frame = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
+        save(frame, folder, name, form, ("date", "api") if hive.has_api(name) else ("date",), mode)
+        if rest is not None:
+            out[name] = int(seen.get["rows"])
     return out
 
 

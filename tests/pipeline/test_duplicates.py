@@ -111,7 +111,7 @@ def once(spark: Any, tmp_path: Path) -> Callable[..., dict[str, list[dict[str, A
             for name in names
         }
         assert done.rows == {name: len(there) for name, there in found.items()}
-        assert sorted(path.name for path in Path(out).iterdir()) == sorted(names)
+        assert sorted(path.name for path in Path(out).iterdir()) == sorted([*names, "files"])
         return found
 
     return rows

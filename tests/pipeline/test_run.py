@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from calls import Call
 
-from kwire.errors import FilesUnreachable, NoFolder, NoReport, SparkFailed
+from kwire.errors import FilesUnreachable, NoFolder, NoReport, OutputError, SparkFailed
 from kwire.pipeline import job as jobs
 from kwire.pipeline.binary_files import bring
 from kwire.pipeline.formats import table_of
@@ -99,6 +99,31 @@ def test_what_judges_captures_as_a_whole_is_a_table_too(
     assert sum("'verdict': 'blocked'" in row for row in found) == tables["audit"]["verdict"].to_pylist().count(
         "blocked"
     )
+
+
+def test_a_run_that_adds_reads_what_no_run_has_read(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Call, written: Call
+) -> None:
+    paths = [unpacked(name) for name in ("kafkajs.pcap", "consumer848.pcap", "classic.pcap.gz")]
+    copy = tmp_path / "copy.pcap"
+    copy.write_bytes(paths[0].read_bytes())
+    out = tmp_path / "out"
+
+    def add(*more: Path) -> tuple[int, int]:
+        done = run(spark, list(map(str, more)), str(out), Job(FEW), rollups=False, incremental=True)
+        return done.splits, done.known
+
+    assert add(paths[0]) == (1, 0)
+    assert add(*paths[:2], copy) == (1, 2)
+    run(spark, [str(paths[2])], str(out), Job(FEW), rollups=False, mode="append")
+    assert written(out, FEW) == expected(paths, FEW)
+    assert add(*paths) == (0, 3)
+    with pytest.raises(OutputError, match="this is there already"):
+        run(spark, [str(paths[2])], str(out), Job(FEW), rollups=False, mode="error")
+    run(spark, [str(paths[0])], str(out), Job(("messages",)), rollups=False, mode="overwrite-partitions")
+    apis = {eval(row)["api"] for row in expected(paths[:1], ["messages"])["messages"]}
+    rest = [row for row in expected(paths, ["messages"])["messages"] if eval(row)["api"] not in apis]
+    assert written(out, ["messages"])["messages"] == sorted(rest + expected(paths[:1], ["messages"])["messages"])
 
 
 def test_other_formats_are_written_by_the_session(
@@ -285,7 +310,7 @@ def test_captures_in_another_file_system_are_brought_here_and_then_cut(
     done = run(spark, ["viewfs://kwire/captures"], str(out), Job(FEW), split_size=6000, rollups=False)
     assert written(out, FEW) == expected(paths, FEW)
     assert done.splits > 2
-    assert sorted(path.name for path in out.iterdir()) == sorted(FEW)
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FEW, "files"])
     landed = bring(spark, [f"file:{paths[0]}"], str(tmp_path / "landed"))
     assert [Path(path).name for path in landed] == ["a %41#b.pcap"]
     assert Path(landed[0]).read_bytes() == paths[0].read_bytes()

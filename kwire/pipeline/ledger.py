@@ -1,0 +1,147 @@
+"""Which captures a lake holds: a table of its own, DIR/files, to which each run adds a file when it has ended.
+
+The names of files that a run writes begin with the run's id, and while it writes a marker lies in DIR/files, which it
+holds locked. So a later run knows what is done, and removes what a run left that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kwire.errors import OutputError
+from kwire.staging import take_lock
+
+FILES = "files"
+ENDS = 1 << 16  # bytes at either end of a file that tell it from others
+OURS = re.compile(r"(run-[0-9a-f]{12})\b.*\.parquet$")
+MARKER = ".begun"
+SCHEMA = pa.schema([
+    ("run", pa.string()), ("tables", pa.list_(pa.string())), ("path", pa.string()), ("size", pa.int64()),
+    ("modified_ns", pa.int64()), ("digest", pa.string()), ("head", pa.string()), ("read_ns", pa.int64()),
+])  # fmt: skip
+ANEW = "read them all once without --incremental"
+
+
+@dataclass(slots=True)
+class Chosen:
+    """What of some captures is to be read: new; known: done, under this name or another one; grown: those that have
+    become longer since they were read, of which the rest is not read."""
+
+    new: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    grown: list[str] = field(default_factory=list)
+
+
+class Ledger:
+    """The table of a folder as it is now, for a run that adds to these tables. Raises OutputError where it does not
+    tell what they hold."""
+
+    def __init__(self, folder: str, tables: Sequence[str]) -> None:
+        _sweep(folder)
+        files = sorted(Path(folder, FILES).glob("run-*.parquet"))
+        rows = [row for path in files for row in pq.read_table(path, schema=SCHEMA).to_pylist()]
+        runs = {path.stem for path in files}
+        for table in tables:
+            for row in rows:
+                if table not in row["tables"]:
+                    raise OutputError(
+                        os.path.join(folder, table), f"{row['path']} is not in it, only in others: {ANEW}"
+                    )
+            for path in Path(folder, table).rglob("*.parquet"):
+                found = OURS.match(path.name)
+                if found is None or found[1] not in runs:
+                    raise OutputError(os.path.join(folder, table), f"which captures are in it is not known: {ANEW}")
+        self._digests = {row["digest"] for row in rows}
+        self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
+
+    def choose(self, paths: Iterable[str]) -> Chosen:
+        """Which of these are new. A copy under another name is known, and of two copies the first is new. Raises
+        OSError."""
+        out, seen = Chosen(), set(self._digests)
+        for path in paths:
+            digest = digest_of(path)
+            if digest in seen:
+                out.known.append(path)
+            elif self._grew(path):
+                out.grown.append(path)
+            else:
+                out.new.append(path)
+            seen.add(digest)
+        return out
+
+    def _grew(self, path: str) -> bool:
+        size, head = self._heads.get(os.path.abspath(path), (0, ""))
+        return bool(os.stat(path).st_size > size > 0 and head_of(path, size) == head)
+
+
+@contextmanager
+def running(folder: str) -> Iterator[str]:
+    """The id of a new run, with which the names of its files begin. Raises OSError."""
+    place, run = Path(folder, FILES), f"run-{uuid4().hex[:12]}"
+    place.mkdir(parents=True, exist_ok=True)
+    marker = place / f".{run}{MARKER}"
+    with open(marker, "wb") as lock:
+        take_lock(lock)
+        yield run
+    marker.unlink()
+
+
+def enter(folder: str, run: str, tables: Sequence[str], paths: Iterable[str], anew: bool) -> None:
+    """Writes down that a run read these captures into these tables; anew: and that nothing else is there."""
+    place = Path(folder, FILES)
+    rows = [row | {"run": run, "tables": list(tables)} for path in paths for row in _rows(path)]
+    part = place / f".{run}.part"
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), part)
+    os.replace(part, place / f"{run}.parquet")
+    for old in place.glob("run-*.parquet") if anew else ():
+        if old.stem != run:
+            old.unlink()
+
+
+def digest_of(path: str) -> str:
+    """Of a capture's size and both of its ends, where the times of its packets are. Raises OSError."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = blake2b(f"{size}\n".encode() + file.read(ENDS), digest_size=16)
+        file.seek(max(size - ENDS, 0))
+        digest.update(file.read(ENDS))
+    return digest.hexdigest()
+
+
+def head_of(path: str, size: int) -> str:
+    """Of the first bytes that a file of that size had. Raises OSError."""
+    with open(path, "rb") as file:
+        return blake2b(file.read(min(size, ENDS)), digest_size=16).hexdigest()
+
+
+def _rows(path: str) -> Iterator[dict[str, str | int]]:
+    with suppress(OSError):  # it was there when it was read
+        there = os.stat(path)
+        yield {
+            "path": os.path.abspath(path), "size": there.st_size, "modified_ns": there.st_mtime_ns,
+            "digest": digest_of(path), "head": head_of(path, there.st_size), "read_ns": time.time_ns(),
+        }  # fmt: skip
+
+
+def _sweep(folder: str) -> None:
+    """Removes what runs left that were killed."""
+    for marker in Path(folder, FILES).glob(f".run-*{MARKER}"):
+        with suppress(OSError), open(marker, "rb+") as lock:
+            if not take_lock(lock):
+                continue
+            run = marker.name.removeprefix(".").removesuffix(MARKER)
+            if not Path(folder, FILES, f"{run}.parquet").exists():
+                for path in Path(folder).glob(f"*/**/{run}-*.parquet"):
+                    path.unlink()
+            marker.unlink()
