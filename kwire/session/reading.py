@@ -56,7 +56,8 @@ def chained(spans: Iterable[tuple[int, int, T]]) -> list[list[T]]:
 
 @dataclass(eq=False)
 class Reading:
-    """Captures that are being read: exchanges() gives what they hold, the rest tells how it went."""
+    """Captures that are being read: exchanges() gives what they hold, the rest tells how it went. apart: a connection
+    that two captures saw at two points is read in both."""
 
     paths: Sequence[str | Path]
     settings: Settings = field(default_factory=Settings)
@@ -70,6 +71,7 @@ class Reading:
     sealed: int = 0  # TLS connections that readers elsewhere could not decrypt
     skips: list[tuple[int, int, ConnectionInfo, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
+    apart: bool = False
     _twins: Twins = field(default_factory=Twins)
 
     def batches(self, ordered: bool = True, scans: bool = True) -> Iterator[ExchangeBatch]:
@@ -167,7 +169,7 @@ class Reading:
         """A reader for captures that follow each other."""
         reader = Reader(
             "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
-            ended=self.ended, scans=scans, twins=self._twins,
+            ended=self.ended, scans=scans, twins=None if self.apart else self._twins,
         )  # fmt: skip
         reader.places.several = len(self.paths) > 1
         self.readers.append(reader)

@@ -79,8 +79,12 @@ def into(
     builder: Builder, paths: Sequence[str | Path], settings: Settings,
     progress: Callable[[Capture], None] | None = None,
 ) -> Reading:  # fmt: skip
-    """The reading of captures that are for a builder."""
-    return Reading(list(paths), settings, tracking=builder.tracking, ended=builder.close, progress=progress)
+    """The reading of captures that are for a builder. Rows have a column capture, so that those of several points stay
+    apart; what judges captures counts a connection once."""
+    return Reading(
+        list(paths), settings, tracking=builder.tracking, ended=builder.close, progress=progress,
+        apart=not builder.names <= JUDGEMENTS.keys(),
+    )  # fmt: skip
 
 
 class Builder:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from session.conftest import STEP, Packet, Traffic, request, response
 
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
+from kwire.tables.jobs import build_with_jobs
 
 
 def translated(packets: list[Packet], client: str = "", broker: str = "") -> list[Packet]:
@@ -102,3 +104,13 @@ def test_two_captures_of_two_points_are_read_once(traffic: Traffic, tmp_path: Pa
         twins = [one.twin_of for one in over if one.twin_of]
         assert reading.notes == ["1 connection seen a second time, at another point: counted once"] * (exchanges == 3)
         assert twins == ["10.0.0.7:51522>10.0.0.2:9092#1"] * (exchanges == 3), name
+
+
+def test_rows_of_two_points_stay_apart_however_many_work(traffic: Traffic, tmp_path: Path) -> None:
+    once = talked(traffic)
+    later = [one._replace(time=one.time + STEP // 20) for one in once]
+    paths = [traffic.save(tmp_path / f"{at}.pcap", packets) for at, packets in enumerate((once, later))]
+    for jobs in (1, 2):
+        batches: list[pa.RecordBatch] = []
+        build_with_jobs(paths, ["exchanges"], lambda _, batch: batches.append(batch), Settings(), jobs)  # noqa: B023
+        assert sum(batch.num_rows for batch in batches) == 6, jobs
