@@ -41,6 +41,7 @@ class ServedConnection(asyncio.Protocol):
         self.busy = False  # a request is being answered
         self.full = False  # the client does not read its answers
         self.paused = False  # we do not read its requests
+        self.over = False  # the client sends no more
         self.spoke = False  # a whole request has come
         self.active = 0.0  # the loop's time of the last request
         self.began = 0.0  # since when there is a request that is not whole
@@ -85,6 +86,15 @@ class ServedConnection(asyncio.Protocol):
         self._look()
         self._pace()
 
+    def eof_received(self) -> bool:
+        """What came as a whole is still served, as by Kafka's Selector; TLS cannot stay half open."""
+        self.over = True
+        return self._is_left() and self.transport.get_extra_info("sslcontext") is None
+
+    def _is_left(self) -> bool:
+        """Whether there is something to do that waits for nobody else."""
+        return self._work is not None or (not self.busy and self._whole())
+
     def pause_writing(self) -> None:
         self.full = True
 
@@ -123,6 +133,8 @@ class ServedConnection(asyncio.Protocol):
             self.close(f"a bug in kwire: {type(error).__name__}: {error}")
             self.server.bug(error)
         self._pace()
+        if self.over and not self._is_left():
+            self.close("by the client")
         if self.transport.is_closing():
             return False
         if self._work is not None:
@@ -184,7 +196,7 @@ class ServedConnection(asyncio.Protocol):
     def _pace(self) -> None:
         """Reads no more while answers are due and enough requests are waiting."""
         much = len(self.buffer) > KEPT and (self.busy or self.full or self._whole())
-        if much != self.paused and not self.transport.is_closing():
+        if much != self.paused and not (self.over or self.transport.is_closing()):
             self.paused = much
             if much:
                 self.transport.pause_reading()

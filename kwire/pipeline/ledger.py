@@ -34,7 +34,7 @@ ANEW = "read them all once without --incremental"
 
 
 @dataclass(slots=True)
-class Chosen:
+class ToRead:
     """What of some captures is to be read: new; known: done, under this name or another one; grown: those that have
     become longer since they were read, of which the rest is not read."""
 
@@ -65,10 +65,10 @@ class Ledger:
         self._digests = {row["digest"] for row in rows}
         self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
 
-    def choose(self, paths: Iterable[str]) -> Chosen:
+    def choose(self, paths: Iterable[str]) -> ToRead:
         """Which of these are new. A copy under another name is known, and of two copies the first is new. Raises
         OSError."""
-        out, seen = Chosen(), set(self._digests)
+        out, seen = ToRead(), set(self._digests)
         for path in paths:
             digest = digest_of(path)
             if digest in seen:

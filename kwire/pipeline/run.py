@@ -19,7 +19,7 @@ from kwire.pipeline.duplicates import NEEDED, Copy, copies, named_apart, without
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import refuse_where_there_is, save, table_of
 from kwire.pipeline.job import Job, survey_splits, write_rows
-from kwire.pipeline.ledger import Chosen, Ledger, enter, running
+from kwire.pipeline.ledger import Ledger, ToRead, enter, running
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
@@ -104,7 +104,7 @@ def run(
         running(folder) if ours else nullcontext("run") as run,
     ):  # fmt: skip
         _try_out(spark, folder, form, staged)
-        chosen = Chosen(_found(spark, paths, staged))
+        chosen = ToRead(_found(spark, paths, staged))
         if incremental:
             mode, chosen = "append", Ledger(folder, job.names).choose(chosen.new)
         if incremental and not chosen.new:

@@ -353,3 +353,31 @@ def test_a_bug_ends_one_connection_and_is_told(broker: Broker, monkeypatch: pyte
     with connected(broker) as sock:
         assert asks(sock)
     assert [event.text for event in broker.events("bug")] == ["RuntimeError: on purpose"]
+
+
+@pytest.mark.parametrize("count", [1, 200, 1_000])
+def test_what_a_client_sends_before_it_goes_is_served(count: int) -> None:
+    """Produce that wants no answer, and a close right behind it: as Kafka's Selector, which ends a connection when what
+    came of it is done."""
+    with Broker(topics={"t": 1}) as broker:
+        body: dict[str, Any] = {"TransactionalId": None, "Acks": 0, "TimeoutMs": 1000}
+        body["TopicData"] = [{"Name": "t", "PartitionData": [{"Index": 0, "Records": build([(None, b"x")])}]}]
+        frame = pack(">hhih", 0, 7, 7, -1) + kwire.encode("ProduceRequest", 7, body)
+        with connected(broker) as sock:
+            sock.sendall((pack(">i", len(frame)) + frame) * count)
+        until(broker, "closed", bool)
+        assert broker.thread.call(lambda: broker.server.state.cluster.topics["t"].partitions[0].log.end) == count
+        assert broker.events("closed")[0].text == "by the client"
+
+
+def test_a_client_that_goes_while_its_answer_waits_ends_at_once() -> None:
+    with Broker(topics={"t": 1}) as broker:
+        part = {"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1 << 20}
+        body: dict[str, Any] = {"MaxWaitMs": 2_000_000_000, "MinBytes": 1, "MaxBytes": 1 << 20}
+        body |= {"Topics": [{"Topic": "t", "Partitions": [part]}]}
+        fetch = pack(">hhih", 1, 4, 7, -1) + kwire.encode("FetchRequest", 4, body)
+        with connected(broker) as sock:
+            sock.sendall((pack(">i", len(fetch)) + fetch) * 2)
+            while not broker.requests("Fetch"):
+                time.sleep(0.01)
+        assert until(broker, "closed", bool) == ["by the client"]
