@@ -70,7 +70,8 @@ def test_it_ends_before_a_record_that_is_odd(number: int, odd: int) -> None:
         made, data = stream(number, contents, kinds)
         step = len(data) // len(contents)
         if damage:
-            data = data[: (odd + 1) * step - 1] + b"x" + data[(odd + 1) * step :]
+            last = (odd + 1) * step - 1
+            data = data[:last] + bytes([data[last] ^ 1]) + data[last + 1 :]
         content, heads, sizes = opened(made, data)
         assert (content, len(heads), sizes) == (b"".join(contents[:odd]), odd, [8] * odd)
 
