@@ -9,7 +9,6 @@ suites beside this folder (KWIRE_LAB). A client whose library or compiler is not
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -19,6 +18,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "suites"))
 
 from clients import CLIENTS  # noqa: E402
+from compare import options, table  # noqa: E402
 from steps import Needs, call  # noqa: E402
 from targets import TARGETS  # noqa: E402
 
@@ -51,42 +51,32 @@ def cell(found: Verdicts | None) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("clients", nargs="*", choices=[[], *CLIENTS], default=[])
-    parser.add_argument("--target", default="kwire,kafka")
-    parser.add_argument("--work", type=Path, default=Path.home() / ".cache" / "kwire" / "suites")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    targets = options.target.split(",")
-    options.work.mkdir(parents=True, exist_ok=True)
+    asked = options(__doc__ or "", "CLIENT", CLIENTS, "kwire,kafka")
     found: dict[str, dict[str, Verdicts]] = {}
-    for name in options.clients or CLIENTS:
-        command = CLIENTS[name](options.work)
+    for name in asked.names or CLIENTS:
+        command = CLIENTS[name](asked.work)
         if isinstance(command, str):
             print(f"{name}: left out, {command}", file=sys.stderr)
             continue
         found[name] = {}
-        for target in targets:
+        for target in asked.targets:
             begun = time.monotonic()
-            with TARGETS[target](NEEDS, options.work) as place:
+            with TARGETS[target](NEEDS, asked.work) as place:
                 out = call(*command, place.plain, place.at.get("SASL_PLAINTEXT", ""))
             found[name][target] = verdicts(out)
             if not found[name][target]:
                 print(out[-2_000:], file=sys.stderr)
             took = time.monotonic() - begun
             print(f"{name} against {target}: {cell(found[name][target])}, {took:.0f} s", file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
-    report(found, targets)
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1))
+    report(found, asked.targets)
     return 0
 
 
 def report(found: dict[str, dict[str, Verdicts]], targets: list[str]) -> None:
     """What passed and failed by client; then each feature that failed somewhere, and why."""
-    print("| client | " + " | ".join(targets) + " |")
-    print("|---|" + "---|" * len(targets))
-    for name, by_target in found.items():
-        print(f"| {name} | " + " | ".join(cell(by_target.get(target)) for target in targets) + " |")
+    table("client", {name: [cell(each.get(target)) for target in targets] for name, each in found.items()}, targets)
     for name, by_target in found.items():
         for feature in dict.fromkeys(feature for each in by_target.values() for feature in each):
             told = {target: by_target[target].get(feature, "not reached") for target in targets}

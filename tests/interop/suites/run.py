@@ -13,18 +13,17 @@ words for those that are explained. Not part of the normal suite: it takes many 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import go_suites
 import node_suites
 import python_suites
 import rust_suites
+from compare import options, table
 from steps import FAILED, PASSED, SKIPPED, Results
 from targets import HERE, TARGETS
 
@@ -45,46 +44,39 @@ def cell(results: Results | None) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
-    parser.add_argument("--target", default="kwire,kfake,kafka")
-    parser.add_argument("--work", type=Path, default=Path.home() / ".cache" / "kwire" / "suites")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    targets = options.target.split(",")
+    asked = options(__doc__ or "", "SUITE", SUITES, "kwire,kfake,kafka")
     found: dict[str, dict[str, Results]] = {}
-    for name in options.suites or SUITES:
+    for name in asked.names or SUITES:
         suite = SUITES[name]
         if suite.checkout and suite.checkout not in os.environ:
             print(f"{name}: left out, {suite.checkout} names no checkout of it", file=sys.stderr)
             continue
-        folder = options.work / f"{name}-{suite.version}"
+        folder = asked.work / f"{name}-{suite.version}"
         if not (folder / "built").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             suite.build(folder)
             (folder / "built").touch()
         found[name] = {}
-        for target in targets:
+        for target in asked.targets:
             begun = time.monotonic()
-            with TARGETS[target](suite.needs, options.work) as place:
+            with TARGETS[target](suite.needs, asked.work) as place:
                 found[name][target] = suite.run(folder, place)
             print(
                 f"{name} against {target}: {cell(found[name][target])}, {time.monotonic() - begun:.0f} s",
                 file=sys.stderr,
             )
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
-    report(found, targets)
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1))
+    report(found, asked.targets)
     return 0
 
 
 def report(found: dict[str, dict[str, Results]], targets: list[str]) -> None:
-    print("| suite | " + " | ".join(targets) + " |")
-    print("|---|" + "---|" * len(targets))
-    for name, by_target in found.items():
-        cells = [cell(by_target.get(target)) for target in targets]
-        print(f"| {name} {SUITES[name].version} | " + " | ".join(cells) + " |")
+    cells = {
+        f"{name} {SUITES[name].version}": [cell(each.get(target)) for target in targets] for name, each in found.items()
+    }
+    table("suite", cells, targets)
     reasons = known()
     for name, by_target in found.items():
         for test, verdict in by_target.get("kwire", {}).items():
