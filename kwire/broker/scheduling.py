@@ -2,12 +2,15 @@
 
 A connection with something to do gets in line; the one that has used the least time goes first, as in fair queueing
 (Linux's scheduler counts the same way). Nobody saves time up by being silent, but who was there before and asked for
-little goes ahead of newcomers. After a breath of work the loop looks at its sockets again. So a request waits for its
-own connection's earlier ones and for one step of somebody else's, however many they are and whatever they ask.
+little goes ahead of newcomers. Every other step is for the one that has waited longest, if it has for long: many that
+have used little, together, may not keep one waiting that has used a bit more. After a breath of work the loop looks at
+its sockets again. So a request of who asks for little waits for its own connection's earlier ones and for two steps of
+others, and nobody for more than two steps of each that waits longer, however many they are and whatever they ask.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
@@ -19,17 +22,22 @@ BREATH = 5 * MS  # ns of work until sockets are looked at
 CREDIT = 1_000 * MS  # how much a connection that asks for little may be ahead of others
 BEHIND = 100 * MS  # how far behind the others a newcomer begins
 LEAST = MS // 100  # what the shortest step counts
+LONG = 100 * MS  # of waiting
 
 
 class Waiter:
     """Something that takes turns. step: does a little, and says whether there is more to do."""
 
-    __slots__ = ("queued", "step", "used")
+    __slots__ = ("number", "step", "used")
 
     def __init__(self, step: Callable[[], bool]) -> None:
         self.step = step
         self.used = 0  # ns, on a clock that never runs behind the others'
-        self.queued = False
+        self.number: int | None = None  # of its place in line
+
+    @property
+    def queued(self) -> bool:
+        return self.number is not None
 
 
 class Turns:
@@ -37,10 +45,11 @@ class Turns:
 
     def __init__(self, now: Callable[[], int], soon: Callable[[Callable[[], Any]], Any]) -> None:
         self._now, self._soon = now, soon
-        self._line: list[tuple[int, int, Waiter]] = []
+        self._line: list[tuple[int, int, Waiter]] = []  # by what they have used
+        self._longest: deque[tuple[int, int, Waiter]] = deque()  # by when they came; both with some who are gone
         self._numbers = count()
         self._floor = CREDIT  # what the last one in turn had used
-        self._coming = False
+        self._coming = self._other = False
 
     def newcomer(self, step: Callable[[], bool]) -> Waiter:
         """Who begins now, behind those who asked for little."""
@@ -55,19 +64,35 @@ class Turns:
             self._queue(who)
 
     def _queue(self, who: Waiter) -> None:
-        who.queued = True
-        heappush(self._line, (who.used, next(self._numbers), who))
+        number = who.number = next(self._numbers)
+        heappush(self._line, (who.used, number, who))
+        self._longest.append((self._now(), number, who))
         if not self._coming:
             self._coming = True
             self._soon(self._run)
 
+    def _next(self, now: int) -> Waiter | None:
+        """Who is next, no longer in line."""
+        line, longest = self._line, self._longest
+        while longest and longest[0][1] != longest[0][2].number:
+            longest.popleft()
+        self._other = not self._other
+        if self._other and longest and now - longest[0][0] > LONG:
+            who = longest.popleft()[2]
+        else:
+            while line and line[0][1] != line[0][2].number:
+                heappop(line)
+            if not line:
+                return None
+            used, _, who = heappop(line)
+            self._floor = max(self._floor, used)
+        who.number = None
+        return who
+
     def _run(self) -> None:
         begun = now = self._now()
         try:
-            while self._line and now - begun < BREATH:
-                used, _, who = heappop(self._line)
-                who.queued = False
-                self._floor = max(self._floor, used)
+            while now - begun < BREATH and (who := self._next(now)) is not None:
                 more = who.step()
                 before, now = now, self._now()
                 who.used += max(now - before, LEAST)
