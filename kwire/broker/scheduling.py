@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
@@ -49,6 +49,7 @@ class Turns:
         self._longest: deque[tuple[int, int, Waiter]] = deque()  # by when they came; both with some who are gone
         self._numbers = count()
         self._floor = CREDIT  # what the last one in turn had used
+        self._gone = 0  # places in the line by use whose holders had their turn for having waited
         self._coming = self._other = False
 
     def newcomer(self, step: Callable[[], bool]) -> Waiter:
@@ -79,9 +80,15 @@ class Turns:
         self._other = not self._other
         if self._other and longest and now - longest[0][0] > LONG:
             who = longest.popleft()[2]
+            self._gone += 1
+            if self._gone > 100 and 2 * self._gone > len(line):
+                line[:] = [each for each in line if each[1] == each[2].number and each[2] is not who]
+                heapify(line)
+                self._gone = 0
         else:
             while line and line[0][1] != line[0][2].number:
                 heappop(line)
+                self._gone = max(self._gone - 1, 0)
             if not line:
                 return None
             used, _, who = heappop(line)

@@ -127,3 +127,18 @@ def test_who_has_waited_long_takes_every_other_step() -> None:
     line.done.clear()
     line.run(2)
     assert "good" in line.done[:2]
+
+
+def test_places_of_those_who_had_their_turn_are_not_kept() -> None:
+    line = Line()
+    little = line.who("little", MS, 1_000_000)
+    line.turns.want(little)
+    line.run(5)
+    much = [line.who("much", LONG, 1_000_000) for _ in range(3)]
+    for who in much:
+        line.turns.want(who)
+    for _ in range(2_000):
+        little.used = 0
+        line.run(1)
+    assert line.done.count("much") > 1_000
+    assert len(line.turns._line) < 300
