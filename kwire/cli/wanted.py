@@ -34,11 +34,23 @@ class Wanted(NamedTuple):
     settled: bool
 
     def selection(self, first: Callable[[], int], last: Callable[[], int]) -> Selection:
-        """first and last: the times of the capture's first and last packet, asked only when a time needs them."""
+        """first and last: the times of the capture's first and last packet, asked only when a time needs them. Raises
+        click.ClickException for an end that lies before the start."""
+        from kwire.cli.quantities import DAY
+        from kwire.render.exchanges import clock
         from kwire.session.select import Selection
+        from kwire.wire.times import instant
 
         start = self.start.of(first, last) if self.start else None
         end = self.end.of(first, last) + self.end.digit - 1 if self.end else None  # all that is shown as this time
+        if self.end and start is not None and end is not None and end < start:
+            if self.end.base == "day" and start // DAY < last() // DAY:
+                end += DAY  # the capture lasts over midnight
+            if end < start:
+                why = "; it counts from the capture's start, not from --from" if self.end.base == "start" else ""
+                at = clock if start // DAY == end // DAY else instant
+                asked = f"--to {at(end - self.end.digit + 1)} lies before --from {at(start)}"
+                raise click.ClickException(asked + why)
         return Selection.of(
             api=self.apis, client_id=self.client_ids, client=self.clients, broker=self.brokers, topic=self.topics,
             group=self.groups, errors=self.errors, error=self.error_names, slower=self.slower, start=start, end=end,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import pytest
 
 from kwire.cli.filters import AskedValues, there_are
+from kwire.cli.quantities import DAY, Instant
+from kwire.cli.wanted import Wanted
 from kwire.errors import Exit
 from kwire.session.select import fits
 
@@ -47,6 +50,27 @@ def test_what_matches_nothing_is_said_and_what_there_is(
     ran = kwire(command, CLASSIC, *options)
     lines = [line.removeprefix("kwire: ") for line in ran.err.splitlines()]
     assert [line for line in lines if " exchange" not in line[:14]] == said
+
+
+@pytest.mark.parametrize("command", ["read", "stats", "trace"])
+def test_an_end_before_the_start_is_said(command: str, kwire: Any) -> None:
+    ran = kwire(command, CLASSIC, "--from", "02:16:21", "--to", "+5s")
+    assert ran.status == Exit.USAGE
+    assert ran.err == (
+        "kwire: --to 02:16:16.331510 lies before --from 02:16:21.000000; "
+        "it counts from the capture's start, not from --from\n"
+    )  # fmt: skip
+    ran = kwire(command, CLASSIC, "--from", "02:16:21", "--to", "02:16:20")
+    assert ran.status == Exit.USAGE
+    assert ran.err == "kwire: --to 02:16:20.000000 lies before --from 02:16:21.000000\n"
+
+
+def test_an_end_after_midnight() -> None:
+    noon, nothing = DAY // 2, Wanted((), (), (), (), (), (), False, (), None, None, None, (), (), (), False)
+    wanted = nothing._replace(start=Instant("day", DAY - 1, 1), end=Instant("day", 600, 1))
+    assert wanted.selection(lambda: noon, lambda: DAY).end == DAY + 600
+    with pytest.raises(click.ClickException, match="lies before"):
+        wanted.selection(lambda: noon, lambda: DAY - 1)
 
 
 @pytest.mark.parametrize("command", ["groups", "trace"])
