@@ -81,30 +81,30 @@ class Acls:
         self.on = supers is not None
         self._open = open
         self._supers = frozenset(supers or ())
-        self._all: dict[Acl, None] = {}
+        self.all: dict[Acl, None] = {}
 
     def find(self, wanted: AclFilter) -> list[Acl]:
-        return [acl for acl in self._all if wanted.fits(acl)]
+        return [acl for acl in self.all if wanted.fits(acl)]
 
     def add(self, acl: Acl) -> None:
         """Raises Refused for a rule that cannot be."""
         for wrong, why in WRONG:
             if wrong(acl):
                 raise Refused(Code.INVALID_REQUEST, why)
-        if len(self._all) >= MOST and acl not in self._all:
+        if len(self.all) >= MOST and acl not in self.all:
             raise Refused(Code.POLICY_VIOLATION, f"this broker keeps at most {MOST} ACLs")
-        self._all[acl] = None
+        self.all[acl] = None
 
     def delete(self, acls: Iterable[Acl]) -> None:
         for acl in acls:
-            self._all.pop(acl, None)
+            self.all.pop(acl, None)
 
     def may(self, user: str | None, host: str, operation: int, kind: int, name: str) -> bool:
         """Whether the user, None for one who has not logged in, may do that with the resource."""
         user = user or ANONYMOUS
         if not self.on or user in self._supers:
             return True
-        there = [acl for acl in self._all if acl.covers(kind, name)]
+        there = [acl for acl in self.all if acl.covers(kind, name)]
         if not there:
             return self._open
         about = [acl for acl in there if self._concerns(acl, user, host)]
@@ -118,7 +118,7 @@ class Acls:
         user = user or ANONYMOUS
         if not self.on or user in self._supers:
             return True
-        about = [acl for acl in self._all if acl.type == kind and acl.operation in (ALL, operation)]
+        about = [acl for acl in self.all if acl.type == kind and acl.operation in (ALL, operation)]
         about = [acl for acl in about if self._concerns(acl, user, host)]
         denied = any(acl.permission == DENY and (acl.pattern, acl.name) == (LITERAL, WILDCARD) for acl in about)
         return not denied and (self._open or any(acl.permission == ALLOW for acl in about))

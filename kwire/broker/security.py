@@ -41,37 +41,37 @@ class Users:
         self.passwords = passwords
         self._secret = os.urandom(32)
         self.tokens = Tokens()
-        self._given: dict[tuple[str, str], Credential | None] = {}  # user and mechanism; None: taken away
+        self.given: dict[tuple[str, str], Credential | None] = {}  # user and mechanism; None: taken away
 
     def keep(self, user: str, mechanism: str, credential: Credential | None) -> None:
         """A credential that counts from now on; None takes it away."""
         if credential is not None or user in self.passwords:
-            self._given[user, mechanism] = credential
+            self.given[user, mechanism] = credential
         else:
-            self._given.pop((user, mechanism), None)
+            self.given.pop((user, mechanism), None)
 
     def iterations(self, user: str, mechanism: str) -> int | None:
         """Those of the user's credential, None if there is none."""
-        if (user, mechanism) in self._given:
-            given = self._given[user, mechanism]
+        if (user, mechanism) in self.given:
+            given = self.given[user, mechanism]
             return None if given is None else given.iterations
         return ITERATIONS if user in self.passwords else None
 
     def names(self) -> list[str]:
         """Who has a credential of some mechanism."""
-        every = {*self.passwords, *(user for user, _ in self._given)}
+        every = {*self.passwords, *(user for user, _ in self.given)}
         return sorted(user for user in every if any(self.iterations(user, each) for each in SCRAM))
 
     def hint(self, user: str, mechanism: str) -> tuple[bytes, int]:
         """Salt and iterations, as they are told to anybody."""
-        given = self._given.get((user, mechanism))
+        given = self.given.get((user, mechanism))
         return (given.salt, given.iterations) if given else (self.salt(user), ITERATIONS)
 
     def salted(self, user: str, mechanism: str) -> bytes | None:
         """The salted password, None for who may not log in so."""
         if self.iterations(user, mechanism) is None:
             return None
-        given = self._given.get((user, mechanism))
+        given = self.given.get((user, mechanism))
         if given is not None:
             return given.salted
         password = self.passwords[user].encode()

@@ -2,8 +2,9 @@
 
 The folder is a Kafka log directory: a folder for each partition (segments.py), log-start-offset-checkpoint,
 meta.properties; what coordinators hold is in records of their topics (stored_tables.py). What Kafka has in its
-metadata log, topics, configurations and leaders, is in kwire.json. Records are written at once, all else within a
-second. Members of groups join anew after a restart, and open transactions are aborted.
+metadata log, topics, configurations, leaders and rights (stored_rights.py), is in kwire.json. Records are written at
+once, all else within a second. After a restart members of groups join anew, except those of streams groups, and open
+transactions are aborted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from kwire.broker.context import MS, Timer
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
-from kwire.broker.stored_tables import StoredTable, offsets_table, share_table, streams_table
+from kwire.broker.stored_rights import dump_rights, restore_rights
+from kwire.broker.stored_tables import StoredTable, consumers_table, offsets_table, share_table, streams_tables
 from kwire.errors import KwireError
 from kwire.wire.uuids import from_text, to_text
 
@@ -74,8 +76,11 @@ class Storage:
     def started(self) -> None:
         """The coordinators are there: what they held comes back."""
         groups = self._state.groups.coordinator
-        # groups of streams come first: what has offsets and no group is taken for a classic one
-        self._tables = streams_table(groups), offsets_table(groups), share_table(groups)
+        now = self._state.clock.now
+        # offsets come after groups: what has offsets and no group is taken for a classic one
+        self._tables = (
+            *streams_tables(groups, now), consumers_table(groups, now), offsets_table(groups), share_table(groups),
+        )  # fmt: skip
         for table in self._tables:
             table.restore(self._state)
         self._tick()
@@ -136,6 +141,7 @@ class Storage:
                 }
                 for topic in cluster.topics.values()
             ],
+            **dump_rights(self._state),
         }
 
     def _restore(self, found: dict[str, Any]) -> None:
@@ -155,6 +161,7 @@ class Storage:
         for kind, name, values in found["configs"]:
             cluster.configs.given[kind, name] = values
         cluster.configs.settle(cluster.configs.static)
+        restore_rights(self._state, found)
 
     def _reopen(self, partition: Partition, start: int) -> None:
         log = partition.log
@@ -171,5 +178,6 @@ class Storage:
 
 def _replace(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
+    part.touch(0o600)
     part.write_text(text, "utf-8")
     part.replace(path)

@@ -1,4 +1,4 @@
-"""What coordinators hold, as records of their internal topics: committed offsets and streams groups in
+"""What coordinators hold, as records of their internal topics: committed offsets, consumer groups and streams groups in
 __consumer_offsets, the state of share partitions in __share_group_state. Kafka's keys, values and partitions, so that
 its tools read them.
 
@@ -15,12 +15,14 @@ from uuid import UUID
 
 from kwire.broker.context import MS
 from kwire.codec.library import builtin_library
+from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.hashorder import hash_code
 from kwire.coordinator.offsets import CommittedOffset
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
 from kwire.coordinator.streams.group import StreamsGroup
+from kwire.coordinator.streams.stored import KINDS, RecordKey, stored
 from kwire.records import build, read_records
 from kwire.wire.uuids import to_text
 
@@ -140,36 +142,67 @@ def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
     )  # fmt: skip
 
 
-StreamsValue = tuple[int, int]  # group epoch, validated topology epoch
+def consumers_table(groups: Coordinator, now: Callable[[], int]) -> StoredTable[str, int]:
+    """The epochs of consumer groups. Who their members were is not kept: they join again."""
+    kept: dict[str, int] = {}
 
-
-def streams_table(groups: Coordinator) -> StoredTable[str, StreamsValue]:
-    """Who its members were is not kept: they join again."""
-    kept: dict[str, StreamsValue] = {}
-
-    def put(key: str, value: StreamsValue | None, _: int) -> None:
+    def put(key: str, value: int | None, _: int) -> None:
         if value is None:
             kept.pop(key, None)
         else:
             kept[key] = value
 
     def done() -> None:
-        for group, (epoch, _) in kept.items():
-            groups.revive_streams(group, epoch)
+        for group, epoch in kept.items():
+            groups.revive_consumer(group, epoch, now())
+        kept.clear()
 
     return StoredTable(
-        "__consumer_offsets", 17, "StreamsGroupMetadataKey", "StreamsGroupMetadataValue", 0,
-        held=lambda: {
-            name: (each.epoch, each.validated_epoch)
-            for name, each in groups.groups.items() if isinstance(each, StreamsGroup)
-        },
+        "__consumer_offsets", 3, "ConsumerGroupMetadataKey", "ConsumerGroupMetadataValue", 0,
+        held=lambda: {name: each.epoch for name, each in groups.groups.items() if isinstance(each, ConsumerGroup)},
         place=str,
         key_fields=lambda key: {"GroupId": key},
-        value_fields=lambda value, _: {"Epoch": value[0], "MetadataHash": 0, "ValidatedTopologyEpoch": value[1]},
+        value_fields=lambda value, _: {"Epoch": value},
         key_of=lambda body: body["GroupId"],
-        value_of=lambda body: (body["Epoch"], body.get("ValidatedTopologyEpoch", -1)),
+        value_of=lambda body: body["Epoch"],
         put=put, done=done,
     )  # fmt: skip
+
+
+def streams_tables(groups: Coordinator, now: Callable[[], int]) -> tuple[StoredTable[RecordKey, Fields], ...]:
+    """One for each kind of record; the groups come back with the last."""
+    found: dict[str, dict[str, dict[RecordKey, Fields]]] = {}  # by group and kind
+
+    def done() -> None:
+        for group, rows in found.items():
+            if rows["Metadata"]:
+                groups.revive_streams(group, rows, now())
+        found.clear()
+
+    def table(kind: str) -> StoredTable[RecordKey, Fields]:
+        def put(key: RecordKey, value: Fields | None, _: int) -> None:
+            rows = found.setdefault(key[0], {kind: {} for kind in KINDS})[kind]
+            if value is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = value
+
+        def held() -> dict[RecordKey, Fields]:
+            known = (each for each in groups.groups.values() if isinstance(each, StreamsGroup))
+            return {key: fields for group in known for key, fields in stored(group, kind).items()}
+
+        return StoredTable(
+            "__consumer_offsets", KINDS[kind], f"StreamsGroup{kind}Key", f"StreamsGroup{kind}Value", 0,
+            held=held,
+            place=lambda key: key[0],
+            key_fields=lambda key: dict(zip(("GroupId", "MemberId"), key, strict=False)),
+            value_fields=lambda value, _: value,
+            key_of=lambda body: tuple(body.values()),
+            value_of=lambda body: body,
+            put=put, done=done if kind == list(KINDS)[-1] else lambda: None,
+        )  # fmt: skip
+
+    return tuple(map(table, KINDS))
 
 
 ShareValue = tuple[int, int, int, int, tuple[StateBatch, ...]]  # epoch, leader epoch, start, complete, batches

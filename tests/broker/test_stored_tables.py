@@ -52,7 +52,8 @@ def test_share_groups_and_their_state_come_back(tmp_path: Path) -> None:
     assert "batches of __share_group_state" in (open_file(log.read_bytes(), "log", str(log)).text or "")
 
 
-def test_streams_groups_come_back_with_their_kind_and_epoch(tmp_path: Path) -> None:
+def test_streams_groups_come_back(tmp_path: Path) -> None:
+    at_once = {"group.streams.initial.rebalance.delay.ms": 0}
     topology = {"Epoch": 0, "Subtopologies": [{"SubtopologyId": "0", "SourceTopics": ["t"]}]}
     join = {"GroupId": "s", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 60_000, "Topology": topology}
     tasks = {"ActiveTasks": [], "StandbyTasks": [], "WarmupTasks": [], "ProcessId": "p", "ClientTags": []}
@@ -64,21 +65,45 @@ def test_streams_groups_come_back_with_their_kind_and_epoch(tmp_path: Path) -> N
         (told,) = asked(broker, "StreamsGroupDescribe", 0, {"GroupIds": ["s"]})["Groups"]
         return int(told["GroupEpoch"])
 
-    with Broker(data=tmp_path, topics={"t": 1}) as broker:
+    with Broker(data=tmp_path, topics={"t": 1}, config=at_once) as broker:
         joined = asked(broker, "StreamsGroupHeartbeat", 0, join | tasks)
         assert joined["ErrorCode"] == 0, joined
         commit = {"GroupId": "s", "GenerationIdOrMemberEpoch": joined["MemberEpoch"], "MemberId": "m", **offsets}
         assert "'ErrorCode': 0" in str(asked(broker, "OffsetCommit", 9, commit))
         asked(broker, "StreamsGroupHeartbeat", 0, {"GroupId": "s", "MemberId": "m", "MemberEpoch": -1})
         before = epoch(broker)
-    with Broker(data=tmp_path) as broker:
+    with Broker(data=tmp_path, config=at_once) as broker:
         assert epoch(broker) == before
         again = asked(broker, "StreamsGroupHeartbeat", 0, join | tasks)
         assert again["ErrorCode"] == 0
         assert epoch(broker) > before
+        described = asked(broker, "StreamsGroupDescribe", 0, {"GroupIds": ["s"]})
+    with Broker(data=tmp_path, config=at_once) as broker:
+        assert asked(broker, "StreamsGroupDescribe", 0, {"GroupIds": ["s"]}) == described
+        beat = {"GroupId": "s", "MemberId": "m", "MemberEpoch": again["MemberEpoch"]}
+        assert asked(broker, "StreamsGroupHeartbeat", 0, beat)["MemberEpoch"] == again["MemberEpoch"]
         asked(broker, "StreamsGroupHeartbeat", 0, {"GroupId": "s", "MemberId": "m", "MemberEpoch": -1})
         gone = asked(broker, "DeleteGroups", 2, {"GroupsNames": ["s"]})
         assert gone["Results"][0]["ErrorCode"] == 0, gone
+    with Broker(data=tmp_path) as broker:
+        assert asked(broker, "ListGroups", 5, {})["Groups"] == []
+
+
+def test_consumer_groups_come_back_with_their_kind_and_epoch(tmp_path: Path) -> None:
+    beat = {"GroupId": "g", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 60_000, "TopicPartitions": []}
+    beat["SubscribedTopicNames"] = ["t"]
+    with Broker(data=tmp_path, topics={"t": 1}) as broker:
+        joined = asked(broker, "ConsumerGroupHeartbeat", 1, beat)
+        assert joined["ErrorCode"] == 0, joined
+    with Broker(data=tmp_path) as broker:
+        (group,) = asked(broker, "ListGroups", 5, {})["Groups"]
+        assert (group["GroupType"], group["GroupState"]) == ("consumer", "Empty")
+        (told,) = asked(broker, "ConsumerGroupDescribe", 1, {"GroupIds": ["g"]})["Groups"]
+        assert told["GroupEpoch"] == joined["MemberEpoch"]
+        again = asked(broker, "ConsumerGroupHeartbeat", 1, beat)
+        assert again["MemberEpoch"] == joined["MemberEpoch"] + 1
+        asked(broker, "ConsumerGroupHeartbeat", 1, beat | {"MemberEpoch": -1})
+        assert asked(broker, "DeleteGroups", 2, {"GroupsNames": ["g"]})["Results"][0]["ErrorCode"] == 0
     with Broker(data=tmp_path) as broker:
         assert asked(broker, "ListGroups", 5, {})["Groups"] == []
 

@@ -23,7 +23,9 @@ from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import walk_order
 from kwire.coordinator.streams import assignor, bodies, checks, tasks
 from kwire.coordinator.streams.tasks import StreamsMember, Tasks, TaskState
-from kwire.coordinator.streams.topology import DELAYED, SHUTDOWN, STALE, ConfiguredTopology, StreamsTopology, configure
+from kwire.coordinator.streams.topology import (
+    DELAYED, SHUTDOWN, STALE, ConfiguredTopology, StreamsTopology, configure, hash_of,
+)  # fmt: skip
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic
 
@@ -50,23 +52,19 @@ class StreamsGroup:
         self.validated_epoch = 0
         self.endpoint_epoch = 0
         self.fresh = True
-        self._settings, self._all_topics = settings, topics
-        self._known: dict[str, KnownTopic] = {}  # the topics that the topology needs, as they were when last looked at
+        self.settings, self._all_topics = settings, topics
+        self.topics_hash = 0  # of the topics that the topology needs, as they were when last looked at
         self._stale = False
-        self._standbys: int | None = None  # as the last target had them
+        self.standbys: int | None = None  # as the last target had them
         self._shutdown: str | None = None  # the member that asked for the end of the application
-        self._target_time: int | None = None
-        self._timers = Timers()
+        self.target_time: int | None = None
+        self.timers = Timers()
         self._slots = 2  # of Kafka's table of members
         self._events: list[Event] = []
 
     def configure(self, settings: GroupSettings) -> None:
         """The configuration that counts for this group from now on."""
-        self._settings = settings
-
-    def restore(self, epoch: int) -> None:
-        """An empty group that goes on from that epoch; its topology comes again with the first member."""
-        self.fresh, self.epoch, self.target_epoch = False, epoch, epoch
+        self.settings = settings
 
     # What it says of itself
 
@@ -84,7 +82,7 @@ class StreamsGroup:
 
     @property
     def due(self) -> int | None:
-        return self._timers.due
+        return self.timers.due
 
     def events(self) -> list[Event]:
         """What happened since it was last asked."""
@@ -151,7 +149,7 @@ class StreamsGroup:
     def tick(self, now: int) -> None:
         """Removes members whose session ended or who did not give up tasks in time; computes a target that was held
         back."""
-        while (expired := self._timers.pop(now)) is not None:
+        while (expired := self.timers.pop(now)) is not None:
             key, deadline = expired
             if key.kind == INITIAL:
                 if self.members and self.configured is not None:
@@ -159,7 +157,7 @@ class StreamsGroup:
                 continue
             member = self.members[key.member]
             if key.kind == SESSION:
-                timeout = self._settings.group_streams_session_timeout_ms
+                timeout = self.settings.group_streams_session_timeout_ms
                 why, kind = f"no heartbeat for {timeout:,} ms (streams session timeout)", "evicted"
             else:
                 timeout, kind = member.rebalance_timeout_ms, "fenced"
@@ -201,7 +199,7 @@ class StreamsGroup:
         if epoch != JOIN and self.fresh:
             why = f"there is no streams group {self.name}, and MemberEpoch is {epoch}"
             return Check(2, "group", codes.GROUP_ID_NOT_FOUND, why), None
-        most = self._settings.group_streams_max_size
+        most = self.settings.group_streams_max_size
         if epoch == JOIN and len(self.members) >= most:
             why = f"{len(self.members):,} members, group.streams.max.size is {most:,}"
             return Check(3, "size", codes.GROUP_MAX_SIZE_REACHED, why), None
@@ -225,7 +223,7 @@ class StreamsGroup:
         caller: ClientIdentity,
         now: int,
     ) -> Answer:
-        settings, epoch, was_empty, was_fresh = self._settings, body["MemberEpoch"], not self.members, self.fresh
+        settings, epoch, was_empty, was_fresh = self.settings, body["MemberEpoch"], not self.members, self.fresh
         member, reasons = self._seat(body, caller, now)
         known, before = member.epoch, member.assigned
         self.topology = self.topology or topology
@@ -240,23 +238,23 @@ class StreamsGroup:
         validated = self.topology.epoch if self.configured.ready else -1
         if validated != self.validated_epoch:
             reasons.append(f"the topology is {'ready' if validated >= 0 else 'not ready'}")
-        if settings.group_streams_num_standby_replicas != self._standbys:
+        if settings.group_streams_num_standby_replicas != self.standbys:
             reasons.append("the number of standbys changed")
         if reasons:
-            self.validated_epoch, self._standbys = validated, settings.group_streams_num_standby_replicas
+            self.validated_epoch, self.standbys = validated, settings.group_streams_num_standby_replicas
             self._bump(now, f"{member.id}: {', '.join(reasons)}", member.id)
         initial, delay = Key(INITIAL, self.name), settings.group_streams_initial_rebalance_delay_ms
-        if was_empty and delay > 0 and initial not in self._timers:
-            self._timers.set(initial, now + delay * MS)
+        if was_empty and delay > 0 and initial not in self.timers:
+            self.timers.set(initial, now + delay * MS)
         delayed = self._delayed(now)
         if delayed is not None:
             status.append({"StatusCode": DELAYED, "StatusDetail": delayed})
         else:
             self._compute_target(now, member.id if known == 0 else None)
-        target = Tasks() if initial in self._timers else self.targets.get(member.id, Tasks())
+        target = Tasks() if initial in self.timers else self.targets.get(member.id, Tasks())
         self._reconcile(member, target, owned, now)
         member.heard = now
-        self._timers.set(Key(SESSION, self.name, member.id), now + settings.group_streams_session_timeout_ms * MS)
+        self.timers.set(Key(SESSION, self.name, member.id), now + settings.group_streams_session_timeout_ms * MS)
         if body.get("ShutdownApplication"):
             self._shutdown = self._shutdown or member.id
         told = epoch == JOIN or member.assigned != before
@@ -312,10 +310,10 @@ class StreamsGroup:
             return False
         self._stale = False
         there = self._all_topics()
-        known = {name: there[name] for name in self.topology.required if name in there}
-        changed = known != self._known
+        found = hash_of({name: there[name] for name in self.topology.required if name in there})
+        changed = found != self.topics_hash
         if changed or self.configured is None:
-            self._known, self.configured = known, configure(self.topology, there)
+            self.topics_hash, self.configured = found, configure(self.topology, there)
         return changed
 
     # The target
@@ -326,10 +324,10 @@ class StreamsGroup:
 
     def _delayed(self, now: int) -> str | None:
         """Why no target is computed yet."""
-        if Key(INITIAL, self.name) in self._timers:
+        if Key(INITIAL, self.name) in self.timers:
             return "Assignment delayed due to the configured initial rebalance delay."
-        interval = self._settings.group_streams_assignment_interval_ms * MS
-        waits = self._target_time is not None and interval and now < self._target_time + interval
+        interval = self.settings.group_streams_assignment_interval_ms * MS
+        waits = self.target_time is not None and interval and now < self.target_time + interval
         return (
             "Assignment delayed due to the configured assignment interval."
             if waits and self.epoch > self.target_epoch
@@ -345,10 +343,10 @@ class StreamsGroup:
         workers = [assignor.Worker(m.id, m.process, self.targets.get(m.id, Tasks())) for m in members]
         if self.configured.ready:
             stateful = {sub.id for sub in self.configured.topology.subtopologies if sub.changelogs}
-            self.targets = assignor.assign(workers, self.configured.tasks or {}, stateful, self._standbys or 0)
+            self.targets = assignor.assign(workers, self.configured.tasks or {}, stateful, self.standbys or 0)
         else:
             self.targets = {worker.id: Tasks() for worker in workers}
-        self.target_epoch, self._target_time = self.epoch, now
+        self.target_epoch, self.target_time = self.epoch, now
         facts = {"epoch": self.epoch, "assignor": assignor.NAME, "members": len(self.members)}
         why = f"{assignor.NAME} assignor, {len(self.members):,} members"
         self._events.append(Event(now, self.name, "target", None, self.epoch, why, facts))
@@ -359,9 +357,9 @@ class StreamsGroup:
             return
         key = Key(REBALANCE, self.name, member.id)
         if member.state is TaskState.UNREVOKED:
-            self._timers.set(key, now + max(member.rebalance_timeout_ms, 0) * MS)
+            self.timers.set(key, now + max(member.rebalance_timeout_ms, 0) * MS)
         else:
-            self._timers.discard(key)
+            self.timers.discard(key)
         facts = {
             "state": member.state.value, "epoch": member.epoch, "assigned": tasks.rows(member.assigned.active),
             "revoking": tasks.rows(member.revoking.active),
@@ -382,7 +380,7 @@ class StreamsGroup:
         del self.members[member.id]
         self.targets.pop(member.id, None)
         for timer in (SESSION, REBALANCE):
-            self._timers.discard(Key(timer, self.name, member.id))
+            self.timers.discard(Key(timer, self.name, member.id))
         self._event(time, kind, member, why, facts)
         self._bump(time, f"{member.id} {kind}", member.id)
         if not self.members:

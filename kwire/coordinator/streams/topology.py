@@ -7,6 +7,7 @@ other, changelogs as many as their subtopology has tasks. Rules: InternalTopicMa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from kwire.coordinator.codes import UNKNOWN_SERVER_ERROR
@@ -62,6 +63,26 @@ class Subtopology(NamedTuple):
             "RepartitionSourceTopics": [topic.described() for topic in sorted(self.repartitions)],
         }
 
+    def recorded(self) -> dict[str, Any]:
+        """A Subtopology of StreamsGroupTopologyValue; joined topics by their places."""
+        internal = [topic.name for topic in self.repartitions]
+        return {
+            "SubtopologyId": self.id,
+            "SourceTopics": list(self.sources),
+            "SourceTopicRegex": [],
+            "StateChangelogTopics": [topic.described() for topic in self.changelogs],
+            "RepartitionSinkTopics": list(self.sinks),
+            "RepartitionSourceTopics": [topic.described() for topic in self.repartitions],
+            "CopartitionGroups": [
+                {
+                    "SourceTopics": [at for at, name in enumerate(self.sources) if name in names],
+                    "SourceTopicRegex": [],
+                    "RepartitionSourceTopics": [at for at, name in enumerate(internal) if name in names],
+                }
+                for names in self.joined
+            ],
+        }
+
 
 class StreamsTopology(NamedTuple):
     epoch: int
@@ -101,6 +122,18 @@ class StreamsTopology(NamedTuple):
 
     def described(self) -> dict[str, Any]:
         return {"Epoch": self.epoch, "Subtopologies": [each.described() for each in self.subtopologies]}
+
+    def recorded(self) -> dict[str, Any]:
+        """A StreamsGroupTopologyValue; read() takes it back."""
+        return {"Epoch": self.epoch, "Subtopologies": [each.recorded() for each in self.subtopologies]}
+
+
+def hash_of(topics: Mapping[str, KnownTopic]) -> int:
+    """Another one for other topics, 64 bits with a sign; 0 for none. Not the one that Kafka computes."""
+    if not topics:
+        return 0
+    told = repr(sorted(topics.items())).encode("utf-8", "surrogateescape")
+    return int.from_bytes(blake2b(told, digest_size=8).digest(), signed=True)
 
 
 class ConfiguredTopology(NamedTuple):
