@@ -17,7 +17,6 @@ from uuid import UUID, uuid4
 from kwire.coordinator import classic, describe, heartbeat, joins, modern, offsets, preconditions
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.consumer import context as consumer_groups
-from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply, Topics

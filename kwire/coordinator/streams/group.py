@@ -24,7 +24,13 @@ from kwire.coordinator.consumer.members import walk_order
 from kwire.coordinator.streams import assignor, bodies, checks, tasks
 from kwire.coordinator.streams.tasks import StreamsMember, Tasks, TaskState
 from kwire.coordinator.streams.topology import (
-    DELAYED, SHUTDOWN, STALE, ConfiguredTopology, StreamsTopology, configure, hash_of,
+    DELAYED,
+    SHUTDOWN,
+    STALE,
+    ConfiguredTopology,
+    StreamsTopology,
+    configure,
+    hash_of,
 )  # fmt: skip
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic
