@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from struct import pack, unpack
 from typing import Any
@@ -118,6 +119,9 @@ def _ask(port: int, count: int) -> None:
             _read(sock, unpack(">i", _read(sock, 4))[0])
 
 
+PATIENCE = 120.0  # seconds until what must end has ended
+
+
 class Sniffed:
     """What kwire sniff said while traffic passed, again and again until it ended."""
 
@@ -131,7 +135,8 @@ class Sniffed:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
         )
         try:
-            for _ in range(200):
+            end = time.monotonic() + PATIENCE
+            while time.monotonic() < end:
                 _ask(self.port, 3)
                 try:
                     self.out, self.err = ran.communicate(timeout=0.1)
