@@ -89,14 +89,15 @@ class Scene:
 
 
 def diagnosed(
-    packets: Iterable[Packet], only: Iterable[str] | None = None, limits: dict[str, dict[str, float]] | None = None
-) -> Diagnosis:
-    """What the doctor says of packets."""
+    packets: Iterable[Packet], only: Iterable[str] | None = None, limits: dict[str, dict[str, float]] | None = None,
+    size: int = 5000,
+) -> Diagnosis:  # fmt: skip
+    """What the doctor says of packets that are read in blocks of so many."""
     doctor = Doctor(only, {name.replace("_", "-"): given for name, given in (limits or {}).items()})
     reader = Reader("made.pcap", tracking=True, ended=doctor.close)
     packets = list(packets)
-    for at in range(0, len(packets), 5000):
-        for batch in reader.feed(block(packets[at : at + 5000], at + 1)):
+    for at in range(0, len(packets), size):
+        for batch in reader.feed(block(packets[at : at + size], at + 1)):
             doctor.add(batch)
     for batch in reader.finish():
         doctor.add(batch)

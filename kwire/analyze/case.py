@@ -18,6 +18,7 @@ from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
 from kwire.analyze.groups import GroupHistories
 from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
+from kwire.analyze.work import Works
 from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.schema.keys import API_VERSIONS, LIST_OFFSETS
 
@@ -43,6 +44,7 @@ class Case:
         self.cluster = ClusterHistory()
         self.participants = Participants()
         self.groups = GroupHistories(replay=replay)
+        self.works = Works()
         self.group_findings: list[Finding] = []
         self.limits = VerdictLimits()  # by which the histories of groups are judged: detectors set theirs
         self.judgement: Judgement | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kwire.analyze.throttling import muted
+from kwire.analyze.throttling import Mutes
 from kwire.analyze.work import HELD
 from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.session.pairing import LOST
@@ -128,9 +128,9 @@ class Measure:
 
 
 class Measured:
-    """What is measured of each row of a batch."""
+    """What is measured of each row of a batch; mutes: of all batches in turn."""
 
-    def __init__(self, batch: ExchangeBatch) -> None:
+    def __init__(self, batch: ExchangeBatch, mutes: Mutes) -> None:
         request, response = batch.request, batch.response
         asked, answered = request.there, response.there
         self.time = batch.time
@@ -146,7 +146,7 @@ class Measured:
         self.backwards = asked & answered & (self.latency < 0)
         kept = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)
         self.kept = self.paired & kept[batch.kind]
-        waited = muted(batch)
+        waited = mutes.of(batch)
         self.held = np.where(self.kept, np.maximum(self.latency, 0), waited)
         self.work = self.latency - self.held
         self.bucket = buckets_of(self.latency)

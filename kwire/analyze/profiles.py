@@ -15,6 +15,7 @@ import numpy as np
 from kwire.analyze.client_settings import read_settings
 from kwire.analyze.measures import Measure, Measured, merge
 from kwire.analyze.profile import Profile
+from kwire.analyze.throttling import Mutes
 from kwire.analyze.tls import session_of
 from kwire.schema import keys
 from kwire.schema.registry import builtin
@@ -44,6 +45,7 @@ class Profiles:
         self.end = 0
         self._sampled: Counter[tuple[str, int]] = Counter()
         self._last: dict[tuple[str, str, str], int] = {}
+        self._mutes = Mutes()
 
     def add(self, batch: ExchangeBatch) -> None:
         """Exchanges."""
@@ -55,7 +57,7 @@ class Profiles:
         self.end = max(self.end, int(asked.max()))
         names, client = batch.client_ids()
         pairs, which = np.unique(client[rows] * len(batch.kinds) + batch.kind[rows], return_inverse=True)
-        measured = dict(Measured(batch).of(rows, which, list(map(str, range(len(pairs))))))
+        measured = dict(Measured(batch, self._mutes).of(rows, which, list(map(str, range(len(pairs))))))
         for number, pair in enumerate(pairs.tolist()):
             name, kind = names[pair // len(batch.kinds)], batch.kinds[pair % len(batch.kinds)]
             profile = self._of(name or "")

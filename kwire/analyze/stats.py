@@ -11,7 +11,7 @@ import numpy as np
 
 from kwire.analyze.failures import Failures
 from kwire.analyze.measures import Measure, Measured, merge
-from kwire.analyze.throttling import throttles
+from kwire.analyze.throttling import Mutes, throttles
 from kwire.analyze.tls import row_of, session_of
 from kwire.codec.quality import QUALITIES
 from kwire.session.about_columns import abouts_of
@@ -82,6 +82,7 @@ class Stats:
         self.failures, self.untold, self._left = Failures(), 0, failed
         self.throttled: dict[tuple[str, str], ThrottledAnswers] = {}
         self.total = Measure()
+        self._mutes = Mutes()
         self.apis: dict[str, Measure] = {}
         self.clients: dict[str, Measure] = {}
         self.brokers: dict[str, Measure] = {}
@@ -100,7 +101,7 @@ class Stats:
         first = int(time.min())
         self.first_time = first if self.first_time is None else min(self.first_time, first)
         self.last_time = max(self.last_time, int(last.max()))
-        measured, rows = Measured(batch), np.arange(len(batch))
+        measured, rows = Measured(batch, self._mutes), np.arange(len(batch))
         names, which = batch.client_ids()
         apis = [_api(kind) for kind in batch.kinds]
         brokers = [known.ends[1] for known in batch.connections]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FIELD = "ThrottleTimeMs"
 MS = 1_000_000
+MOST_LINES, MOST_WINDOWS = 10_000, 64  # throttled connections that are remembered from batch to batch; times of each
 WAITING = {  # the first versions at which a client waits by itself (AbstractResponse.shouldClientThrottle); else 0
     keys.PRODUCE: 6, keys.FETCH: 8, keys.LIST_OFFSETS: 3, keys.METADATA: 6, keys.OFFSET_COMMIT: 4, keys.OFFSET_FETCH: 4,
     keys.FIND_COORDINATOR: 2, keys.JOIN_GROUP: 3, keys.HEARTBEAT: 2, keys.LEAVE_GROUP: 2, keys.SYNC_GROUP: 2,
@@ -97,30 +98,46 @@ def _of_kind(
         yield int(rows[at]), int(found[at])
 
 
-@lru_cache(2)
-def muted(batch: ExchangeBatch) -> Ints:
-    """Of each exchange, ns that it waited for a quota: the broker did not listen to its connection, as an answer before
-    it said, or kept the answer back itself (versions before KIP-219). Of answers in the batch."""
-    out, request, response = np.zeros(len(batch), np.int64), batch.request, batch.response
-    windows: dict[int, list[tuple[int, int]]] = {}
-    for row, ms, waits in throttles(batch):
-        end = int(response.time[row])
-        if waits:
-            windows.setdefault(int(batch.connection[row]), []).append((end, end + ms * MS))
-        else:
-            out[row] = ms * MS
-    latency = np.maximum(batch.latency, 0)
-    if windows:
-        paired = request.there & response.there & ~batch.token
-        touched = np.isin(batch.connection, list(windows)) & paired
-        rows = np.flatnonzero(touched)
-        rows = rows[np.argsort(batch.connection[rows], kind="stable")]
-        for part in np.split(rows, np.flatnonzero(np.diff(batch.connection[rows])) + 1):
-            if len(part):
-                spans = np.array(sorted(windows[int(batch.connection[part[0]])]), np.int64)
-                before, after = (_within(spans, side[part]) for side in (request.last_time, response.time))
-                out[part] += np.maximum(after - before, 0)
-    return np.minimum(out, latency)
+class Mutes:
+    """of(batch) gives, of each exchange, ns that it waited for a quota: the broker did not listen to its connection, as
+    an answer before it said, in this batch or one before, or kept the answer back itself (versions before KIP-219)."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, str], list[tuple[int, int]]] = {}  # by capture and connection
+
+    def of(self, batch: ExchangeBatch) -> Ints:
+        out, request, response = np.zeros(len(batch), np.int64), batch.request, batch.response
+        windows: dict[int, list[tuple[int, int]]] = {}
+        for at, connection in enumerate(batch.connections if self._open else ()):
+            if before := self._open.get((connection.capture, connection.name)):
+                windows[at] = before
+        for row, ms, waits in throttles(batch):
+            end = int(response.time[row])
+            if waits:
+                windows.setdefault(int(batch.connection[row]), []).append((end, end + ms * MS))
+            else:
+                out[row] = ms * MS
+        if windows:
+            paired = request.there & response.there & ~batch.token
+            rows = np.flatnonzero(np.isin(batch.connection, list(windows)) & paired)
+            rows = rows[np.argsort(batch.connection[rows], kind="stable")]
+            for part in np.split(rows, np.flatnonzero(np.diff(batch.connection[rows])) + 1):
+                if len(part):
+                    spans = np.array(sorted(windows[int(batch.connection[part[0]])]), np.int64)
+                    before_, after = (_within(spans, side[part]) for side in (request.last_time, response.time))
+                    out[part] += np.maximum(after - before_, 0)
+            self._keep(batch, windows)
+        return np.minimum(out, np.maximum(batch.latency, 0))
+
+    def _keep(self, batch: ExchangeBatch, windows: dict[int, list[tuple[int, int]]]) -> None:
+        """What exchanges of later batches may have waited for: the newest of each connection."""
+        for at, spans in windows.items():
+            connection = batch.connections[at]
+            key = connection.capture, connection.name
+            self._open.pop(key, None)
+            self._open[key] = sorted(spans)[-MOST_WINDOWS:]
+        for key in list(self._open)[: max(len(self._open) - MOST_LINES, 0)]:
+            del self._open[key]
 
 
 def _within(spans: Ints, times: Ints) -> Ints:

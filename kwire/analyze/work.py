@@ -9,13 +9,14 @@ request waits for a quota is no work either.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kwire.analyze.throttling import muted
+from kwire.analyze.findings import Reference
+from kwire.analyze.throttling import Mutes
 from kwire.schema.keys import (
     CREATE_PARTITIONS,
     CREATE_TOPICS,
@@ -45,36 +46,136 @@ WAITS = (  # that have a timeout of their own, or wait for other brokers
 )  # fmt: skip
 
 
-class Work(NamedTuple):
-    """Of the rows that have request and answer: behind, ns waited for the answer before; work, ns from then on; before:
-    the row whose answer was waited for, -1 for none; held: whether the broker may keep the request by its rules."""
+MOST = 20_000  # connections that are remembered from batch to batch, those that spoke last
 
+
+class Blocker(NamedTuple):
+    """An exchange that others waited for: its API key and name, -1 where nobody knows; its answer's name, as
+    "FetchResponse v12", packet and time, ns."""
+
+    key: int
+    api: str
+    name: str
+    packet: int
+    time: int
+
+    def answer(self, batch: ExchangeBatch, row: int) -> Reference:
+        """Where its answer stands; row: one of the same connection."""
+        connection = batch.connections[int(batch.connection[row])]
+        capture, packet = connection.places.of(self.packet)
+        several = connection.places.several
+        return Reference(capture or connection.capture, packet, self.time, connection.name, self.name, several)
+
+
+class Carried(NamedTuple):
+    """Of a connection, up to the end of a batch. ready, answered: when the last byte and the first one of the last
+    answer came, ns; answers: how many; overlaps: whether a request was sent before the answer to another; blocker: what
+    the next request waits for, if it is sent before ready."""
+
+    ready: int
+    answered: int
+    answers: int
+    overlaps: bool
+    blocker: Blocker
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Of the rows that have request and answer, by connection, in the order of the answers: behind, ns waited for the
+    answer before; work, ns from then on; held: whether the broker may keep the request by its rules; count: exchanges
+    on the connection before; overlaps: whether by then a request was sent before the answer to another.
+
+    root: the place of what each waited for, itself if for nothing; carried: of a connection by the place of its first.
+    """
+
+    batch: ExchangeBatch
     rows: Ints
     behind: Ints
     work: Ints
-    before: Ints
     held: NDArray[np.bool_]
+    count: Ints
+    overlaps: NDArray[np.bool_]
+    first: NDArray[np.bool_]
+    waited: NDArray[np.bool_]
+    root: Ints
+    carried: dict[int, Carried]
+
+    def blocker(self, place: int) -> Blocker:
+        """What one that was behind waited for: one that waits behind another one that waits, waits for what that one
+        waits for."""
+        return self.carried[place].blocker if self.first[place] else self._next(place - 1)
+
+    def _next(self, place: int) -> Blocker:
+        """What waits for the answer at a place waits for."""
+        root = int(self.root[place])
+        if self.first[root] and self.waited[root]:
+            return self.carried[root].blocker
+        row, response = self.rows[root], self.batch.response
+        kind = self.batch.kinds[self.batch.kind[row]]
+        key, api, name = (-1, "", "") if kind is None else (kind.key, kind.api, kind.names[1])
+        return Blocker(key, api, name, int(response.packet[row]), int(response.time[row]))
 
 
-@lru_cache(2)
-def work_of(batch: ExchangeBatch) -> Work:
-    """The times of a batch's exchanges; without those that stand before their requests, as packets out of order and a
-    clock that is set have them. Connections that go on from the batch before begin anew: their first rows in
-    a batch count as having waited for nobody."""
-    request, response = batch.request, batch.response
-    known = request.there & response.there & (response.time >= request.last_time)
-    whole = np.flatnonzero(known & ~batch.token & ~batch.silent)
-    order = whole[np.lexsort((response.time[whole], batch.connection[whole]))]
-    asked, answered = request.last_time[order], response.time[order]
-    ready = response.last_time[order]
-    same = np.zeros(len(order), bool)
-    same[1:] = batch.connection[order[1:]] == batch.connection[order[:-1]]
-    previous = np.zeros(len(order), np.int64)
-    previous[1:] = ready[:-1]
-    behind = np.where(same, np.maximum(previous - asked, 0), 0)
-    behind = np.minimum(behind, np.maximum(answered - asked, 0))
-    before = np.full(len(order), -1, np.int64)
-    before[1:] = order[:-1]
-    held = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)[batch.kind[order]]
-    work = np.minimum(answered - asked - behind, answered - asked - muted(batch)[order])
-    return Work(order, behind, np.maximum(work, 0), np.where(behind > 0, before, -1), held)
+class Works:
+    """of(batch) gives the times of the exchanges of each batch in turn; of connections that go on from a batch before,
+    what was answered there counts, however a capture is cut into batches."""
+
+    def __init__(self) -> None:
+        self._mutes = Mutes()
+        self._known: dict[tuple[str, str], Carried] = {}  # by capture and connection, those that spoke last at the end
+        self._last: Work | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}
+
+    def of(self, batch: ExchangeBatch) -> Work:
+        """Without exchanges that stand before their requests, as packets out of order and a clock that is set have
+        them. The batch that was given last may be given again."""
+        if self._last is None or self._last.batch is not batch:
+            self._last = self._follow(batch)
+        return self._last
+
+    def _follow(self, batch: ExchangeBatch) -> Work:
+        request, response = batch.request, batch.response
+        known = request.there & response.there & (response.time >= request.last_time)
+        whole = np.flatnonzero(known & ~batch.token & ~batch.silent)
+        rows = whole[np.lexsort((response.time[whole], batch.connection[whole]))]
+        asked, answered, ready = request.last_time[rows], response.time[rows], response.last_time[rows]
+        connection, places = batch.connection[rows], np.arange(len(rows))
+        first = np.diff(connection, prepend=-1) != 0
+        begins = np.flatnonzero(first)
+        before, count, late = np.roll(ready, 1), np.zeros(len(begins), np.int64), np.zeros(len(begins), bool)
+        before[begins] = asked[begins]
+        names = [_key(batch, at) for at in connection[begins].tolist()]
+        carried: dict[int, Carried] = {}
+        if self._known:
+            for number, (place, name) in enumerate(zip(begins.tolist(), names, strict=True)):
+                found = self._known.get(name)
+                if found is not None and found.answered <= answered[place]:
+                    carried[place], before[place] = found, found.ready
+                    count[number], late[number] = found.answers, found.overlaps
+        behind = np.minimum(np.maximum(before - asked, 0), answered - asked)
+        work = np.maximum(np.minimum(answered - asked - behind, answered - asked - self._mutes.of(batch)[rows]), 0)
+        waited = behind > work
+        root = np.maximum.accumulate(np.where(waited & ~first, 0, places)) if len(rows) else places
+        held = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)[batch.kind[rows]]
+        which = np.cumsum(first) - 1
+        overlapped = np.cumsum(behind > 0)
+        already = (overlapped - (behind > 0))[begins][which]
+        made = Work(
+            batch, rows, behind, work, held, places - begins[which] + count[which],
+            (overlapped > already) | late[which], first, waited, root, carried,
+        )  # fmt: skip
+        ends = np.append(begins[1:], len(rows)) - 1 if len(rows) else begins
+        columns = (ready[ends], answered[ends], made.count[ends] + 1, made.overlaps[ends], ends)
+        for name, until, since, answers, late_, end in zip(names, *(c.tolist() for c in columns), strict=True):
+            self._known.pop(name, None)
+            self._known[name] = Carried(until, since, answers, late_, made._next(end))
+        for name in list(self._known)[: max(len(self._known) - MOST, 0)]:
+            del self._known[name]
+        return made
+
+
+def _key(batch: ExchangeBatch, at: int) -> tuple[str, str]:
+    connection = batch.connections[at]
+    return connection.capture, connection.name

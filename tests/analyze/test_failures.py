@@ -12,9 +12,11 @@ import pytest
 import kwire
 from kwire.analyze import failures as module
 from kwire.analyze.failures import AnsweredError, Failures, failures_of
+from kwire.analyze.measures import PENDING
 from kwire.session.about import About
 from kwire.session.api_versions import Kinds
 from kwire.session.exchange import Message
+from kwire.session.pairing import LOST
 from kwire.session.reading import Reading
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -126,6 +128,15 @@ def test_they_are_counted_by_whom_and_on_what() -> None:
         (1, "MEMBER_ID_REQUIRED", "cart-1", "asked", None),
     ]  # fmt: skip
     assert (rows[0]["first"]["frame"], rows[0]["last"]["frame"]) == (2, 1)
+
+
+@pytest.mark.parametrize("ending", ["the capture ended", LOST])
+def test_what_is_open_when_the_capture_ends_or_was_lost_by_it_is_none(ending: str) -> None:
+    failures = Failures()
+    one = exchange("Produce", 9, PRODUCE, 0)
+    one.response, one.ending = None, ending
+    failures.add(one)
+    assert (failures.rows(), ending in PENDING) == ([], True)
 
 
 def test_what_got_no_answer_is_one_too_and_what_wants_none_is_not() -> None:

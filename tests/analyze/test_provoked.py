@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from provoked import GRAVE, LABELS, expected, found_in, matches, told
+from provoked import GRAVE, LABELS, capture_of, expected, found_in, matches, told
+from scenes import diagnosed, packets_of
 
 
 @pytest.mark.parametrize("label", [label for label in LABELS if label.endswith("-healthy") or label == "libraries"])
@@ -18,3 +19,12 @@ def test_the_troubled_give_their_trouble_and_no_other(label: str) -> None:
     assert [truth for truth in truths if not any(matches(one, truth) for one in found)] == []
     named = {truth["detector"] for truth in truths}
     assert [f"{one.detector}: {one.what}" for one in found if one.severity in GRAVE and one.detector not in named] == []
+
+
+@pytest.mark.parametrize("label", ["head-of-line", "throttle-ignored", "slow-broker", "evicted"])
+def test_it_does_not_matter_in_what_blocks_a_capture_is_read(label: str) -> None:
+    packets = packets_of(capture_of(label))
+    whole, parts = (diagnosed(packets, size=size).findings for size in (len(packets), 7))
+    assert [(one.detector, one.what, one.count, one.evidence) for one in parts] == [
+        (one.detector, one.what, one.count, one.evidence) for one in whole
+    ]

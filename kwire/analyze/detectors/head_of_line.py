@@ -16,7 +16,7 @@ from kwire.analyze.callers import Caller, answer_of, callers, request_of
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
 from kwire.analyze.tally import Tallies
-from kwire.analyze.work import HELD, REBALANCE, work_of
+from kwire.analyze.work import HELD, REBALANCE
 from kwire.counted import counted
 
 if TYPE_CHECKING:
@@ -34,34 +34,30 @@ class HeadOfLine(Watch):
         self.asked: Counter[tuple[str, str]] = Counter()
 
     def batch(self, batch: ExchangeBatch) -> None:
-        times = work_of(batch)
-        late = np.flatnonzero((times.behind >= self.limit("ms") * MS) & ~times.held & (times.before >= 0))
+        times = self.case.works.of(batch)
+        late = np.flatnonzero((times.behind >= self.limit("ms") * MS) & ~times.held)
         if not len(late):
             return
         people, which = callers(batch)
-        # a request that waits behind one that waited itself waits for what that one waited for
-        places = np.arange(len(times.rows))
-        waited = (times.before >= 0) & (times.behind > times.work)
-        cause = np.maximum.accumulate(np.where(waited, 0, places))
         for place in late.tolist():
-            row, before = int(times.rows[place]), int(times.rows[cause[place - 1]])
-            kind, blocking = batch.kinds[int(batch.kind[row])], batch.kinds[int(batch.kind[before])]
-            if kind is None or blocking is None or blocking.key in REBALANCE or kind.key == blocking.key:
+            row, before = int(times.rows[place]), times.blocker(place)
+            kind = batch.kinds[int(batch.kind[row])]
+            if kind is None or before.key < 0 or before.key in REBALANCE or kind.key == before.key:
                 continue
-            waits = self.waits.of((people[int(which[row])], kind.api, blocking.api, blocking.key in HELD))
+            waits = self.waits.of((people[int(which[row])], kind.api, before.api, before.key in HELD))
             if waits is None:
                 continue
             waits.add(None, int(batch.request.time[row]), int(times.behind[place]))
             if len(waits.samples) < 6:
-                waits.samples += [request_of(batch, row), answer_of(batch, before), answer_of(batch, row)]
+                waits.samples += [request_of(batch, row), before.answer(batch, row), answer_of(batch, row)]
 
     def findings(self) -> Iterator[Finding]:
         for (caller, api, blocker, held), waits in self.waits.known.items():
             if waits.count < self.limit("least"):
                 continue
             what = f"{counted(waits.count, 'time')} {api} of {caller.label} waited behind a "
-            what += f"{blocker} on the same connection, up to {lasted(waits.most)}: the broker itself was not "
-            what += "slow"
+            what += f"{blocker} on the same connection to {caller.broker}, up to {lasted(waits.most)}"
+            what += ": the broker itself was not slow" if held else ""
             cure = "fetch.max.wait.ms (fetch.wait.max.ms)" if held else "the work in one request"
             advice = f"Lower {cure}, or ask over a connection (a client) of its own."
             severity = "warning" if held else "note"  # work that takes long is told by what makes it so

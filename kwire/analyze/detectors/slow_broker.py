@@ -19,7 +19,7 @@ from kwire.analyze.callers import answer_of, callers
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.analyze.measures import Latencies, buckets_of
-from kwire.analyze.work import WAITS, work_of
+from kwire.analyze.work import WAITS
 from kwire.counted import counted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SlowBroker(Watch):
         self.least: dict[tuple[str, str], int] = {}
 
     def batch(self, batch: ExchangeBatch) -> None:
-        times = work_of(batch)
+        times = self.case.works.of(batch)
         waits = np.array([kind is None or kind.key in WAITS for kind in batch.kinds], bool)
         fine = np.flatnonzero(~times.held & ~waits[batch.kind[times.rows]] & (batch.errors[times.rows] == 0))
         if not len(fine):

@@ -17,7 +17,7 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.dials import opening_of
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.analyze.measures import Latencies, buckets_of
-from kwire.analyze.work import WAITS, work_of
+from kwire.analyze.work import WAITS
 from kwire.counted import counted
 from kwire.schema.keys import API_VERSIONS
 
@@ -63,7 +63,7 @@ class SlowNetwork(Watch):
         return self.paths.setdefault(key, Path())
 
     def batch(self, batch: ExchangeBatch) -> None:
-        times = work_of(batch)
+        times = self.case.works.of(batch)
         self._react(batch, times.rows)
         waits = np.array([kind is None or kind.key in WAITS for kind in batch.kinds], bool)
         fine = np.flatnonzero(~times.held & ~waits[batch.kind[times.rows]])

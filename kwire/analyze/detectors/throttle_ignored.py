@@ -35,13 +35,9 @@ ENOUGH = 5  # requests of a connection that show that it sends one at a time
 
 @dataclass(slots=True)
 class Line:
-    """A connection that is throttled. windows: from when until when it should be silent, ns; seen: requests; answered:
-    when the last answer came to any of them; overlaps: whether a request was sent before the answer to another."""
+    """A connection that is throttled. windows: from when until when it should be silent, ns."""
 
     windows: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MOST_WINDOWS))
-    seen: int = 0
-    answered: int = 0
-    overlaps: bool = False
 
 
 ADVICE = (
@@ -59,19 +55,22 @@ class IgnoredThrottles(Watch):
 
     def batch(self, batch: ExchangeBatch) -> None:
         waits = {one.row: one.ms for one in throttles(batch) if one.waits}
+        times = self.case.works.of(batch)
         if not waits and not self.lines:
             return
         throttled = {int(batch.connection[row]) for row in waits}
         touched = [at in throttled or _key(known) in self.lines for at, known in enumerate(batch.connections)]
         rows = np.array(touched, bool)[batch.connection]
         chosen = np.flatnonzero(rows & batch.request.there)
+        alone = np.zeros(len(batch), bool)  # each request so far, as many as that shows, waited for the answer before
+        alone[times.rows] = ~times.overlaps & (times.count >= ENOUGH)
         for row in chosen[np.argsort(batch.request.time[chosen], kind="stable")].tolist():
-            self._asked(batch, row, waits.get(row, 0))
+            self._asked(batch, row, waits.get(row, 0), bool(alone[row]))
         if len(self.lines) >= MOST:
             now = int(batch.time.max())
             self.lines = {key: line for key, line in self.lines.items() if any(end > now for _, end in line.windows)}
 
-    def _asked(self, batch: ExchangeBatch, row: int, ms: int) -> None:
+    def _asked(self, batch: ExchangeBatch, row: int, ms: int, alone: bool) -> None:
         connection = batch.connections[batch.connection[row]]
         time = int(batch.request.time[row])
         line = self.lines.get(_key(connection))
@@ -79,8 +78,6 @@ class IgnoredThrottles(Watch):
             if len(self.lines) >= MOST:
                 return
             line = self.lines[_key(connection)] = Line()
-        line.overlaps |= line.answered > time
-        alone = not line.overlaps and line.seen >= ENOUGH
         under_way = 0 if alone else int(self.limit("under_way_ms") * MILLISECOND)
         ends = [
             until for since, until in line.windows if since + under_way < time < until - (until - since) // 10
@@ -91,12 +88,9 @@ class IgnoredThrottles(Watch):
             assert request is not None
             early = (max(ends) - time) // MILLISECOND
             self.tallies.add((client, host_of(connection)), Reference.of(request), time, early)
-        line.seen += 1
-        if batch.response.there[row]:
+        if ms:
             answered = int(batch.response.time[row])
-            line.answered = max(line.answered, answered)
-            if ms:
-                line.windows.append((answered, answered + ms * MILLISECOND))
+            line.windows.append((answered, answered + ms * MILLISECOND))
 
     def findings(self) -> Iterator[Finding]:
         for (client, host), tally in self.tallies.known.items():
