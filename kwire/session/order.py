@@ -11,6 +11,7 @@ from kwire.session.batch import ExchangeBatch, concatenated
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
 SMALL = 1 << 20  # bytes of a batch that is joined with others
+PIECE = 16 << 20  # bytes from which on a batch is given by itself: joining copies, and so does what is made of a batch
 
 
 class Order:
@@ -21,7 +22,7 @@ class Order:
 
     def release(self, batch: ExchangeBatch | None, oldest: int | None) -> list[ExchangeBatch]:
         """batch: what is new; oldest: when the oldest request was sent that is still open, ns, None when none is. Gives
-        no batch or one. What goes on waiting is not copied again."""
+        no batch or one, several where one would be large. What goes on waiting is not copied again."""
         if batch is not None and len(batch):
             self._add(batch.in_order())
         ready, waiting = _split(self._waiting, oldest)
@@ -31,7 +32,7 @@ class Order:
             first, waiting = _split(waiting, int(np.partition(times, middle)[middle]) + 1)
             ready += first
         self._waiting = waiting
-        return [concatenated(ready).in_order()] if ready else []
+        return _in_pieces(ready)
 
     def _add(self, part: ExchangeBatch) -> None:
         """Small parts join those before them that are no larger, so that there are never many."""
@@ -40,8 +41,31 @@ class Order:
         self._waiting.append(part)
 
 
+def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:
+    """The rows of all parts in order, as batches that follow each other; parts is empty then."""
+    begins = [int(part.time[0]) for part in parts]
+    left = sorted(enumerate(parts), key=lambda one: -begins[one[0]])  # the last one begins first
+    parts.clear()
+    found: list[ExchangeBatch] = []
+    joined: list[tuple[int, ExchangeBatch]] = []
+    while left:
+        joined.append(left.pop())
+        if left and sum(len(part.buffer) for _, part in joined) < PIECE:
+            continue
+        joined.sort(key=lambda one: one[0])  # of the same packet what was complete first comes first
+        end = begins[left[-1][0]] if left else None
+        split = [(number, *_split((part,), end)) for number, part in joined]
+        joined = [(number, part) for number, _, rest in split for part in rest]
+        ready = [part for _, before, _ in split for part in before]
+        del split
+        if ready:
+            found.append(concatenated(ready).in_order())
+    return found
+
+
 def _split(parts: Sequence[ExchangeBatch], end: int | None) -> tuple[list[ExchangeBatch], list[ExchangeBatch]]:
-    """What began before end, ns since the epoch, and the rest; None: all of it did."""
+    """What began before end, ns since the epoch, and the rest; None: all of it did. The rest, which may stay long, holds
+    its own bytes only."""
     before: list[ExchangeBatch] = []
     rest: list[ExchangeBatch] = []
     for part in parts:
@@ -50,7 +74,8 @@ def _split(parts: Sequence[ExchangeBatch], end: int | None) -> tuple[list[Exchan
             (before if count else rest).append(part)
             continue
         rows = np.arange(len(part))
-        before.append(part.take(rows[:count]).compact())
+        first = part.take(rows[:count])
+        before.append(first if 2 * count >= len(part) else first.compact())
         rest.append(part.take(rows[count:]).compact())
     return before, rest
 

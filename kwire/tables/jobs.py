@@ -7,13 +7,11 @@ block's; this process writes them out. Nobody does work twice, and a pipe carrie
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -28,6 +26,9 @@ from kwire.tables.columns import JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sharding import leave, take
 from kwire.tables.shared_memory import MemorySlot, Place
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 AHEAD = 3  # blocks that may be on their way
 CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # what workers are told
@@ -96,7 +97,9 @@ class _Crew:
         self._results: list[Connection] = []
         self._workers: list[Any] = []
         self._open = set(range(jobs))
-        context: Any = multiprocessing.get_context("fork")
+        from multiprocessing import get_context  # late: most captures are read without workers
+
+        context: Any = get_context("fork")
         for number in range(jobs):
             read_orders, orders = context.Pipe(duplex=False)
             results, write_results = context.Pipe(duplex=False)
@@ -147,11 +150,12 @@ class _Crew:
 
     def _hear(self, numbers: Iterable[int]) -> None:
         """Takes what some of these say next."""
-        ends = {self._results[number]: number for number in numbers}
+        from multiprocessing.connection import wait
+
+        ends: dict[Any, int] = {self._results[number]: number for number in numbers}
         for end in wait(list(ends)):
-            assert isinstance(end, Connection)
             try:
-                what, *said = end.recv()
+                what, *said = end.recv()  # type: ignore[union-attr]
             except (EOFError, OSError):
                 raise JobError("a worker ended before it was done") from None
             self._take(ends[end], what, said)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Sequence
 
 ALIGNED = 64
@@ -23,6 +22,8 @@ class MemorySlot:
         if hasattr(os, "memfd_create"):
             self._file = os.memfd_create("kwire")
         else:
+            import tempfile
+
             with tempfile.TemporaryFile() as file:
                 self._file = os.dup(file.fileno())
         self._seen: memoryview = memoryview(b"")

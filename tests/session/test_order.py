@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kwire.session import order as module
 from kwire.session.batch import of_exchanges
 from kwire.session.order import Order
 
@@ -23,4 +26,24 @@ def test_many_small_batches_that_wait_become_few_and_come_in_order(traffic: Any)
     rest = [exchange for batch in order.release(None, None) for exchange in batch]
     assert [each.correlation_id for each in first] == list(range(120))
     assert [each.correlation_id for each in rest] == list(range(120, 200))
+    assert order.release(None, None) == []
+
+
+def test_what_is_much_comes_in_batches_that_follow_each_other(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = traffic.connection(), traffic.connection()
+    for ident in range(30):
+        for tcp in (first, second):
+            tcp.send(traffic.request("Heartbeat", 3, ident=ident))
+        for tcp in (second, first):
+            tcp.answer(traffic.response("Heartbeat", 3, ident=ident))
+    exchanges = traffic.read().exchanges
+    mixed = [exchanges[at : at + 12] for at in (24, 0, 48, 12, 36)]
+    order = Order()
+    for some in mixed:  # parts overlap by every other exchange
+        order._waiting += [of_exchanges(some[::2]), of_exchanges(some[1::2])]
+    monkeypatch.setattr(module, "PIECE", 1)
+    batches = order.release(None, None)
+    assert len(batches) > 3
+    found = [(each.time, each.first.packet) for batch in batches for each in batch]
+    assert found == [(each.time, each.first.packet) for each in exchanges]
     assert order.release(None, None) == []
