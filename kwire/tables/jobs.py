@@ -153,9 +153,10 @@ class _Crew:
         from multiprocessing.connection import wait
 
         ends: dict[Any, int] = {self._results[number]: number for number in numbers}
-        for end in wait(list(ends)):
+        ready: list[Any] = wait(list(ends))
+        for end in ready:
             try:
-                what, *said = end.recv()  # type: ignore[union-attr]
+                what, *said = end.recv()
             except (EOFError, OSError):
                 raise JobError("a worker ended before it was done") from None
             self._take(ends[end], what, said)
