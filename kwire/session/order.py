@@ -64,8 +64,8 @@ def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:
 
 
 def _split(parts: Sequence[ExchangeBatch], end: int | None) -> tuple[list[ExchangeBatch], list[ExchangeBatch]]:
-    """What began before end, ns since the epoch, and the rest; None: all of it did. The rest, which may stay long, holds
-    its own bytes only."""
+    """What began before end, ns since the epoch, and the rest; None: all of it did. The rest, which may stay long,
+    holds its own bytes only."""
     before: list[ExchangeBatch] = []
     rest: list[ExchangeBatch] = []
     for part in parts:
