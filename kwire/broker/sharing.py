@@ -18,7 +18,7 @@ from kwire.broker.context import MS, Body, Later, Peer, Request, Timer
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.state import BrokerState
-from kwire.coordinator.share.acquiring import Ask
+from kwire.coordinator.share.acquiring import Ask, acquire
 from kwire.coordinator.share.inflight import Acquired
 from kwire.coordinator.share.leader import ShareLeader
 from kwire.coordinator.share.partition import SharePartition, ShareRules
@@ -293,7 +293,7 @@ class WaitingShareFetch:
             read = Read(batches, [read_header(batch, 0) for batch in batches])
             ask = Ask(self.member, most, body.get("BatchSize", 1 << 31), body.get("ShareAcquireMode", 0))
             aborted = self.sharing.aborted(self.group, offset, read, log)
-            acquired = share.acquire(ask, offset, read.ranges, now, aborted)
+            acquired = acquire(share, ask, offset, read.ranges, now, aborted)
             most -= sum(each.last - each.first + 1 for each in acquired)
             if acquired:
                 row["Records"] = _cut(read, acquired)

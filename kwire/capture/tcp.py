@@ -6,7 +6,7 @@ segments at once; a hash that two flows share is noticed, and then they are told
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +26,7 @@ HEAD = np.dtype([  # RFC 9293
 ])  # fmt: skip
 HEADER = HEAD.itemsize - 2  # bytes that must be there: up to the flags
 MOST_FULL = 10_000  # full windows of a block
-SEED = np.array([secrets.randbits(63) | 1 for _ in range(5)], np.uint64)  # nobody can aim at a collision
+SEED = np.frombuffer(os.urandom(40), np.uint64) | np.uint64(1)  # nobody can aim at a collision
 
 Key = tuple[int, int, int, int, int, int]  # source high, source, source port, target high, target, target port
 

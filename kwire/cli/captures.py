@@ -274,9 +274,9 @@ def fewer_collections() -> None:
 
 
 def processes(paths: Sequence[str | Path], asked: int | None) -> int:
-    """How many are to read captures: as many as was asked for, else as there are cores, and one where it is little.
+    """How many processes read captures: as many as were asked for; by default one a core, and one for small captures.
 
-    One reads what cannot be read twice: of names of topics, others might have seen what one needs."""
+    A stream that cannot be read a second time is read by one: a topic's name may stand in another process's part."""
     if not hasattr(os, "fork") or not all(map(os.path.isfile, paths)):
         return 1
     return asked or (1 if sum(map(os.path.getsize, paths)) < LITTLE else os.cpu_count() or 1)

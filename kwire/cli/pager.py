@@ -12,10 +12,12 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    import subprocess
 
 MOST = 1 << 18  # bytes held back at most, whatever the screen's size
 ESCAPE = re.compile(rb"\x1b\[[0-9;]*m")
@@ -61,6 +63,8 @@ class _Screen(io.RawIOBase):
         return sum(max(1, -(-length // self._size.columns)) for length in shown)
 
     def _start(self) -> None:
+        import subprocess  # late: few commands need a pager
+
         for call in self.starting:
             call()
         environment = {"LESS": "FRX", "LV": "-c", **os.environ}

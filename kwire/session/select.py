@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -179,6 +178,8 @@ def codes_of(name: str) -> frozenset[int]:
         one.code for one in errors if any(fits(known, name, exact=False) for known in (one.name, *one.was))
     )
     if not found:
+        from difflib import get_close_matches
+
         near = get_close_matches(name.upper(), [one.name for one in errors], 3, 0.6)
         raise UnknownName("error", name, tuple(near))
     return found

@@ -38,7 +38,8 @@ def acquire(
     now: int,
     aborted: Sequence[Range] = (),
 ) -> list[Acquired]:
-    """See SharePartition.acquire."""
+    """What the member holds from now on. batches: (first, last) of what was read from fetch_offset on; aborted: those
+    of them that belong to aborted transactions, which nobody gets."""
     if ask.most <= 0 or not batches or batches[-1][1] < share.start:
         return []
     most, last = _room(share, ask.most, fetch_offset, batches[-1][1])

@@ -1,9 +1,9 @@
 """A share partition: which records members hold, which are to be delivered again, which are done. No I/O.
 
     partition = SharePartition(place, stored, start, rules, states)
-    partition.next_offset(); partition.has_room()      # where to read next, and whether anything may be acquired
-    partition.acquire(ask, fetch_offset, batches, now) # what the member now holds
-    partition.acknowledge(member, acks, now)           # Check: all of them or none
+    partition.next_offset(); partition.has_room()       # where to read next, and whether anything may be acquired
+    acquire(partition, ask, fetch_offset, batches, now)  # what the member now holds
+    partition.acknowledge(member, acks, now)            # Check: all of them or none
     partition.release(member); partition.tick(now); partition.due
 
 start: the first offset that is not decided; end: the last one that was handed out. Between them lie the records in
@@ -18,8 +18,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
 
 from kwire.coordinator.codes import INVALID_RECORD_STATE, INVALID_REQUEST, NONE
-from kwire.coordinator.share import acquiring
-from kwire.coordinator.share.inflight import NOBODY, Acquired, InFlight, InFlightBatch, RecordState, SavedState, Window
+from kwire.coordinator.share.inflight import NOBODY, InFlight, InFlightBatch, RecordState, SavedState, Window
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, Stored
 from kwire.coordinator.types import MS, Check
 
@@ -120,20 +119,6 @@ class SharePartition:
     def has_room(self) -> bool:
         """Whether anything may be acquired: some record again, or the window is not full."""
         return self.next_offset() != self.end + 1 or self.in_flight < self.rules().partition_max_record_locks
-
-    # Acquiring
-
-    def acquire(
-        self,
-        ask: acquiring.Ask,
-        fetch_offset: int,
-        batches: Sequence[tuple[int, int]],
-        now: int,
-        aborted: Sequence[tuple[int, int]] = (),
-    ) -> list[Acquired]:
-        """What the member holds from now on. batches: (first, last) of what was read from fetch_offset on; aborted:
-        those of them that belong to aborted transactions, which nobody gets."""
-        return acquiring.acquire(self, ask, fetch_offset, batches, now, aborted)
 
     def lock(self, first: int, last: int, now: int) -> int:
         """The time at which an acquisition that begins now ends by itself."""

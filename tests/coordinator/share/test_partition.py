@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kwire.coordinator.share.acquiring import RECORD_LIMIT, Ask
+from kwire.coordinator.share.acquiring import RECORD_LIMIT, Ask, acquire
 from kwire.coordinator.share.inflight import Acquired, RecordState
 from kwire.coordinator.share.partition import ACCEPT, GAP, REJECT, RELEASE, RENEW, Ack, SharePartition, ShareRules
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch
@@ -35,7 +35,7 @@ class Made:
     def acquire(self, member: str = "a", most: int = 500, now: int = 0, **how: Any) -> list[tuple[int, ...]]:
         offset = self.share.next_offset()
         found = [each for each in self.batches if each[1] >= offset]
-        return [tuple(each) for each in self.share.acquire(Ask(member, most, **how), offset, found, now * MS)]
+        return [tuple(each) for each in acquire(self.share, Ask(member, most, **how), offset, found, now * MS)]
 
     def acknowledge(self, *acks: tuple[int, int, Any], member: str = "a", now: int = 0) -> int:
         made = [Ack(first, last, types if isinstance(types, list) else [types]) for first, last, types in acks]
@@ -182,7 +182,7 @@ def test_records_that_failed_often_come_a_few_at_a_time_and_the_last_time_alone(
 
 def test_aborted_records_are_nobodys() -> None:
     made = Made((0, 1), (2, 3), (4, 4))
-    got = made.share.acquire(Ask("a", 10), 0, made.batches, 0, [(2, 3)])
+    got = acquire(made.share, Ask("a", 10), 0, made.batches, 0, [(2, 3)])
     assert got == [Acquired(0, 1, 1), Acquired(4, 4, 1)]
     made.acknowledge((0, 1, ACCEPT), (4, 4, ACCEPT))
     assert made.share.start == 5

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kwire.coordinator.share.acquiring import Ask
+from kwire.coordinator.share.acquiring import Ask, acquire
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.leader import ShareLeader
 from kwire.coordinator.share.partition import ACCEPT, REJECT, RELEASE, RENEW, Ack, SharePartition, ShareRules
@@ -66,7 +66,7 @@ class Sharing(RuleBasedStateMachine):
             return
         found = [each for each in self.batches if each[1] >= offset][:bytes_]
         got = (
-            self.share.acquire(Ask(member, most, pieces, mode), offset, found, self.now * MS)
+            acquire(self.share, Ask(member, most, pieces, mode), offset, found, self.now * MS)
             if self.share.has_room()
             else []
         )
