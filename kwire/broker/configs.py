@@ -6,7 +6,7 @@ Sources and types are those of DescribeConfigsResponse (org.apache.kafka.clients
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from kwire.broker import group_configs
@@ -84,6 +84,30 @@ class Value(NamedTuple):
     synonyms: tuple[Synonym, ...]
 
 
+class BatchRules(NamedTuple):
+    """What a topic's configuration asks of a batch that is written to it; sizes in bytes, times in ms."""
+
+    limit: int
+    compacted: bool
+    append_time: bool
+    before: int
+    after: int
+    compression: str  # none, or producer: as it came
+    least_in_sync: int
+    retained: int  # of the log; below 0: no matter how many
+
+    @classmethod
+    def of(cls, configs: Configs, topic: str) -> BatchRules:
+        value = partial(configs.topic, topic)
+        policy = value("cleanup.policy")
+        return cls(
+            int(value("max.message.bytes")), "compact" in policy, value("message.timestamp.type") == "LogAppendTime",
+            int(value("message.timestamp.before.max.ms")), int(value("message.timestamp.after.max.ms")),
+            value("compression.type").replace("uncompressed", "none"), int(value("min.insync.replicas")),
+            int(value("retention.bytes")) if "delete" in policy else -1,
+        )  # fmt: skip
+
+
 @cache
 def known(kind: str) -> dict[str, KnownConfig]:
     """All configurations of topics, of brokers or of groups, by name."""
@@ -102,16 +126,24 @@ class Configs:
         self.given: dict[tuple[int, str], dict[str, str]] = {}
         self.static: dict[str, str] = {}  # the broker's own settings; settle() sets them
         self._inherited: dict[str, tuple[str, int]] = {}  # what topics have from the broker, and its source
+        self._rules: dict[str, BatchRules] = {}  # of topics that were written to since the last change
 
     def settle(self, static: dict[str, str]) -> None:
         """The broker's own settings, by name."""
         self.static = static
-        self._inherited = self._from_brokers()
+        self._inherit()
 
     def topic(self, topic: str, name: str) -> str:
         """A topic's value."""
         own = self.given.get((TOPIC, topic), {}).get(name)
         return own or self._inherited.get(name, (None,))[0] or known("topic")[name].default
+
+    def rules(self, topic: str) -> BatchRules:
+        """What holds for batches of a topic that is there."""
+        found = self._rules.get(topic)
+        if found is None:
+            found = self._rules[topic] = BatchRules.of(self, topic)
+        return found
 
     def broker(self, name: str) -> str:
         """What holds for the brokers: all nodes share it."""
@@ -120,6 +152,7 @@ class Configs:
 
     def forget_topic(self, topic: str) -> None:
         self.given.pop((TOPIC, topic), None)
+        self._rules.clear()
 
     def describe(self, kind: int, resource: str, names: list[str] | None) -> list[Value]:
         """The resource's values, only those named when names are given."""
@@ -184,8 +217,13 @@ class Configs:
             self.given[kind, resource] = made
         else:
             self.given.pop((kind, resource), None)
+        self._rules.clear()
         if kind == BROKER:
-            self._inherited = self._from_brokers()
+            self._inherit()
+
+    def _inherit(self) -> None:
+        self._inherited = self._from_brokers()
+        self._rules.clear()
 
     def _from_brokers(self) -> dict[str, tuple[str, int]]:
         """All nodes share one log: what is set for one of them counts, and else what is set for all."""

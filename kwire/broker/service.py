@@ -232,7 +232,7 @@ class ServedRequest:
         try:
             outcome: Outcome = self.unusual()
             if outcome is None:
-                cut = slices.of(self.request, self.state)
+                cut = slices.of(self.request, self.state, self.size)
                 if cut is not None:
                     return self.answer_in_slices(cut)
                 outcome = self.service.handle(self.request)

@@ -127,8 +127,8 @@ class RequestSlices:
             yield out.whole()
 
 
-def of(request: Request, state: BrokerState) -> RequestSlices | None:
-    """The request's slices, when it is about so much that it must be cut."""
+def of(request: Request, state: BrokerState, size: int) -> RequestSlices | None:
+    """The slices of a request of so many bytes, when it is about so much that it must be cut."""
     body = request.body
     cut = next((cut for cut in CUTS.get(request.api, ()) if cut.asked in body), None)
     if cut is None:
@@ -140,7 +140,7 @@ def of(request: Request, state: BrokerState) -> RequestSlices | None:
         items = cut.everything(state)
         if request.api == "Metadata":
             request = request._replace(body={**body, "AllowAutoTopicCreation": False})
-    elif not items or (len(items) <= MANY and sum(map(weight, items)) <= MANY):
+    elif not items or size <= MANY or (len(items) <= MANY and sum(map(weight, items)) <= MANY):
         return None
     return RequestSlices(request, cut, items)
 

@@ -4,7 +4,7 @@ LogValidator). What a record lacks is told for each record."""
 from __future__ import annotations
 
 from kwire.broker.codes import Code, Refused
-from kwire.broker.configs import Configs
+from kwire.broker.configs import BatchRules
 from kwire.broker.log import INFLATED, checked
 from kwire.errors import KwireError
 from kwire.records import Record, read_records, rebuilt
@@ -24,30 +24,26 @@ class RecordsRefused(Refused):
                          f"and only showing the first three errors at most: [{shown}]")  # fmt: skip
 
 
-def validated(configs: Configs, topic: str, index: int, data: bytes, now_ms: int) -> tuple[bytes, Header]:
-    """The batch as it is to be written, and its header. Raises Refused."""
-    limit = int(configs.topic(topic, "max.message.bytes"))
-    if len(data) > limit:
-        raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, max.message.bytes is {limit}")
+def validated(rules: BatchRules, place: str, data: bytes, now_ms: int) -> tuple[bytes, Header]:
+    """The batch as it is to be written, and its header. place: topic and partition, in words. Raises Refused."""
+    if len(data) > rules.limit:
+        raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, max.message.bytes is {rules.limit}")
     header = checked(data)
-    if "compact" in configs.topic(topic, "cleanup.policy"):
-        why = f"Compacted topic cannot accept message without key in topic partition {topic}-{index}."
+    if rules.compacted:
+        why = f"Compacted topic cannot accept message without key in topic partition {place}."
         missing = [(n, why) for n, record in enumerate(_opened(data)) if record.key is None]
         if missing:
             raise RecordsRefused(Code.INVALID_RECORD, missing)
-    if configs.topic(topic, "message.timestamp.type") == "CreateTime":
-        _check_times(configs, topic, data, header, now_ms)
-    wanted = configs.topic(topic, "compression.type").replace("uncompressed", "none")
-    if wanted not in ("producer", header.compression):
-        data = rebuilt(data, _opened(data), compression=wanted)
+    if not rules.append_time:
+        _check_times(rules, data, header, now_ms)
+    if rules.compression not in ("producer", header.compression):
+        data = rebuilt(data, _opened(data), compression=rules.compression)
         header = checked(data)
     return data, header
 
 
-def _check_times(configs: Configs, topic: str, data: bytes, header: Header, now_ms: int) -> None:
-    before = int(configs.topic(topic, "message.timestamp.before.max.ms"))
-    after = int(configs.topic(topic, "message.timestamp.after.max.ms"))
-    low, high = now_ms - before if before < FOREVER else -1, now_ms + after
+def _check_times(rules: BatchRules, data: bytes, header: Header, now_ms: int) -> None:
+    low, high = now_ms - rules.before if rules.before < FOREVER else -1, now_ms + rules.after
     if header.max_timestamp <= high and low < 0:
         return
     wrong = []

@@ -129,3 +129,18 @@ def test_synonyms_are_those_of_a_real_broker() -> None:
     hours = [("log.retention.ms", "5", 3), ("log.retention.hours", "168", 5)]
     assert told(TOPIC, "t", "retention.ms") == [("retention.ms", "7", 1), *hours]
     assert told(BROKER, "1", "log.retention.ms") == hours
+
+
+def test_the_rules_of_batches_follow_every_change() -> None:
+    configs = Configs()
+    assert (configs.rules("t").limit, configs.rules("t").retained) == (1_048_588, -1)
+    configs.change(TOPIC, "t", [("max.message.bytes", SET, "7"), ("retention.bytes", SET, "9")])
+    assert (configs.rules("t").limit, configs.rules("t").retained, configs.rules("u").limit) == (7, 9, 1_048_588)
+    configs.replace(TOPIC, "t", {"cleanup.policy": "compact", "retention.bytes": "9"})
+    assert (configs.rules("t").compacted, configs.rules("t").retained) == (True, -1)
+    configs.change(BROKER, "", [("message.max.bytes", SET, "8")])
+    assert configs.rules("t").limit == configs.rules("u").limit == 8
+    configs.settle({"min.insync.replicas": "2"})
+    assert configs.rules("u").least_in_sync == 2
+    configs.forget_topic("t")
+    assert not configs.rules("t").compacted

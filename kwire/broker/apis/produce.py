@@ -59,14 +59,15 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
             raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
         partition = state.cluster.partition(topic, index, request.node)
         assert topic is not None
-        _check_replicas(state, topic, partition, acks)
-        configs, now = state.cluster.configs, request.time // MS
+        rules, now = state.cluster.configs.rules(topic.name), request.time // MS
+        if acks == -1 and len(partition.in_sync) < rules.least_in_sync:  # Partition.appendRecordsToLeader
+            why = f"{counted(len(partition.in_sync), 'replica')} in sync, min.insync.replicas is {rules.least_in_sync}"
+            raise Refused(Code.NOT_ENOUGH_REPLICAS, why)
         given = _records(request.version, part["Records"])
-        records, header = validated(configs, topic.name, index, given, now)
-        stamped = configs.topic(topic.name, "message.timestamp.type") == "LogAppendTime"
+        records, header = validated(rules, f"{topic.name}-{index}", given, now)
         bumps = _in_transaction(request, state, partition, (topic.name, index), header)
         start = partition.log.start
-        base, time = partition.log.append(records, partition.epoch, now, stamped, header, bumps)
+        base, time = partition.log.append(records, partition.epoch, now, rules.append_time, header, bumps)
     except Refused as refused:
         row: Body = {"Index": index, "ErrorCode": refused.code, "BaseOffset": -1, "ErrorMessage": refused.why}
         row["LogStartOffset"] = start  # told by who came as far as the log
@@ -76,9 +77,8 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
             led = topic.partitions[index]
             row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
         return row
-    retention = int(configs.topic(topic.name, "retention.bytes"))
-    if retention >= 0 and "delete" in configs.topic(topic.name, "cleanup.policy"):
-        partition.log.keep_bytes(retention)
+    if rules.retained >= 0:
+        partition.log.keep_bytes(rules.retained)
     return {
         "Index": index,
         "ErrorCode": Code.NONE,
@@ -88,15 +88,6 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
         "RecordErrors": [],
         "ErrorMessage": None,
     }
-
-
-def _check_replicas(state: BrokerState, topic: Topic, partition: Partition, acks: int) -> None:
-    """Raises Refused where acks=-1 wants more replicas in sync than there are (Partition.appendRecordsToLeader)."""
-    if acks == -1:
-        least = int(state.cluster.configs.topic(topic.name, "min.insync.replicas"))
-        if len(partition.in_sync) < least:
-            why = f"{counted(len(partition.in_sync), 'replica')} in sync, min.insync.replicas is {least}"
-            raise Refused(Code.NOT_ENOUGH_REPLICAS, why)
 
 
 def _in_transaction(request: Request, state: BrokerState, partition: Partition, place: Place, header: Header) -> bool:

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import ProducerFenced
-from features import Features, check, try_all
+from features import LATELY, Features, check, soon_async, try_all
 
 LATE = 60.0
 VALUES = [b"v%d" % n for n in range(10)]
@@ -75,10 +75,10 @@ class Aiokafka:
     async def headers(self, topic: str) -> None:
         await self.topic(topic)
         producer = await self.producer()
-        await producer.send_and_wait(topic, None, b"k", headers=[("h", b"x")], timestamp_ms=1234)
+        await producer.send_and_wait(topic, None, b"k", headers=[("h", b"x")], timestamp_ms=LATELY)
         consumer = await self.consumer(topic)
         found = await asyncio.wait_for(consumer.getone(), LATE)
-        check((found.headers, found.timestamp, found.value) == ((("h", b"x"),), 1234, None), found)
+        check((found.headers, found.timestamp, found.value) == ((("h", b"x"),), LATELY, None), found)
 
     async def transaction(self, topic: str, commit: bool) -> None:
         await self.topic(topic)
@@ -97,7 +97,11 @@ class Aiokafka:
         place = TopicPartition(topic, 0)
         async with producer.transaction():
             await producer.send_offsets_to_transaction({place: 10}, topic)
-        check(await consumer.committed(place) == 10)
+
+        async def moved() -> bool:
+            return (await consumer.committed(place)) == 10
+
+        await soon_async(moved)
 
     async def fenced(self, topic: str) -> None:
         await self.topic(topic)
@@ -115,9 +119,9 @@ class Aiokafka:
         await self.topic(topic)
         producer, place = await self.producer(), TopicPartition(topic, 0)
         for second in range(1, 5):
-            await producer.send_and_wait(topic, b"v", timestamp_ms=second * 1000)
+            await producer.send_and_wait(topic, b"v", timestamp_ms=LATELY + second * 1_000)
         consumer = await self.consumer(topic)
-        check((await consumer.offsets_for_times({place: 2500}))[place].offset == 2)
+        check((await consumer.offsets_for_times({place: LATELY + 2_500}))[place].offset == 2)
         check(
             (await consumer.beginning_offsets([place]), await consumer.end_offsets([place])) == ({place: 0}, {place: 4})
         )
@@ -154,17 +158,25 @@ class Aiokafka:
     async def topics(self, topic: str) -> None:
         admin = await self.topic(topic)
         await admin.create_partitions({topic: NewPartitions(3)})
-        end = time.monotonic() + LATE  # a real broker follows its controller a little later
-        while len((await admin.describe_topics([topic]))[0]["partitions"]) < 3:
-            check(time.monotonic() < end, "too few")
+
+        async def grown() -> bool:
+            return len((await admin.describe_topics([topic]))[0]["partitions"]) == 3
+
+        async def gone() -> bool:
+            return topic not in await admin.list_topics()
+
+        await soon_async(grown)
         await admin.delete_topics([topic])
-        while topic in await admin.list_topics():
-            check(time.monotonic() < end, "still there")
+        await soon_async(gone)
 
     async def configs(self, topic: str) -> None:
         admin = await self.topic(topic)
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"retention.ms": "1234567"})])
-        check("1234567" in str(await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])))
+
+        async def told() -> bool:
+            return "1234567" in str(await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)]))
+
+        await soon_async(told)
 
     async def delete_records(self, topic: str) -> None:
         admin, place = await self.filled(topic), TopicPartition(topic, 0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 PATIENCE = 200.0  # seconds for a feature
 TOGETHER = 10  # features at a time
+LATELY = int(time.time() - 60) * 1_000  # ms; records that are old may be gone before they are read
 Features = dict[str, Callable[[str], object]]  # by name: what tries it with topics and groups that begin with this
 
 
@@ -50,8 +52,15 @@ def check(right: object, what: object = "") -> None:
 
 
 def soon(holds: Callable[[], object]) -> None:
-    """A real broker follows its controller a little later."""
+    """A real broker follows its controller a little later, and a transaction's end is everywhere a little later."""
     end = time.monotonic() + PATIENCE / 3
     while not holds():
         check(time.monotonic() < end, "not in force")
         time.sleep(0.1)
+
+
+async def soon_async(holds: Callable[[], Awaitable[object]]) -> None:
+    end = time.monotonic() + PATIENCE / 3
+    while not await holds():
+        check(time.monotonic() < end, "not in force")
+        await asyncio.sleep(0.1)

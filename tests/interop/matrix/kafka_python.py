@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import kafka.admin as words
-from features import Features, check, soon, try_all
+from features import LATELY, Features, check, soon, try_all
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -76,17 +76,21 @@ class KafkaPython:
 
     def headers(self, topic: str) -> None:
         self.topic(topic)
-        self.producer().send(topic, None, b"k", headers=[("h", b"x")], timestamp_ms=1234).get(LATE)
+        self.producer().send(topic, None, b"k", headers=[("h", b"x")], timestamp_ms=LATELY).get(LATE)
         found = self.read(topic, 1)[0]
-        check((list(found.headers), found.timestamp, found.value) == ([("h", b"x")], 1234, None), found)
+        check((list(found.headers), found.timestamp, found.value) == ([("h", b"x")], LATELY, None), found)
 
     def begun(self, topic: str) -> Any:
-        producer = self.producer(transactional_id=topic, enable_idempotence=True, acks="all")
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = self.begin(topic)
         for value in VALUES:
             producer.send(topic, value)
         producer.flush(LATE)
+        return producer
+
+    def begin(self, topic: str) -> Any:
+        producer = self.producer(transactional_id=topic, enable_idempotence=True, acks="all")
+        producer.init_transactions()
+        producer.begin_transaction()
         return producer
 
     def commits(self, topic: str) -> None:
@@ -105,23 +109,21 @@ class KafkaPython:
         consumer = self.consumer(topic, enable_auto_commit=False)
         consumer.subscribe([topic])
         check(len(self.polled(consumer, 10)) == 10)
-        producer = self.producer(transactional_id=topic, enable_idempotence=True, acks="all")
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = self.begin(topic)
         place = TopicPartition(topic, 0)
         offsets = {place: OffsetAndMetadata(10, "", -1)}
         producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
         producer.commit_transaction()
-        check(consumer.committed(place) == 10)
+        soon(lambda: consumer.committed(place) == 10)
         consumer.close()
 
     def by_time(self, topic: str) -> None:
         self.topic(topic)
         producer = self.producer()
         for second in range(1, 5):
-            producer.send(topic, b"v", timestamp_ms=second * 1000).get(LATE)
+            producer.send(topic, b"v", timestamp_ms=LATELY + second * 1_000).get(LATE)
         consumer, place = self.consumer(), TopicPartition(topic, 0)
-        check(consumer.offsets_for_times({place: 2500})[place].offset == 2)
+        check(consumer.offsets_for_times({place: LATELY + 2_500})[place].offset == 2)
         check(consumer.beginning_offsets([place])[place] == 0 and consumer.end_offsets([place])[place] == 4)
 
     def group(self, topic: str, **settings: Any) -> None:
@@ -176,8 +178,7 @@ class KafkaPython:
     def create(self, topic: str) -> None:
         self.topic(topic, 2, **{"max.message.bytes": "2000"})
         admin = self.admin
-        found = admin.describe_topics([topic])[0]
-        check(len(found["partitions"]) == 2, found)
+        soon(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == 2)
         admin.create_partitions({topic: 3})
         admin.describe_topic_partitions([topic])
         admin.delete_topics([topic])
@@ -228,7 +229,7 @@ class KafkaPython:
         place, admin = self.left(group), self.admin
         check(group in [each["group_id"] for each in admin.list_groups(states_filter=["Empty"])])
         check(group in admin.describe_groups([group]))
-        check(admin.list_group_offsets({group: None})[group][place].offset == 10)
+        soon(lambda: admin.list_group_offsets({group: None})[group][place].offset == 10)
         admin.alter_group_offsets(group, {place: OffsetAndMetadata(3, "", -1)})
         check(admin.list_group_offsets({group: [place]})[group][place].offset == 3)
         admin.delete_group_offsets(group, [place])

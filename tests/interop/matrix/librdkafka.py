@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from features import Features, check, try_all
+from features import LATELY, Features, check, try_all
 
 LATE = 60.0
 VALUES = [b"v%d" % n for n in range(10)]
@@ -71,10 +71,10 @@ class Rdkafka:
     def headers(self, topic: str) -> None:
         self.topic(topic)
         producer = self.producer()
-        producer.produce(topic, None, b"k", headers={"h": b"x"}, timestamp=1234)
+        producer.produce(topic, None, b"k", headers={"h": b"x"}, timestamp=LATELY)
         producer.flush(LATE)
         found = self.read(topic, 1)[0]
-        check((found.headers(), found.timestamp()[1], found.value()) == ([("h", b"x")], 1234, None))
+        check((found.headers(), found.timestamp()[1], found.value()) == ([("h", b"x")], LATELY, None))
 
     def begun(self, topic: str) -> Any:
         producer = self.producer(**{"transactional.id": topic})
@@ -131,10 +131,10 @@ class Rdkafka:
         self.topic(topic)
         producer = self.producer()
         for second in range(1, 5):
-            producer.produce(topic, b"v", timestamp=second * 1000)
+            producer.produce(topic, b"v", timestamp=LATELY + second * 1_000)
         producer.flush(LATE)
         consumer = self.consumer("reader")
-        check(consumer.offsets_for_times([TopicPartition(topic, 0, 2500)], LATE)[0].offset == 2)
+        check(consumer.offsets_for_times([TopicPartition(topic, 0, LATELY + 2_500)], LATE)[0].offset == 2)
         check(consumer.get_watermark_offsets(TopicPartition(topic, 0), LATE) == (0, 4))
         consumer.close()
 

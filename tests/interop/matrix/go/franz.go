@@ -93,21 +93,28 @@ func (f *franz) begun(topic string) (*kgo.Client, error) {
 	return client, err
 }
 
+// within does something while a transaction of ten records is open.
+func (f *franz) within(topic string, do func(*kgo.Client) error) error {
+	if err := f.topic(topic, 1); err != nil {
+		return err
+	}
+	client, err := f.begun(topic)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return do(client)
+}
+
 func (f *franz) transaction(commit bool) func(string) error {
 	return func(topic string) error {
-		if err := f.topic(topic, 1); err != nil {
-			return err
-		}
-		client, err := f.begun(topic)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
 		committed, wanted := kgo.FetchIsolationLevel(kgo.ReadCommitted()), 0
 		if commit {
 			wanted = 10
 		}
-		return first(client.EndTransaction(f.ctx, kgo.TransactionEndTry(commit)), f.read(topic, wanted, committed), f.read(topic, 10))
+		return f.within(topic, func(client *kgo.Client) error {
+			return first(client.EndTransaction(f.ctx, kgo.TransactionEndTry(commit)), f.read(topic, wanted, committed), f.read(topic, 10))
+		})
 	}
 }
 
@@ -138,24 +145,18 @@ func (f *franz) transfer(topic string) error {
 }
 
 func (f *franz) fenced(topic string) error {
-	if err := f.topic(topic, 1); err != nil {
-		return err
-	}
-	one, err := f.begun(topic)
-	if err != nil {
-		return err
-	}
-	two, err := f.begun(topic)
-	if err != nil {
-		return err
-	}
-	defer two.Close()
-	err = one.EndTransaction(f.ctx, kgo.TryCommit)
-	one.Close()
-	if !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) {
-		return fmt.Errorf("not fenced: %v", err)
-	}
-	return two.EndTransaction(f.ctx, kgo.TryCommit)
+	return f.within(topic, func(one *kgo.Client) error {
+		two, err := f.begun(topic)
+		if err != nil {
+			return err
+		}
+		defer two.Close()
+		err = one.EndTransaction(f.ctx, kgo.TryCommit)
+		if !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) {
+			return fmt.Errorf("not fenced: %v", err)
+		}
+		return two.EndTransaction(f.ctx, kgo.TryCommit)
+	})
 }
 
 // group: two members share four partitions; one leaves, the other has them all.

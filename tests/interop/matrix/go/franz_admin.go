@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // soon: a real broker follows its controller a little later.
@@ -164,21 +165,15 @@ func (f *franz) groups(topic string) error {
 }
 
 func (f *franz) transactions(topic string) error {
-	if err := f.topic(topic, 1); err != nil {
-		return err
-	}
-	client, err := f.begun(topic)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	listed, err := f.admin.ListTransactions(f.ctx, nil, []string{"Ongoing"})
-	if err := first(err, check(listed[topic].State == "Ongoing", listed)); err != nil {
-		return err
-	}
-	_, err = f.admin.DescribeTransactions(f.ctx, topic)
-	producers, describeErr := f.admin.DescribeProducers(f.ctx, kadm.TopicsSet{topic: {0: {}}})
-	return first(err, describeErr, check(len(producers.SortedProducers()) == 1, producers))
+	return f.within(topic, func(*kgo.Client) error {
+		listed, err := f.admin.ListTransactions(f.ctx, nil, []string{"Ongoing"})
+		if err := first(err, check(listed[topic].State == "Ongoing", listed)); err != nil {
+			return err
+		}
+		_, err = f.admin.DescribeTransactions(f.ctx, topic)
+		producers, describeErr := f.admin.DescribeProducers(f.ctx, kadm.TopicsSet{topic: {0: {}}})
+		return first(err, describeErr, check(len(producers.SortedProducers()) == 1, producers))
+	})
 }
 
 func (f *franz) acls(topic string) error {

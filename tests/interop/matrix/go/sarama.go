@@ -114,24 +114,8 @@ func (c *client) begun(topic string) (sarama.SyncProducer, error) {
 	return producer, first(producer.BeginTxn(), sent(producer, topic))
 }
 
-func (c *client) transaction(commit bool) func(string) error {
-	return func(topic string) error {
-		if err := c.topic(topic, 1); err != nil {
-			return err
-		}
-		producer, err := c.begun(topic)
-		if err != nil {
-			return err
-		}
-		defer producer.Close()
-		if commit {
-			return first(producer.CommitTxn(), c.read(topic, 10, sarama.ReadCommitted))
-		}
-		return first(producer.AbortTxn(), c.read(topic, 0, sarama.ReadCommitted), c.read(topic, 10, sarama.ReadUncommitted))
-	}
-}
-
-func (c *client) transfer(topic string) error {
+// within does something while a transaction of ten records is open.
+func (c *client) within(topic string, do func(sarama.SyncProducer) error) error {
 	if err := c.topic(topic, 1); err != nil {
 		return err
 	}
@@ -140,8 +124,25 @@ func (c *client) transfer(topic string) error {
 		return err
 	}
 	defer producer.Close()
-	offsets := map[string][]*sarama.PartitionOffsetMetadata{topic: {{Partition: 0, Offset: 10}}}
-	return first(producer.AddOffsetsToTxn(offsets, topic), producer.CommitTxn(), c.committed(topic, 10))
+	return do(producer)
+}
+
+func (c *client) transaction(commit bool) func(string) error {
+	return func(topic string) error {
+		return c.within(topic, func(producer sarama.SyncProducer) error {
+			if commit {
+				return first(producer.CommitTxn(), c.read(topic, 10, sarama.ReadCommitted))
+			}
+			return first(producer.AbortTxn(), c.read(topic, 0, sarama.ReadCommitted), c.read(topic, 10, sarama.ReadUncommitted))
+		})
+	}
+}
+
+func (c *client) transfer(topic string) error {
+	return c.within(topic, func(producer sarama.SyncProducer) error {
+		offsets := map[string][]*sarama.PartitionOffsetMetadata{topic: {{Partition: 0, Offset: 10}}}
+		return first(producer.AddOffsetsToTxn(offsets, topic), producer.CommitTxn(), c.committed(topic, 10))
+	})
 }
 
 func (c *client) committed(group string, wanted int64) error {

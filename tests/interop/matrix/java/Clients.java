@@ -23,6 +23,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 public class Clients extends Matrix {
+    static final long LATELY = System.currentTimeMillis() - 60_000; // records that are old may be gone before they are read
     static final String COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor";
 
     public static void features() {
@@ -116,7 +117,7 @@ public class Clients extends Matrix {
     static void headers(String topic) throws Exception {
         topic(topic, 1);
         try (KafkaProducer<String, String> producer = producer()) {
-            ProducerRecord<String, String> record = new ProducerRecord<>(topic, 0, 1234L, (String) null, (String) null);
+            ProducerRecord<String, String> record = new ProducerRecord<>(topic, 0, LATELY, (String) null, (String) null);
             record.headers().add("h", "x".getBytes());
             producer.send(record).get();
         }
@@ -124,7 +125,7 @@ public class Clients extends Matrix {
             consumer.assign(List.of(new TopicPartition(topic, 0)));
             consumer.seekToBeginning(consumer.assignment());
             ConsumerRecord<String, String> found = consumer.poll(Duration.ofSeconds(20)).iterator().next();
-            check(found.timestamp() == 1234 && found.value() == null, found);
+            check(found.timestamp() == LATELY && found.value() == null, found);
             check(new String(found.headers().lastHeader("h").value()).equals("x"), found);
         }
     }
@@ -177,10 +178,10 @@ public class Clients extends Matrix {
         topic(topic, 1);
         try (KafkaProducer<String, String> producer = producer();
              KafkaConsumer<String, String> consumer = consumer()) {
-            for (long n = 1; n < 5; n++) producer.send(new ProducerRecord<>(topic, 0, n * 1000, null, "v")).get();
+            for (long n = 1; n < 5; n++) producer.send(new ProducerRecord<>(topic, 0, LATELY + n * 1000, null, "v")).get();
             TopicPartition partition = new TopicPartition(topic, 0);
-            check(consumer.offsetsForTimes(Map.of(partition, 2500L)).get(partition).offset() == 2, "another offset");
-            check(consumer.offsetsForTimes(Map.of(partition, 9000L)).get(partition) == null, "an offset");
+            check(consumer.offsetsForTimes(Map.of(partition, LATELY + 2500L)).get(partition).offset() == 2, "another offset");
+            check(consumer.offsetsForTimes(Map.of(partition, LATELY + 9000L)).get(partition) == null, "an offset");
         }
     }
 
