@@ -99,7 +99,7 @@ class Aiokafka:
             await producer.send_offsets_to_transaction({place: 10}, topic)
 
         async def moved() -> bool:
-            return (await consumer.committed(place)) == 10
+            return bool(await consumer.committed(place) == 10)
 
         await soon_async(moved)
 
