@@ -42,6 +42,8 @@ class ServedConnection(asyncio.Protocol):
         self.full = False  # the client does not read its answers
         self.paused = False  # we do not read its requests
         self.over = False  # the client sends no more
+        self.ended = False  # nothing is served any more
+        self.gone = False  # there is no socket any more
         self.spoke = False  # a whole request has come
         self.active = 0.0  # the loop's time of the last request
         self.began = 0.0  # since when there is a request that is not whole
@@ -66,6 +68,15 @@ class ServedConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is not None and self.why == "by the client":
             self.why = f"by the client ({exc})" if str(exc) else "by the client"
+        self.gone = True
+        if not self.ended and self._is_left():  # TLS is never half open in asyncio, and a reset takes back nothing
+            self.over, self.full = True, False
+            self.server.turns.want(self.turn)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        self.ended = True
         self._give_back()
         self.peer.close()
         self.peer.soon = at_once
@@ -87,7 +98,7 @@ class ServedConnection(asyncio.Protocol):
         self._pace()
 
     def eof_received(self) -> bool:
-        """What came as a whole is still served, as by Kafka's Selector; TLS cannot stay half open."""
+        """What came as a whole is still served, as by Kafka's Selector."""
         self.over = True
         return self._is_left() and self.transport.get_extra_info("sslcontext") is None
 
@@ -122,7 +133,7 @@ class ServedConnection(asyncio.Protocol):
             if self._work is not None:
                 self._go_on()
             for _ in range(AT_ONCE):
-                if self.busy or self.full or self.transport.is_closing():
+                if self.busy or self.full or self.ended:
                     break
                 frame = self._frame()
                 if frame is None:
@@ -135,7 +146,7 @@ class ServedConnection(asyncio.Protocol):
         self._pace()
         if self.over and not self._is_left():
             self.close("by the client")
-        if self.transport.is_closing():
+        if self.ended:
             return False
         if self._work is not None:
             return self.server.lane.has(self)
@@ -206,9 +217,12 @@ class ServedConnection(asyncio.Protocol):
     # ------------------------------------------------------------ answers
 
     def _done(self, reply: ReplyFrame) -> None:
-        if self.transport.is_closing():
+        if self.ended:
             return
         if reply.data is not None:
+            if self.transport.is_closing():  # as Kafka's Selector: a send that fails is the end
+                self.close("by the client")
+                return
             if self.stream is not None:
                 self.stream.broker(reply.data)
             self.transport.write(reply.data)
@@ -230,16 +244,20 @@ class ServedConnection(asyncio.Protocol):
 
     def close(self, why: str, abort: bool = False) -> None:
         """Ends the connection; what was answered still goes out, unless it is aborted."""
-        if not self.transport.is_closing():
-            self.why = why
-            self.transport.close()
+        if not self.ended:
+            self.ended = True
+            if self.gone:
+                self.server.loop.call_soon(self._end)
+            elif not self.transport.is_closing():
+                self.why = why
+                self.transport.close()
         if abort:
             self.transport.abort()
             self._give_back()
 
     @property
     def ending(self) -> bool:
-        return self.transport.is_closing()
+        return self.ended
 
     def give_up(self, why: str) -> None:
         self.close(why, abort=True)

@@ -137,14 +137,18 @@ class Pair:
                 end.transport.abort()
 
     def lost(self, half: ProxiedSide) -> None:
-        """A side is gone; what it said before goes on."""
+        """A side is gone; what it said before goes on, and the client learns of a reset what it would without us:
+        some take an end in peace, before the first answer, for a refused login and do not try again."""
         while half.came and not self.over:
             self.pass_on(half)
+        reset = half.reset and half is self.broker and not (self.over or self.dead)
+        if reset:
+            self.client.reset_at_end()
         self._count()
         if half is self.broker and self._waits is not None:
             self._late.append(End("closed"))
         elif not (self.dead and half is self.broker):
-            self.close("closed")
+            self.close("closed", abort=reset and not self.client.unsent)
         if all(each.lost or not each.made for each in (self.client, self.broker)):
             if self._linger is not None:
                 self._linger.cancel()
@@ -271,7 +275,7 @@ class ProxiedSide(asyncio.Protocol):
         self.pair, self._cutter = pair, cutter
         self.transport: asyncio.Transport
         self.side: RecordedSide | None = None
-        self.made = self.lost = self.full = False
+        self.made = self.lost = self.reset = self.full = False
         self.unsent = 0
         self.came: deque[bytes] = deque()
         self._at = 0  # how far the first of them was gone through
@@ -342,8 +346,9 @@ class ProxiedSide(asyncio.Protocol):
         self.unsent, self.full = 0, False
         self.pair.written()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, exc: Exception | None) -> None:
         self.lost, self.unsent = True, 0
+        self.reset = isinstance(exc, ConnectionResetError)
         self.pair.lost(self)
         if self.side is not None:
             self.side.end()

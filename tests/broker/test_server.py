@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import pack, unpack
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -35,6 +35,12 @@ def broker() -> Iterator[Broker]:
 def connected(broker: Broker) -> socket.socket:
     host, _, port = broker.address.rpartition(":")
     return socket.create_connection((host, int(port)), LATE)
+
+
+def encrypted(broker: Broker) -> ssl.SSLSocket:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(connected(broker))
 
 
 def exactly(sock: socket.socket, count: int) -> bytes:
@@ -355,17 +361,23 @@ def test_a_bug_ends_one_connection_and_is_told(broker: Broker, monkeypatch: pyte
     assert [event.text for event in broker.events("bug")] == ["RuntimeError: on purpose"]
 
 
-@pytest.mark.parametrize("count", [1, 200, 1_000])
-def test_what_a_client_sends_before_it_goes_is_served(count: int) -> None:
+@pytest.mark.parametrize("how", ["plain", "TLS", "TLS that says so"])
+@pytest.mark.parametrize("count", [1, 1_000])
+def test_what_a_client_sends_before_it_goes_is_served(count: int, how: str) -> None:
     """Produce that wants no answer, and a close right behind it: as Kafka's Selector, which ends a connection when what
     came of it is done."""
-    with Broker(topics={"t": 1}) as broker:
+    with Broker(topics={"t": 1}, tls=how != "plain") as broker:
         body: dict[str, Any] = {"TransactionalId": None, "Acks": 0, "TimeoutMs": 1000}
         body["TopicData"] = [{"Name": "t", "PartitionData": [{"Index": 0, "Records": build([(None, b"x")])}]}]
         frame = pack(">hhih", 0, 7, 7, -1) + kwire.encode("ProduceRequest", 7, body)
-        with connected(broker) as sock:
+        with connected(broker) if how == "plain" else encrypted(broker) as sock:
             sock.sendall((pack(">i", len(frame)) + frame) * count)
-        until(broker, "closed", bool)
+            if how == "TLS that says so":
+                with contextlib.suppress(OSError):
+                    cast(ssl.SSLSocket, sock).unwrap()
+            else:
+                sock.shutdown(socket.SHUT_WR)
+            until(broker, "closed", bool)
         assert broker.thread.call(lambda: broker.server.state.cluster.topics["t"].partitions[0].log.end) == count
         assert broker.events("closed")[0].text == "by the client"
 

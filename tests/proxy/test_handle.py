@@ -91,6 +91,22 @@ def test_a_broker_that_is_not_there_is_said() -> None:
         assert event.text == f"127.0.0.1:{port}: Connection refused"
 
 
+@pytest.mark.parametrize("said", [b"", pack(">ii", 5, 7)])
+def test_a_broker_that_is_reset_resets_its_client(said: bytes) -> None:
+    """As when it is killed with requests that it has not read."""
+    with socket.create_server(("127.0.0.1", 0)) as killed, Proxy(f"127.0.0.1:{killed.getsockname()[1]}") as proxy:
+        killed.settimeout(60)
+        with connect(proxy.address) as sock:
+            sock.sendall(METADATA)
+            with killed.accept()[0] as there:
+                assert there.recv(1)
+                there.sendall(said)
+                there.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, pack("ii", 1, 0))
+            with pytest.raises(ConnectionResetError):
+                while sock.recv(100):
+                    pass
+
+
 def test_several_upstreams_are_tried_in_their_order() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
