@@ -75,6 +75,7 @@ def test_answers_to_share_groups_name_local_addresses() -> None:
         assert named(fetch(asks, topic)) == (NOT_LEADER, [(leader, *nodes[leader])])
 
         # Brokers forget with the leadership what they handed out, and then name nobody: only in between they do.
+        # That moment cannot be had on purpose: the embedded broker is made to say what a broker would say in it.
         assert named(acknowledge(asks, topic)) == (UNKNOWN, [])
         at, port = broker.node(leader).address.rpartition(":")[::2]
         part = {"PartitionIndex": 0, "ErrorCode": NOT_LEADER, "CurrentLeader": {"LeaderId": leader, "LeaderEpoch": 1}}
