@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from kwire.capture.connection import Connection, Endpoint
 from kwire.capture.streams import Piece
+from kwire.capture.tls.session import TlsSession
 from kwire.codec.verdict import UNKNOWN, Verdict, judge
 from kwire.session.api_versions import Kinds
 from kwire.session.pieces import rest
@@ -118,6 +119,10 @@ def decide(
     opener = connection.opener
     if opener is None:
         found = client_of(connection.ends, new, known, kinds, again)
+        if found is not None and isinstance(connection.tls, TlsSession) and connection.tls.encrypted:
+            foreign = NotKafka.of(connection, new)
+            if foreign.is_tls:  # whatever others say to this broker
+                return foreign
         if found is None and sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED:
             foreign = NotKafka.of(connection, new)
             if foreign.verdict.known or sum(stream.position for stream in connection.streams) > LONG:

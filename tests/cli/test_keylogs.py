@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,23 @@ def test_why_something_is_not_decrypted_is_said(kwire: Any, tmp_path: Path) -> N
     rows = [json.loads(line)["tls"] for line in shown]
     assert all(row["why"] == f"no key for client random {row['client_random']}" for row in rows)
     assert len(rows) == 24
+
+
+def test_a_handshake_that_began_before_is_listed_beside_decrypted_connections(kwire: Any, tmp_path: Path) -> None:
+    """Also where others show that its broker speaks Kafka."""
+    data = gzip.decompress(Path(CAPTURE).read_bytes())
+    at = 24
+    for _ in range(4):  # SYN, SYN-ACK, ACK, ClientHello
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+    late = tmp_path / "late.pcap"
+    late.write_bytes(data[:24] + data[at:])
+    result = kwire("read", str(late), "--keylog", KEYS)
+    assert "on 42 connections, 1 connection encrypted (--not-kafka)" in result.err
+    assert "skipped" not in result.text
+    shown = kwire("read", str(late), "--keylog", KEYS, "--not-kafka", "--format", "json").text.splitlines()
+    assert [json.loads(line)["tls"]["why"] for line in shown] == [
+        "its handshake is not whole: packets of it are missing"
+    ]
 
 
 def test_what_is_no_key_log_is_said(kwire: Any, tmp_path: Path) -> None:

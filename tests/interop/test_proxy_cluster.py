@@ -138,7 +138,7 @@ def _disturb_and_wait(cluster: RealCluster, started: dict[str, subprocess.Popen[
     cluster.start(2)
     said: list[dict[str, Any]] = []
     for name, process in started.items():
-        out, _ = process.communicate(timeout=int(SECONDS) + 120)
+        out, _ = process.communicate(timeout=int(SECONDS) + 300)
         said += [json.loads(line) for line in out.splitlines() if line.startswith(b"{")]
         if process.returncode:
             said.append({"who": f"{name} ended with {process.returncode}", "lost": 1, "doubled": 0, "again": 0})
