@@ -48,6 +48,7 @@ def _tls(connection: ConnectionInfo) -> list[tuple[str, str]]:
     keyless = session.facts.client_random.hex()
     advice = f"Encrypted: --keylog FILE shows what is inside, where it holds the keys of client random {keyless}"
     why = advice if session.why in (None, session.no_key) else f"Not decrypted: {session.why}."
+    why = "Decrypted: nothing was said inside." if session.silent else why
     failed = session.facts.failures and not session.facts.done  # then nothing was said inside
     return [(line, "dim") for line in facts] + wrong + ([] if failed else [(why, "dim")])
 

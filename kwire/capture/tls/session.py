@@ -33,6 +33,7 @@ class TlsSession:
         self.facts = TlsFacts()
         self.state = WAITING
         self.why: str | None = None
+        self.silent = False  # its keys were there, and nothing was said inside
         self.waits = log.growing
         self.directions = Direction(self, client == 1), Direction(self, client == 0)
         self._raw: Both = [], []
@@ -54,7 +55,7 @@ class TlsSession:
     @property
     def encrypted(self) -> bool:
         """Whether something was, or may have been, said inside that nobody can read here."""
-        return self.state != FLOWING and (self.facts.version is not None or self.why == MIDSTREAM)
+        return self.state != FLOWING and not self.silent and (self.facts.version is not None or self.why == MIDSTREAM)
 
     @property
     def held(self) -> int:
@@ -120,7 +121,7 @@ class TlsSession:
         if broken:
             self.seal(broken)
         elif self.held > HELD:
-            self.seal(self.no_key if self.lacks_key else "its handshake is not whole")
+            self.seal(self.no_key if self.lacks_key else "the handshake is not whole")
         return self._released() if self.state == SEALED else ([], [])
 
     def give_up_waiting(self) -> Both:
@@ -137,8 +138,9 @@ class TlsSession:
         if any(direction.wrong and not direction.opened for direction in self.directions):
             self.seal(self.directions[0].misfit)
         elif any(direction.lacks == "hello" for direction in self.directions):
-            self.seal("its handshake is not whole: packets of it are missing")
+            self.seal("the handshake is not whole: packets of it are missing or cut")
         else:  # it ended before anybody said anything
+            self.silent = self.facts.done > 0 and not self.lacks_key
             self.state = SEALED
         return self._released()
 

@@ -68,6 +68,14 @@ def test_without_a_key_it_stays_as_it_came_and_says_which_key_is_missing(tls: Tl
     assert read.session.facts.took > 0
 
 
+@pytest.mark.parametrize(("version", "suite"), [("1.3", ""), ("1.2", SUITES[0])])
+def test_a_session_in_which_nothing_was_said_lacks_nothing(tls: Tls, version: str, suite: str) -> None:
+    said = talk(version=version, suite=suite)
+    with_key, without = tls.read(said).session, tls.read(said, log=b"").session
+    assert (with_key.silent, with_key.encrypted, with_key.why) == (True, False, None)
+    assert (without.silent, without.encrypted, without.why) == (False, True, without.no_key)
+
+
 @pytest.mark.parametrize(("version", "suite"), [("1.3", ""), ("1.2", SUITES[0]), ("1.2", SUITES[5])])
 def test_a_wrong_key_is_said(tls: Tls, version: str, suite: str) -> None:
     said = talk((CLIENT, b"hello"), (SERVER, b"you"), version=version, suite=suite)
