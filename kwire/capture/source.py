@@ -32,11 +32,15 @@ class Source:
     """window(skip) drops skip bytes and gives a view of what follows. ended: the view reaches to the end of the input.
 
     name is the file's name, or stdin. done and size, in bytes of the file, are for a progress bar (size None: unknown).
-    problem says why the bytes ended early, when they did. pause: waits so many seconds between two looks at a file that
+    problem says why the bytes ended early, when they did. content: the file's bytes or the file itself, where it is
+    none of this machine. pause: waits so many seconds between two looks at a file that
     grows, or less.
     """
 
-    def __init__(self, path: str | Path, *, follow: bool = False, window: int = WINDOW) -> None:
+    def __init__(
+        self, path: str | Path, *, follow: bool = False, window: int = WINDOW,
+        content: memoryview | BinaryIO | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
         self.name = "stdin" if str(path) == "-" else Path(path).name
         self.ended = False
@@ -47,12 +51,16 @@ class Source:
         self._follow = follow
         self._held = b""
         self._mapped: memoryview | None = None
+        self._map: mmap.mmap | None = None
         self._file: io.BufferedReader[Any] | None = None
         self._pos = 0
         self._windows = 0
         self._gone = 0
         self._packed = False
         self.pause: Callable[[float], object] = time.sleep
+        if content is not None:
+            self._take(content)
+            return
         if str(path) == "-":
             self._open_stream(sys.stdin.buffer)
             return
@@ -70,6 +78,18 @@ class Source:
             file.close()
         else:
             self._open_stream(file)
+
+    def _take(self, content: memoryview | BinaryIO) -> None:
+        if not isinstance(content, memoryview):
+            self.size = content.seek(0, io.SEEK_END)
+            content.seek(0)
+            self._open_stream(io.BufferedReader(content, self._window))  # type: ignore[type-var]
+            return
+        self.size = len(content)
+        if is_compressed(bytes(content[:4])):
+            self._open_stream(io.BytesIO(content))
+        else:
+            self._mapped = content
 
     def _open_stream(self, file: BinaryIO) -> None:
         buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
@@ -134,7 +154,7 @@ class Source:
     def _let_go(self, pos: int) -> None:
         """The pages before the position need not stay in memory; whoever still looks at them gets them again."""
         before = pos // mmap.PAGESIZE * mmap.PAGESIZE
-        if before > self._gone and hasattr(mmap, "MADV_DONTNEED"):
+        if self._map is not None and before > self._gone and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED, self._gone, before - self._gone)
             self._gone = before
 

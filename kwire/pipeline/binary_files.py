@@ -1,8 +1,8 @@
 """Captures that are no files here: in a binary column, or in another file system.
 
-In a binary column each stands for itself. What lies in a file system of Hadoop's (hdfs:, s3a:, gs: and others) comes
-by Spark's binaryFile, each file as a whole by one executor, and is landed where all workers see it; then it is cut into
-splits as any file. That source takes no file above 2 GiB.
+In a binary column each stands for itself. What lies in a file system that Hadoop alone opens, and not Arrow
+(stores.py), comes by Spark's binaryFile, each file as a whole by one executor, and is landed where all workers see it;
+then it is cut into splits as any file. That source takes no file above 2 GiB.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DATA = pa.schema([("data", pa.binary())])
 SPLITS = 4  # that a writing task takes, so that files are few
+TASK, OPENED = 32 << 20, 1 << 20  # bytes that fill a task with small files; what opening one counts for
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ class Surveyed:
 
 
 def survey_splits(spark: SparkSession, splits: Sequence[Split], job: Job, staged: str) -> Surveyed:
-    """Reads all splits, each in a task of its own. Their rows go below the folder, which all workers see."""
-    frame = spark.range(0, len(splits), 1, max(len(splits), 1)).mapInArrow(
-        _surveying(list(splits), job, os.path.join(staged, "rows")), "data binary"
+    """Reads all splits, small files several in a task. Their rows go below the folder, which all workers see."""
+    tasks = packed(splits)
+    frame = spark.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(
+        _surveying(tasks, job, os.path.join(staged, "rows")), "data binary"
     )
     rows = [bytes(row.data) for row in frame.collect()]
     made: list[tuple[Survey, dict[str, str]]] = [pickle.loads(zlib.decompress(data)) for data in rows]
@@ -89,13 +91,27 @@ def write_rows(surveyed: Surveyed, plan: TaskPlan, job: Job, staged: str, tag: s
     return out + hive.close()
 
 
-def _surveying(splits: list[Split], job: Job, folder: str) -> Any:
+def packed(splits: Iterable[Split]) -> list[list[Split]]:
+    """Splits by the task that reads them, in their order: each in its own, but for small files."""
+    out: list[list[Split]] = []
+    left = 0
+    for split in splits:
+        size = split.end - split.start + OPENED if split.whole else TASK
+        if size > left:
+            out.append([])
+            left = TASK
+        out[-1].append(split)
+        left -= size
+    return out
+
+
+def _surveying(tasks: list[list[Split]], job: Job, folder: str) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(batches):
+        for split in (split for number in _numbers(batches) for split in tasks[number]):
             spill = Spill(folder, _task())
             with few_collections():
                 made = survey_with_rows(
-                    splits[number], job.names, spill.write, job.settings, wanted(job.names), bodies=job.bodies
+                    split, job.names, spill.write, job.settings, wanted(job.names), bodies=job.bodies
                 )
             yield _data(zlib.compress(pickle.dumps((made, spill.close()))))
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kwire.errors import OutputError
+from kwire.pipeline.paths import is_elsewhere
+from kwire.pipeline.stores import Stores, each, opened, size_of
 from kwire.staging import take_lock
 
 FILES = "files"
@@ -65,24 +68,26 @@ class Ledger:
         self._digests = {row["digest"] for row in rows}
         self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
 
-    def choose(self, paths: Iterable[str]) -> ToRead:
+    def choose(self, paths: Sequence[str], stores: Stores) -> ToRead:
         """Which of these are new. A copy under another name is known, and of two copies the first is new. Raises
         OSError."""
         out, seen = ToRead(), set(self._digests)
-        for path in paths:
-            digest = digest_of(path)
+        for path, digest in zip(paths, each(lambda path: digest_of(path, stores), paths), strict=True):
             if digest in seen:
                 out.known.append(path)
-            elif self._grew(path):
+            elif self._grew(path, stores):
                 out.grown.append(path)
             else:
                 out.new.append(path)
             seen.add(digest)
         return out
 
-    def _grew(self, path: str) -> bool:
-        size, head = self._heads.get(os.path.abspath(path), (0, ""))
-        return bool(os.stat(path).st_size > size > 0 and head_of(path, size) == head)
+    def _grew(self, path: str, stores: Stores) -> bool:
+        size, head = self._heads.get(_full(path), (0, ""))
+        if not size:
+            return False
+        with opened(path, stores.of(path)) as file:
+            return bool(size_of(file) > size and _head(file, size) == head)
 
 
 @contextmanager
@@ -97,10 +102,13 @@ def running(folder: str) -> Iterator[str]:
     marker.unlink()
 
 
-def enter(folder: str, run: str, tables: Sequence[str], paths: Iterable[str], anew: bool) -> None:
+def enter(
+    folder: str, run: str, tables: Sequence[str], paths: Sequence[str], anew: bool, stores: Stores
+) -> None:  # fmt: skip
     """Writes down that a run read these captures into these tables; anew: and that nothing else is there."""
     place = Path(folder, FILES)
-    rows = [row | {"run": run, "tables": list(tables)} for path in paths for row in _rows(path)]
+    found = each(lambda path: list(_rows(path, stores)), paths)
+    rows = [row | {"run": run, "tables": list(tables)} for rows in found for row in rows]
     part = place / f".{run}.part"
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), part)
     os.replace(part, place / f"{run}.parquet")
@@ -109,29 +117,37 @@ def enter(folder: str, run: str, tables: Sequence[str], paths: Iterable[str], an
             old.unlink()
 
 
-def digest_of(path: str) -> str:
+def digest_of(path: str, stores: Stores) -> str:
     """Of a capture's size and both of its ends, where the times of its packets are. Raises OSError."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        digest = blake2b(f"{size}\n".encode() + file.read(ENDS), digest_size=16)
-        file.seek(max(size - ENDS, 0))
-        digest.update(file.read(ENDS))
+    with opened(path, stores.of(path)) as file:
+        return _digest(file, size_of(file))
+
+
+def _digest(file: BinaryIO, size: int) -> str:
+    file.seek(0)
+    digest = blake2b(f"{size}\n".encode() + file.read(ENDS), digest_size=16)
+    file.seek(max(size - ENDS, 0))
+    digest.update(file.read(ENDS))
     return digest.hexdigest()
 
 
-def head_of(path: str, size: int) -> str:
-    """Of the first bytes that a file of that size had. Raises OSError."""
-    with open(path, "rb") as file:
-        return blake2b(file.read(min(size, ENDS)), digest_size=16).hexdigest()
+def _head(file: BinaryIO, size: int) -> str:
+    """Of the first bytes that a file of that size had."""
+    file.seek(0)
+    return blake2b(file.read(min(size, ENDS)), digest_size=16).hexdigest()
 
 
-def _rows(path: str) -> Iterator[dict[str, str | int]]:
-    with suppress(OSError):  # it was there when it was read
-        there = os.stat(path)
+def _rows(path: str, stores: Stores) -> Iterator[dict[str, str | int]]:
+    with suppress(OSError), opened(path, stores.of(path)) as file:  # it was there when it was read
+        size, modified = size_of(file), 0 if is_elsewhere(path) else os.stat(path).st_mtime_ns
         yield {
-            "path": os.path.abspath(path), "size": there.st_size, "modified_ns": there.st_mtime_ns,
-            "digest": digest_of(path), "head": head_of(path, there.st_size), "read_ns": time.time_ns(),
+            "path": _full(path), "size": size, "modified_ns": modified, "digest": _digest(file, size),
+            "head": _head(file, size), "read_ns": time.time_ns(),
         }  # fmt: skip
+
+
+def _full(path: str) -> str:
+    return path if is_elsewhere(path) else os.path.abspath(path)
 
 
 def _sweep(folder: str) -> None:

@@ -173,7 +173,7 @@ class _Reading:
             block.now = now
         self._nows.append(now)
         if self._fixes is None:
-            stays = not joined and self._survey.split.why is None
+            stays = not joined and self._cut.base is not None
             self._kept.append((at, joined, segments if stays else weigh(segments), self._cut.base if stays else None))
         firsts: dict[Key, int] = {}
         numbers = np.zeros(len(segments.keys), np.int64)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from kwire.capture.streams import Piece
 from kwire.capture.tcp import Segments
 from kwire.pipeline.connection_parts import ConnectionPart, Flow
+from kwire.pipeline.splits import Split
+from kwire.pipeline.stores import opened
 
 LEAST = 1 << 13  # bytes that stay
 
@@ -112,11 +114,11 @@ def leave(part: ConnectionPart, finder: Finder) -> ConnectionPart:
     return replace(part, head=(heads[0], heads[1]), exit=exit, far=far)
 
 
-def fetch(part: ConnectionPart, path: str) -> None:
-    """Brings the part's bytes back from the file. Raises OSError."""
+def fetch(part: ConnectionPart, split: Split) -> None:
+    """Brings the part's bytes back from the split's file. Raises OSError."""
     if not part.far:
         return
-    with open(path, "rb") as file:
+    with opened(split.path, split.store) as file:
         for found in part.far:
             pieces = []
             for start, length in found.places:

@@ -24,6 +24,7 @@ from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan
+from kwire.pipeline.stores import Stores, brought, of_session
 from kwire.staging import staging
 from kwire.tables.build import build
 from kwire.tables.columns import JUDGEMENTS
@@ -83,7 +84,7 @@ def run(
     rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, work: str | None = None,
     mode: str = "overwrite", incremental: bool = False,
 ) -> RunOutcome:  # fmt: skip
-    """Reads captures into folder/TABLE/; what lies in other file systems by way of a folder. variant: bodies as Spark's
+    """Reads captures into folder/TABLE/. variant: bodies as Spark's
     type of that name. drop_duplicates: what several points captured is there once, as copies.py says. work: where all
     workers see what is under way; the folder itself, unless it is in another file system. mode: one of formats.MODES,
     for the tables; rollups are always of all that is there. incremental: only files that no run has read yet, whose
@@ -104,18 +105,19 @@ def run(
         running(folder) if ours else nullcontext("run") as run,
     ):  # fmt: skip
         _try_out(spark, folder, form, staged)
-        chosen = ToRead(_found(spark, paths, staged))
+        stores = of_session(spark)
+        chosen = ToRead(_found(spark, paths, staged, stores))
         if incremental:
-            mode, chosen = "append", Ledger(folder, job.names).choose(chosen.new)
+            mode, chosen = "append", Ledger(folder, job.names).choose(chosen.new, stores)
         if incremental and not chosen.new:
             done = RunOutcome(dict.fromkeys(job.names, 0))
         else:
             done = _tables(
-                spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, staged
+                spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, staged, stores
             )
             if ours:
                 read = [path for path in chosen.new if path not in done.failed]
-                enter(folder, run, job.names, read, anew=mode == "overwrite")
+                enter(folder, run, job.names, read, anew=mode == "overwrite", stores=stores)
             if rollups:
                 write_rollups(spark, folder, job.names, form)
     done.known, done.grown = len(chosen.known), chosen.grown
@@ -139,29 +141,32 @@ def _try_out(spark: SparkSession, folder: str, form: str, staged: str) -> None:
         save(spark.range(0), staged, "trial", form)
 
 
-def _found(spark: SparkSession, paths: Sequence[str], staged: str) -> list[str]:
-    """The captures, where workers see them."""
+def _found(spark: SparkSession, paths: Sequence[str], staged: str, stores: Stores) -> list[str]:
+    """The captures. What Arrow cannot open where it is, Spark brings to where workers see it."""
+    here = expand([path for path in paths if not is_elsewhere(path)])
     far = [path for path in paths if is_elsewhere(path)]
-    there = expand([path for path in paths if path not in far])
-    return there + (bring(spark, far, os.path.join(staged, "landed")) if far else [])
+    there = [found for path in far if stores.of(path) for found in stores.listed(path)]
+    rest = [path for path in far if not stores.of(path)]
+    return here + there + (bring(spark, rest, os.path.join(staged, "landed")) if rest else [])
 
 
 def _tables(
     spark: SparkSession, there: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
-    drop_duplicates: bool, mode: str, run: str, staged: str,
+    drop_duplicates: bool, mode: str, run: str, staged: str, stores: Stores,
 ) -> RunOutcome:  # fmt: skip
     names, judged = job.names, [name for name in job.names if name in JUDGEMENTS]
     job = replace(job, names=tuple(name for name in names if name not in judged))
     if drop_duplicates:
         named_apart(there)
         job = replace(job, names=tuple(dict.fromkeys([*job.names, *NEEDED])))
-    splits = plan(there, split_size)
+    splits = plan(there, split_size, stores=stores)
     surveyed = survey_splits(spark, splits, job, staged)
     files = survey_all(splits, lambda _: surveyed.surveys, job.settings, wanted(job.names))
     planned = stitch(files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates)
     written = write_rows(surveyed, planned, job, staged, run)
     if judged:
-        written += _judged([path for path in there if path not in planned.failed], judged, job, staged, run)
+        good = [path for path in there if path not in planned.failed]
+        written += _judged(good, judged, job, staged, run, stores)
     rows = dict.fromkeys(names, 0)
     for found in written:
         if found.table in rows:
@@ -173,10 +178,14 @@ def _tables(
     )  # fmt: skip
 
 
-def _judged(paths: Sequence[str], names: Sequence[str], job: Job, staged: str, run: str) -> list[WrittenFile]:
+def _judged(
+    paths: Sequence[str], names: Sequence[str], job: Job, staged: str, run: str, stores: Stores
+) -> list[WrittenFile]:  # fmt: skip
     """Tables that judge captures as a whole: they are read once more, from beginning to end, here."""
     rows = hive.Hive(staged, f"{run}-judged")
-    build(paths, names, rows.write, job.settings)
+    with tempfile.TemporaryDirectory() as near:
+        here = [path if (store := stores.of(path)) is None else brought(path, store, near) for path in paths]
+        build(here, names, rows.write, job.settings)
     return rows.close()
 
 

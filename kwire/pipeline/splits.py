@@ -8,19 +8,20 @@ What cannot be cut is one split: compressed files, files that are damaged or who
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct, unpack_from
+from typing import Any
 
 from kwire.capture import pcap, pcapng, source
 from kwire.capture.files import Capture
 from kwire.capture.packets import Packets
 from kwire.capture.source import Source
 from kwire.errors import CaptureError
+from kwire.pipeline.stores import Stores, mapped, opened, size_of
 
 SIZE = 128 << 20  # bytes of a split
 CHAIN = 12  # packets in a row that make a guess
@@ -32,7 +33,7 @@ BACK = 1 << 18  # bytes before the split in which the search begins
 @dataclass(frozen=True, slots=True)
 class Split:
     """Bytes from start to end of a file of so many bytes; number counts the splits of the file. at: where the first
-    packet begins, when that is known. why: what keeps the file from being cut."""
+    packet begins, when that is known. why: what keeps the file from being cut. store: its file system (stores.py)."""
 
     path: str
     start: int
@@ -41,6 +42,7 @@ class Split:
     number: int = 0
     at: int | None = None
     why: str | None = None
+    store: Any = field(default=None, compare=False, repr=False)
 
     @property
     def whole(self) -> bool:
@@ -81,17 +83,27 @@ class SplitReader:
 
     def _whole(self) -> Iterator[tuple[int, Packets]]:
         """As whoever reads the file by itself: each block of packets by itself."""
-        capture = Capture(Source(self.split.path, window=self.window))
+        capture = Capture(self._source())
         for number, packets in enumerate(capture.blocks()):
             self.packets += len(packets)
-            self.base = capture.source.done if self.split.why is None else None
+            self.base = capture.source.behind(0) if self.split.why is None else None
             yield number, packets
         self.notes, self.dropped, self.reached = capture.notes, capture.dropped, self.split.end
 
+    def _source(self) -> Source:
+        split = self.split
+        if split.store is None:
+            return Source(split.path, window=self.window)
+        if split.why is None:  # then it is no larger than a split may be
+            view = mapped(split.path, split.store, split.size, [(0, split.size)])
+            return Source(split.path, window=self.window, content=view)
+        return Source(split.path, window=self.window, content=opened(split.path, split.store))
+
     def _part(self) -> Iterator[tuple[int, Packets]]:
         split = self.split
-        with open(split.path, "rb") as file:
-            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        low = split.start if split.at is None else split.at
+        searched = split.start + SEARCHED if split.at is None else 0
+        view = mapped(split.path, split.store, split.size, [(0, HEAD), (max(low - BACK, 0), max(split.end, searched))])
         if len(view) < split.end:
             raise CaptureError(Path(split.path).name, f"had {split.size:,} bytes, has {len(view):,}")
         reader, pos = _reader(view, split)
@@ -118,10 +130,13 @@ class SplitReader:
             self.odd = self.odd or (None if reader.plain else "its interfaces change")
 
 
-def plan(paths: Sequence[str | Path], size: int = SIZE, window: int | None = None) -> list[Split]:
+def plan(
+    paths: Sequence[str | Path], size: int = SIZE, window: int | None = None, stores: Stores | None = None
+) -> list[Split]:  # fmt: skip
     """The splits of these files, in their order. Sizes at or above a window's are rounded to windows, below it no split
     reaches over the end of one. Raises OSError."""
-    return [split for path in paths for split in _of_file(str(path), size, window or source.WINDOW)]
+    found = stores or Stores()
+    return [split for path in paths for split in _of_file(str(path), size, window or source.WINDOW, found)]
 
 
 def whole(split: Split, why: str) -> Split:
@@ -142,18 +157,21 @@ def expand(paths: Sequence[str | Path]) -> list[str]:
     return out
 
 
-def _of_file(path: str, size: int, window: int) -> list[Split]:
-    length = os.stat(path).st_size
-    with open(path, "rb") as file:
-        head = file.read(4)
-    if head[:2] == source.GZIP or head == source.ZSTD:
-        return [Split(path, 0, length, length, why="it is compressed")]
+def _of_file(path: str, size: int, window: int, stores: Stores) -> list[Split]:
+    store = stores.of(path)
+    length = stores.sizes.get(path, size + 1)
+    if length <= size:  # its reader will see what it is, and one request less is made
+        return [Split(path, 0, length, length, store=store)]
+    with opened(path, store) as file:
+        length, head = size_of(file), file.read(4)
+    if source.is_compressed(head):
+        return [Split(path, 0, length, length, why="it is compressed", store=store)]
     if head not in pcap.MAGICS and head != pcapng.MAGIC:
-        return [Split(path, 0, length, length, why="it is no capture")]
+        return [Split(path, 0, length, length, why="it is no capture", store=store)]
     if size >= window:
         size = (size + window - 1) // window * window
     ends = sorted({*range(size, length, size), *(range(window, length, window) if size < window else ()), length})
-    return [Split(path, low, high, length, at) for at, (low, high) in enumerate(pairwise([0, *ends]))]
+    return [Split(path, low, high, length, at, store=store) for at, (low, high) in enumerate(pairwise([0, *ends]))]
 
 
 def _reader(view: memoryview, split: Split) -> tuple[pcap.PcapReader | pcapng.PcapngReader, int]:

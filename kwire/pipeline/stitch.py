@@ -187,7 +187,7 @@ class Stitch:
             for part in file.surveys[at].parts:
                 key = pair(part.key)
                 if (at, part.block) in there and file.fit.get((at, key), True):
-                    fetch(part, file.surveys[at].split.path)
+                    fetch(part, file.surveys[at].split)
                     turn = file.starts[at] + part.turn
                     pairs.setdefault(key, _Pair(turn)).parts.append((at, part))
                     self.out.parts += 1

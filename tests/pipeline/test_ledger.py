@@ -9,6 +9,7 @@ import pytest
 from kwire.errors import OutputError
 from kwire.pipeline import ledger
 from kwire.pipeline.ledger import Ledger, enter, running
+from kwire.pipeline.stores import Stores
 
 TABLES = ("messages", "exchanges")
 
@@ -36,7 +37,7 @@ def written(folder: Path, paths: list[str], tables: tuple[str, ...] = TABLES, an
             place = folder / table / "date=2026-11-21"
             place.mkdir(parents=True, exist_ok=True)
             (place / f"{run}-00000-ab-{table}.parquet").write_bytes(b"rows")
-        enter(str(folder), run, tables, paths, anew)
+        enter(str(folder), run, tables, paths, anew, Stores())
     return run
 
 
@@ -45,7 +46,7 @@ def test_what_is_new_is_chosen(lake: Path, captures: list[str], tmp_path: Path) 
     copy.write_bytes(Path(captures[0]).read_bytes())
     twin = tmp_path / "twin.pcap"
     twin.write_bytes(Path(captures[2]).read_bytes())
-    found = Ledger(str(lake), TABLES).choose([*captures, str(copy), str(twin)])
+    found = Ledger(str(lake), TABLES).choose([*captures, str(copy), str(twin)], Stores())
     assert (found.new, found.known, found.grown) == ([captures[2]], [*captures[:2], str(copy), str(twin)], [])
 
 
@@ -53,7 +54,7 @@ def test_a_file_that_grew_is_told_and_one_of_a_ring_that_begins_anew_is_new(lake
     with open(captures[0], "ab") as file:
         file.write(b"more")
     Path(captures[1]).write_bytes(b"\xff" * 400_000)  # longer, and another
-    found = Ledger(str(lake), TABLES).choose(captures)
+    found = Ledger(str(lake), TABLES).choose(captures, Stores())
     assert (found.new, found.known, found.grown) == (captures[1:], [], [captures[0]])
 
 
@@ -62,7 +63,7 @@ def test_a_short_file_that_grows(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
     written(tmp_path / "lake", [str(path)])
     path.write_bytes(b"abcdef")
-    assert Ledger(str(tmp_path / "lake"), TABLES).choose([str(path)]).grown == [str(path)]
+    assert Ledger(str(tmp_path / "lake"), TABLES).choose([str(path)], Stores()).grown == [str(path)]
 
 
 def test_files_of_a_run_that_was_killed_are_removed(lake: Path, captures: list[str]) -> None:
@@ -70,7 +71,7 @@ def test_files_of_a_run_that_was_killed_are_removed(lake: Path, captures: list[s
     with pytest.raises(TypeError):
         written(lake, [None])  # type: ignore[list-item]
     assert len(sorted(lake.rglob("*.parquet"))) == len(there) + 2
-    found = Ledger(str(lake), TABLES).choose(captures)
+    found = Ledger(str(lake), TABLES).choose(captures, Stores())
     assert sorted(lake.rglob("*.parquet")) == there
     assert found.new == captures[2:]
     assert not list(lake.rglob("*.begun"))
@@ -90,12 +91,12 @@ def test_a_run_that_writes_all_anew_leaves_nothing_of_what_was_known(lake: Path,
         for path in (lake / table).rglob("*.parquet"):
             path.unlink()
     written(lake, captures[2:], anew=True)
-    assert Ledger(str(lake), TABLES).choose(captures).new == captures[:2]
+    assert Ledger(str(lake), TABLES).choose(captures, Stores()).new == captures[:2]
 
 
 def test_tables_that_lack_what_others_hold_are_refused(lake: Path, captures: list[str]) -> None:
     written(lake, captures[2:], ("messages",))
-    assert Ledger(str(lake), ("messages",)).choose(captures).new == []
+    assert Ledger(str(lake), ("messages",)).choose(captures, Stores()).new == []
     with pytest.raises(OutputError, match=r"2\.pcap is not in it, only in others: read them all once"):
         Ledger(str(lake), TABLES)
 
@@ -113,5 +114,5 @@ def test_a_digest_is_of_size_and_both_ends(tmp_path: Path) -> None:
     found = set()
     for data in (b"", b"a", b"a" * 200_000, b"a" * 200_001, b"b" + b"a" * 199_999, b"a" * 199_999 + b"b"):
         path.write_bytes(data)
-        found.add(ledger.digest_of(str(path)))
+        found.add(ledger.digest_of(str(path), Stores()))
     assert len(found) == 6

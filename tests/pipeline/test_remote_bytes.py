@@ -43,7 +43,7 @@ def test_bytes_come_back(unpacked: Callable[[str], Path], monkeypatch: pytest.Mo
     assert {found.what for part in kept for found in part.far} >= {"head", "open"}
     for made, before in zip(left, whole, strict=True):
         for part, same in zip(made.parts, before.parts, strict=True):
-            fetch(part, str(path))
+            fetch(part, made.split)
             assert (part.head, part.exit, part.far) == (same.head, same.exit, [])
 
 

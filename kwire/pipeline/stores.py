@@ -1,0 +1,174 @@
+"""Captures where they lie: files of this machine, and of object stores and HDFS as far as Arrow opens them, by ranges
+of bytes. Settings and credentials are those of the Spark session, else what the machine's environment says.
+
+A split carries its file system to the task that reads it, and nothing is copied first. What Arrow does not open,
+because a library is missing or Hadoop alone knows the scheme, is left to Spark (binary_files.py).
+"""
+
+from __future__ import annotations
+
+import mmap
+import shutil
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kwire.errors import FilesUnreachable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+S3 = ("s3", "s3a", "s3n")
+OTHERS = ("gs", "gcs", "abfs", "abfss", "hdfs")
+ANYWHERE = "*?["  # in a path that is a pattern
+AT_ONCE = 16  # requests
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+
+Setting = Callable[[str], str | None]  # what the session says under a name of Hadoop's
+
+
+class Stores:
+    """The file systems of paths. sizes: in bytes, of what was listed."""
+
+    def __init__(self, setting: Setting = lambda _: None) -> None:
+        self._setting = setting
+        self._known: dict[str, fs.FileSystem | None] = {}
+        self.sizes: dict[str, int] = {}
+
+    def of(self, path: str) -> fs.FileSystem | None:
+        """That of a path, with the bucket or host as its root; None of this machine, and where Arrow knows none."""
+        scheme, found, rest = str(path).partition("://")
+        scheme, root = scheme.lower(), f"{scheme}://{rest.partition('/')[0]}"
+        if not found or scheme not in S3 + OTHERS:
+            return None
+        if root not in self._known:
+            self._known[root] = self._opened(scheme, root)
+        return self._known[root]
+
+    def listed(self, path: str) -> list[str]:
+        """The file, the files of a folder that are not hidden, or those that a pattern names. Raises
+        FilesUnreachable."""
+        store = self.of(path)
+        assert store is not None
+        try:
+            found = list(_found(store, path))
+        except (OSError, pa.ArrowException) as error:
+            raise FilesUnreachable(f"{path}: {error}") from error
+        if not found:
+            raise FilesUnreachable(f"{path}: there are no captures")
+        root = path[: len(path) - len(within(path))]
+        names = {root + info.path: int(info.size) for info in found}
+        self.sizes |= names
+        return sorted(names)
+
+    def _opened(self, scheme: str, root: str) -> fs.FileSystem | None:
+        try:
+            if scheme in S3:
+                bucket = root.rpartition("/")[2]
+                return fs.SubTreeFileSystem(bucket, fs.S3FileSystem(**_s3(bucket, self._setting)))
+            made, base = fs.FileSystem.from_uri(root + "/")
+            return fs.SubTreeFileSystem(base, made)
+        except (OSError, pa.ArrowException, AttributeError):  # it cannot be reached, or this Arrow is built without it
+            return None
+
+
+def of_session(spark: SparkSession) -> Stores:
+    """With the settings of a session, of Spark Connect too."""
+    if hasattr(spark, "_jsparkSession"):  # it also has what core-site.xml says
+        hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+        return Stores(hadoop.get)
+    return Stores(lambda name: spark.conf.get(f"spark.hadoop.{name}", None) or spark.conf.get(name, None))
+
+
+def opened(path: str, store: fs.FileSystem | None = None) -> BinaryIO:
+    """The file, to be read at any place. Raises OSError."""
+    found: BinaryIO = open(path, "rb") if store is None else store.open_input_file(within(path))  # noqa: SIM115
+    return found
+
+
+def size_of(file: BinaryIO) -> int:
+    """Its bytes; the next that is read is its first."""
+    size = file.seek(0, 2)
+    file.seek(0)
+    return size
+
+
+def mapped(path: str, store: fs.FileSystem | None, size: int, ranges: Iterable[tuple[int, int]]) -> memoryview:
+    """The bytes of the file, in a view of the file as a whole; of one that is far these ranges alone, and elsewhere
+    zeros that take no memory. Raises OSError."""
+    with opened(path, store) as file:
+        if store is None:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        view = memoryview(mmap.mmap(-1, min(size, size_of(file)), flags=PRIVATE))
+        for low, high in ranges:
+            at, high = file.seek(low), min(high, len(view))
+            while at < high and (count := file.readinto(view[at:high])):  # type: ignore[attr-defined]
+                at += count
+    return view
+
+
+def brought(path: str, store: fs.FileSystem, folder: str | Path) -> str:
+    """Copies a file into a folder of its own below this one. Raises OSError."""
+    place = Path(folder, str(len(list(Path(folder).iterdir()))))
+    place.mkdir()
+    with store.open_input_stream(within(path)) as file, open(place / Path(path).name, "wb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 23)
+    return str(place / Path(path).name)
+
+
+def each(work: Callable[[str], Any], paths: Iterable[str]) -> list[Any]:
+    """What comes of each path, in their order; several at once, since far ones answer late."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(work, paths))
+
+
+def within(path: str) -> str:
+    """A path below its bucket or host."""
+    return path.partition("://")[2].partition("/")[2]
+
+
+def _found(store: fs.FileSystem, path: str) -> Iterable[fs.FileInfo]:
+    inner = within(path).rstrip("/")
+    parts = inner.split("/")
+    fixed = next((at for at, part in enumerate(parts) if any(mark in part for mark in ANYWHERE)), len(parts))
+    info = store.get_file_info(inner)
+    if info.type == fs.FileType.File:
+        return [info]
+    if fixed < len(parts):
+        below = store.get_file_info(fs.FileSelector("/".join(parts[:fixed]), recursive=fixed < len(parts) - 1))
+        below = [info for info in below if _like(info.path.split("/"), parts)]
+    elif info.type == fs.FileType.Directory:
+        below = store.get_file_info(fs.FileSelector(inner))
+    else:
+        raise FileNotFoundError("does not exist")
+    return (info for info in below if info.type == fs.FileType.File and not info.base_name.startswith((".", "_")))
+
+
+def _like(path: list[str], pattern: list[str]) -> bool:
+    return len(path) == len(pattern) and all(map(fnmatchcase, path, pattern))
+
+
+def _s3(bucket: str, setting: Setting) -> dict[str, Any]:
+    """What S3FileSystem is made with, out of the settings of s3a."""
+
+    def said(name: str) -> str | None:
+        return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}")
+
+    endpoint = said("endpoint") or ""
+    scheme, _, host = endpoint.rpartition("://")
+    plain = said("connection.ssl.enabled") == "false"
+    out = {
+        "access_key": said("access.key"), "secret_key": said("secret.key"), "session_token": said("session.token"),
+        "anonymous": "Anonymous" in (said("aws.credentials.provider") or ""), "role_arn": said("assumed.role.arn"),
+        "endpoint_override": host, "scheme": scheme or ("http" if plain else "https"),
+        "region": said("endpoint.region") or ("us-east-1" if host else None),
+        "force_virtual_addressing": bool(host) and said("path.style.access") == "false",
+    }  # fmt: skip
+    if out["region"] is None:
+        out["region"] = fs.resolve_s3_region(bucket)
+    return {name: value for name, value in out.items() if value}
