@@ -115,6 +115,7 @@ def command() -> None:
 )
 @click.option("--drop-duplicates", is_flag=True, help="What several points captured, once; not with --stream.")
 @click.option("--no-rollups", is_flag=True, help="Only the tables.")
+@click.option("--json", "as_json", is_flag=True, help="What the run did as a line of JSON on stdout.")
 @click.option("--stream", is_flag=True, help="As they arrive in the one SOURCE, a folder or a topic; Ctrl-C ends it.")
 @click.option("--available-now", is_flag=True, help="With --stream: those that are there, then end.")
 @click.option("--max-files", type=click.IntRange(1), metavar="N", help="With --stream: files, or messages, of a batch.")
@@ -130,8 +131,8 @@ def command() -> None:
 def run_command(
     sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
     findings: bool, form: str, mode: str, incremental: bool, work: str | None, settings: tuple[tuple[str, str], ...],
-    drop_duplicates: bool, no_rollups: bool, stream: bool, available_now: bool, max_files: int | None, lateness: int,
-    bounds: Bounds,
+    drop_duplicates: bool, no_rollups: bool, as_json: bool, stream: bool, available_now: bool, max_files: int | None,
+    lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
@@ -177,6 +178,8 @@ def run_command(
             )  # fmt: skip
     finally:
         spark.stop()
+    if as_json:
+        click.echo(summary(done, folder))
     status = _conclude(done, folder)
     return Exit.INTERRUPTED if interrupt.came else status
 
@@ -309,6 +312,16 @@ def _piece(value: Any, unit: str) -> Piece:
         return f"{value:,}", ""
     text = clean(str(value))
     return (text if len(text) <= CELL else text[: CELL - 1] + "…"), "name"
+
+
+def summary(done: RunOutcome, folder: str) -> str:
+    """What a run did, for machines: bytes of the captures and, of these, seams, which travelled between its steps;
+    connection parts that were joined, and those that had to be read again."""
+    return json.dumps({
+        "out": folder, "rows": done.rows, "packets": done.packets, "splits": done.splits, "bytes": done.size,
+        "seam_bytes": done.seams, "parts": done.parts, "reread": done.again, "stitched": done.stitched,
+        "known": done.known, "grown": done.grown, "failed": done.failed,
+    })  # fmt: skip
 
 
 def _conclude(done: RunOutcome, folder: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import signal
 import pytest
 from calls import Call
 
-from kwire.cli.pipeline import Interrupt
+from kwire.cli.pipeline import Interrupt, summary
 
 CAPTURES = "fixtures/captures"
 
@@ -39,6 +40,19 @@ def test_what_cannot_be_is_refused(kwire: Call, arguments: list[str], said: str)
 def test_a_report_takes_an_address_of_a_file(kwire: Call) -> None:
     ran = kwire("pipeline", "report", "file:///")
     assert (ran.status, ran.err.startswith("kwire: /: no rollups there")) == (2, True)
+
+
+def test_a_summary_for_machines() -> None:
+    pytest.importorskip("pyarrow")
+    from kwire.pipeline.run import RunOutcome
+
+    done = RunOutcome({"messages": 2}, packets=9, size=100, again=1, failed={"a\n.pcap": "is empty"})
+    said = summary(done, "lake")
+    assert json.loads(said) == {
+        "out": "lake", "rows": {"messages": 2}, "packets": 9, "splits": 0, "bytes": 100, "seam_bytes": 0, "parts": 0,
+        "reread": 1, "stitched": 0, "known": 0, "grown": [], "failed": {"a\n.pcap": "is empty"},
+    }  # fmt: skip
+    assert "\n" not in said
 
 
 class Query:
