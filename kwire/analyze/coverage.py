@@ -42,8 +42,8 @@ class Coverage:
         self.messages = 0
         self.negative = 0
         self.most_negative = 0
-        self.twins = 0  # connections that are others, seen under other addresses
-        self.twin: tuple[str, str] | None = None  # the first of these, and which one it is
+        # connections that are others, by whether their addresses are others too: how many, the first, which one it is
+        self.twins: dict[bool, tuple[int, str, str]] = {}
         self.clock: list[tuple[ClockStep, Reference]] = []  # where a capture's clock went back
         self._told: dict[int, tuple[list[ClockStep], int]] = {}  # captures' steps, and how many of them are in clock
 
@@ -56,8 +56,9 @@ class Coverage:
         if connection.clock:
             self._told[id(connection.clock)] = connection.clock, len(connection.clock)
         if connection.twin_of:
-            self.twins += 1
-            self.twin = self.twin or (connection.full_name, connection.twin_of)
+            translated = connection.full_name != connection.twin_of
+            count, twin, of = self.twins.get(translated, (0, connection.full_name, connection.twin_of))
+            self.twins[translated] = count + 1, twin, of
             return found
         if len(self._known) < MOST:
             self._known[connection.capture, connection.name] = found

@@ -214,13 +214,14 @@ class Pass(NamedTuple):
 
     def conclude(self, malformed: bool = False, foreign: bool = False) -> Exit:
         """Says on stderr what was damaged or is missing, and gives the exit status. malformed: something in the
-        input was; foreign: what is not Kafka was shown too."""
+        input was, or a finding is an error; foreign: what is not Kafka was shown too."""
         if self.interrupted:
             print("kwire: interrupted: this is what was found until then", file=sys.stderr)
             return Exit.INTERRUPTED
         self.filter.say()
         status = conclude(self.reading, self.kafka or (foreign and not self.reading.encrypted), malformed)
-        return status if self.kafka or self.reading.encrypted else Exit.NOT_KAFKA
+        told = self.kafka or self.reading.encrypted or (foreign and malformed)
+        return status if told else Exit.NOT_KAFKA
 
 
 def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:

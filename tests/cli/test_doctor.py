@@ -28,6 +28,11 @@ def test_an_error_is_exit_status_one(kwire: Callable[..., Any], denied: str) -> 
     assert kwire("doctor", denied, "--skip", "acl-denied").status == 0
 
 
+def test_it_is_one_too_where_nothing_is_kafka_as_tls_is_spoken_to_a_plain_listener(kwire: Callable[..., Any]) -> None:
+    assert kwire("doctor", "fixtures/doctor/tls-mismatch.pcap", "--only", "tls-mismatch").status == 1
+    assert kwire("doctor", "fixtures/doctor/tls-mismatch.pcap", "--only", "wrong-protocol").status == 3
+
+
 def test_json_and_html(kwire: Callable[..., Any], denied: str) -> None:
     (line,) = kwire("doctor", denied, "--format", "json", "--only", "acl-denied").text.splitlines()
     assert json.loads(line)["about"] == {

@@ -42,16 +42,14 @@ class CaptureQuality(Watch):
             share = missing > self.limit("share") * said
             yield Finding("warning" if share else "note", what, (), advice, time=start, count=coverage.lossy)
         yield from self._clock()
-        if coverage.twin is not None:
-            (second, first), count = coverage.twin, coverage.twins
+        for translated, (count, second, first) in sorted(coverage.twins.items()):
             they = f"{counted(count, 'connection')} {'is' if count == 1 else 'are'}"
-            if second == first:
-                what = f"{they} in two captures ({first} is the first): they were taken at two points; each is counted "
+            if translated:
+                what = f"{they} there twice, under other addresses ({second} is {first}), before and after address "
+                what += "translation"
             else:
-                what = f"{they} in the capture twice, under other addresses ({second} is {first}): it was taken before "
-                what += "and after address translation; each is counted "
-            what += "once, as it was seen first"
-            yield self._note(what, count)
+                what = f"{they} in two captures ({first} is the first), which were taken at two points"
+            yield self._note(f"{what}; each is counted once, as it was seen first", count)
         doubled = coverage.repeated
         if doubled * 3 > coverage.bytes and coverage.bytes:
             what = f"{counted(doubled, 'byte')} came more than once: the same packets were captured at two points"

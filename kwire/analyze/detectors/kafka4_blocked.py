@@ -51,10 +51,12 @@ class Blocked(Watch):
         if len(blocked) == 1:
             about = {"client_id": first.client_id, "address": min(first.addresses)}
             about |= {"api": blocked[0].by[0].api}
+        cures = dict.fromkeys(one.cure for one in blocked)
+        cure = f"; here {next(iter(cures))}" if len(cures) == 1 else ""
         proofs = [proof for one in blocked for block in one.by for proof in block.proofs[:1]]
         yield Finding(
             "warning" if near else "note", what, tuple(dict.fromkeys(proofs))[:8],
-            f"kwire audit names each with what cures it; here {blocked[0].cure}.", time=first.first,
+            f"kwire audit names each with what cures it{cure}.", time=first.first,
             last=max(one.speaker.last for one in blocked), count=len(blocked),
             about={name: value for name, value in about.items() if value},
             otherwise="these clients go before the brokers are upgraded",

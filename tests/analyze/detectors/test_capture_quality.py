@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from scenes import Scene, cut, diagnosed
+from pathlib import Path
+
+from scenes import MILLISECOND, Scene, cut, diagnosed
 from session.test_twins import translated
+
+from kwire.analyze.doctor import Doctor
+from kwire.session.reading import Reading
 
 BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
 
@@ -61,6 +66,30 @@ def test_a_clock_that_goes_back() -> None:
         "than they came in"
     )
     assert [reference.packet for reference in found.evidence] == [7]
+
+
+def test_each_kind_of_twins_is_told(tmp_path: Path) -> None:
+    """Two captures of two points, and address translation behind one of them for some connections."""
+    scene, doctor = Scene(), Doctor()
+    for at in range(3):
+        scene.connect(at).ask(at + 0.5, "ApiVersions", 0, {}, {})
+    once = scene.packets
+    some = [one for one in once if one.time < once[0].time + 1_900_000_000]
+    later = [one._replace(time=one.time + MILLISECOND) for one in once]
+    paths = []
+    for name, packets in (("one", once), ("two", later), ("three", translated(some, "", "10.9.0.2:19092")[1::2])):
+        paths.append(tmp_path / f"{name}.pcap")
+        scene.traffic.save(paths[-1], packets)
+    for batch in Reading(list(paths), tracking=True, ended=doctor.close).batches():
+        doctor.add(batch)
+    said = [(one.count, one.what) for one in doctor.diagnose().findings]
+    assert said == [
+        (3, "3 connections are in two captures (10.0.0.7:50001>10.0.0.2:9092#1 is the first), which were taken at two "
+            "points; each is counted once, as it was seen first"),
+        (2, "2 connections are there twice, under other addresses (10.0.0.7:50001>10.9.0.2:19092#1 is "
+            "10.0.0.7:50001>10.0.0.2:9092#1), before and after address translation; each is counted once, as it was "
+            "seen first"),
+    ]  # fmt: skip
 
 
 def test_the_same_traffic_before_and_after_translation_is_counted_once() -> None:
