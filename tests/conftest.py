@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import io
 import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import NamedTuple
 
 import pytest
@@ -27,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write tests/console/*.txt anew, for a person to review")
 
 
-SLOW = {"pipeline", "browser", "interop"}  # rooms whose tests are all slow
+SLOW = {"pipeline", "browser", "interop"}  # rooms whose tests are all slow: Spark, a browser, others' programs
 SWEEPS = {  # files whose many cases, seconds together, hold each view or damage against what others test once
     "analyze/test_worse_captures.py", "analyze/test_worse_fixtures.py", "broker/test_soak.py",
     "broker/test_transaction_machine.py", "browse/test_app.py", "browse/test_prompt.py",
@@ -36,7 +39,9 @@ SWEEPS = {  # files whose many cases, seconds together, hold each view or damage
     "coordinator/share/test_share_machine.py", "coordinator/test_consumer_group_rules.py",
     "proxy/test_attacks.py",
 }  # fmt: skip
-MOST = 8  # cases of one test in a quick run, of those that have more: evenly spread; its own file runs them all
+TESTS = str(ROOT / "tests")
+PROCESSES = {"Popen", "ProcessPoolExecutor", "fork", "multiprocessing", "openpty", "subprocess"}  # what starts one
+MOST = 4  # cases of one test in a quick run, of those that have more: evenly spread; its own file runs them all
 
 
 def _slow(path: Path) -> bool:
@@ -45,13 +50,64 @@ def _slow(path: Path) -> bool:
     return bool(SLOW & set(inside.parts)) or inside.as_posix() in SWEEPS
 
 
+@cache
+def _starts_processes(function: FunctionType) -> bool:
+    """Whether a function, or a function or class of the suite's own that it uses, names what starts a process."""
+    seen, left = {function}, [function]
+    while left:
+        function = left.pop()
+        names = set(_names(function.__code__))
+        if names & PROCESSES:
+            return True
+        used = {each for name in names for each in _functions(function.__globals__.get(name))} - seen
+        left.extend(used)
+        seen |= used
+    return False
+
+
+def _functions(thing: object) -> Iterator[FunctionType]:
+    """A function of the suite's own, or those of a class of its own."""
+    for each in vars(thing).values() if isinstance(thing, type) else (thing,):
+        function = inspect.unwrap(each) if callable(each) else each
+        if isinstance(function, FunctionType) and function.__code__.co_filename.startswith(TESTS):
+            yield function
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _quick(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "not slow")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A run without slow tests need not import what has no others."""
     inside = (ROOT / "tests") in collection_path.parents
-    return True if inside and config.option.markexpr == "not slow" and _slow(collection_path) else None
+    return True if inside and _quick(config) and _slow(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A run without slow tests makes only the cases that it runs."""
+    if _quick(metafunc.config):
+        metafunc.parametrize = partial(_few, metafunc.parametrize)  # type: ignore[method-assign]
+
+
+def _few(make: Callable[..., None], names: object, cases: Iterable[object], *rest: object, **more: object) -> None:
+    """Metafunc.parametrize with at most MOST of the cases."""
+    cases = list(cases)
+    step = max(1, -(-len(cases) // MOST))
+    if isinstance(ids := more.get("ids"), Iterable):
+        more["ids"] = list(ids)[::step]
+    make(names, cases[::step], *rest, **more)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what is: by its place, by what it starts, and the cases beyond the first few of a test."""
     cases = defaultdict(list)
     for item in items:
         cases[item.parent, getattr(item, "originalname", item.name)].append(item)
@@ -59,8 +115,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for many in cases.values():
         step = -(-len(many) // MOST)
         for number, item in enumerate(many):
-            if number % step or slow[item.path]:
+            if number % step or slow[item.path] or any(map(_starts_processes, _code_of(item))):
                 item.add_marker("slow")
+
+
+def _code_of(item: pytest.Item) -> Iterator[FunctionType]:
+    """The functions of a test and of its fixtures."""
+    if isinstance(item, pytest.Function):
+        yield from _functions(item.function)
+        for fixtures in item._fixtureinfo.name2fixturedefs.values():
+            yield from _functions(fixtures[-1].func)
 
 
 LOW: list[int] = []  # descriptors kept for who uses select, which takes none above 1,023; see tests/pipeline

@@ -9,7 +9,7 @@ from kwire.cli.tables import FORMATS, Row, chosen, print_table
 
 @click.command()
 @click.argument("words", nargs=-1)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="The output format.")
 def command(words: tuple[str, ...], form: str) -> int:
     """All APIs: key, name, versions, since when, and what they belong to.
 

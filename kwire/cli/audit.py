@@ -19,14 +19,14 @@ from kwire.errors import Exit
 @click.option(
     "--brokers", "old", metavar="RELEASE", help="With --from: brokers of this release, not those of the capture."
 )
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @partial(capture_options, times=False)
 def command(captures: Captures, to: str, new: str | None, old: str | None, output: str) -> Exit:
-    """Says which clients a planned upgrade breaks, as their requests prove: blocked (which APIs at which versions, and
-    what cures it), ready, or unproven.
+    """Says which clients a planned upgrade breaks, judged by their requests: blocked (which APIs at which
+    versions, and what fixes it), ready, or unproven.
 
-    Kafka 4.0 takes away old versions (KIP-896) and batches of magic 0 and 1. JSON is a client a line. Exit status 1
-    when somebody is blocked."""
+    Kafka 4.0 removes old versions (KIP-896) and batches of magic 0 and 1. JSON has one client per line. Exit status 1
+    when a client is blocked."""
     from kwire.analyze.audit import BLOCKED, Audit
     from kwire.cli.output import show, width
     from kwire.render.audit import audit_lines

@@ -48,7 +48,7 @@ class CallViews(NamedTuple):
     help="Ask BROKER itself, not the group's coordinator or the partition's leader that it names.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show the answer alone.")
-@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="The output format.")
 @click.option("--full", is_flag=True, help="All bytes and the whole of every value.")
 @click.option("--notes", is_flag=True, help="Say beneath each field what it is.")
 @click.option("--inner", is_flag=True, help="In JSON, records and other inner formats as objects, not as base64.")

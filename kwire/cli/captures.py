@@ -48,11 +48,11 @@ def connection_options(command: Command) -> Command:
                      help="Only connections with this port, which is a broker's; repeatable."),
         click.option("--host", "hosts", multiple=True, metavar="ADDRESS", help="Only connections of this address."),
         click.option("--max-frame", type=Size(), default="100m", metavar="SIZE", show_default=True,
-                     help="A size prefix is believed up to here."),
+                     help="The largest size prefix that is believed."),
         click.option("--memory", type=Size(), default="1g", metavar="SIZE", show_default=True,
-                     help="What may wait in all: for the rest of frames, and a quarter of it behind missing packets."),
+                     help="Memory for waiting data: for incomplete frames, a quarter of it behind missing packets."),
         click.option("--hold", type=Size(), default="4m", metavar="SIZE", show_default=True,
-                     help="What may wait behind missing packets, for each direction of a connection."),
+                     help="Memory for data behind missing packets, in each direction of a connection."),
         keylog_option,
         schema_option,
     ]  # fmt: skip
@@ -108,14 +108,14 @@ def exchange_options(command: Command, times: bool = True) -> Command:
         click.option("--errors", is_flag=True, help="Only what went wrong: an error, no answer, a damaged frame."),
         click.option("--error", "error_names", multiple=True, metavar="NAME",
                      help="Only answers with this error: a name (* and ?) or a number."),
-        click.option("--slower", type=Duration(), metavar="TIME", help="Only answers that took so long: 100ms."),
+        click.option("--slower", type=Duration(), metavar="TIME", help="Answers that took at least so long: 100ms."),
         click.option("--id", "ids", type=int, multiple=True, metavar="N", help="Only this correlation id."),
         click.option("--connection", "connections", multiple=True, metavar="TEXT",
                      help="Only connections whose name holds this: 10.0.0.7:51522, or #2."),
         click.option("--not", "unless", nargs=2, multiple=True, metavar="FILTER VALUE",
                      help="Before one of these filters: what fits it is left out; repeatable."),
         click.option("--settled", is_flag=True,
-                     help="Without errors that belong to a start: MEMBER_ID_REQUIRED and its like."),
+                     help="Without errors that are normal at start-up: MEMBER_ID_REQUIRED and the like."),
     ]  # fmt: skip
     made = bundled(command, "wanted", Wanted)
     if times:
@@ -124,7 +124,7 @@ def exchange_options(command: Command, times: bool = True) -> Command:
                          help="Only what began at or after 12.5 or +12.5s from the capture's start, 14:03:22.5, or "
                          "2026-11-21T14:03:22.5 (UTC)."),
             click.option("--to", "end", type=Moment(), metavar="TIME",
-                         help="Only what began at or before; 14:03:22 is all of that second."),
+                         help="Only what began at or before this time; 14:03:22 is all of that second."),
         ]  # fmt: skip
         return with_options(made, options)
 

@@ -20,15 +20,15 @@ from kwire.errors import Exit
               help="How long a client may take each time.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Ask also what may change something, with nothing in it.")
 @click.option("--all", "everything", is_flag=True, help="All versions, not only those that differ.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @broker_options
 def command(
     broker: str | None, command_line: str | None, only: tuple[str, ...], run_time: int, yes: bool, everything: bool,
     output: str, link: BrokerOptions,
 ) -> Exit:  # fmt: skip
     """Checks BROKER (host:9092): every version of every API that it advertises answers in its layout, and what Kafka
-    4.3 refuses is refused the same way. Or a client: it runs once in peace, then once for each trouble that a broker
-    may have, and what it asks afterwards is held against what the Java client does.
+    4.3 refuses is refused the same way. Or a client: it runs once undisturbed, then once for each fault, and
+    its requests after the fault are compared with the Java client's.
 
     \b
     kwire check localhost:9092

@@ -9,7 +9,7 @@ from kwire.errors import Exit
 
 
 @click.command()
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @capture_options
 def command(captures: Captures, output: str) -> Exit:
     """Names every client of captures: its id, software and version, addresses, login, compression, and which versions

@@ -41,7 +41,7 @@ SPELLED = ("spans", "tree", "svg", "html")  # forms whose text holds the bytes o
 )
 @click.option("-v", "--version", type=Version(), help="The API version, with --as.")
 @click.option("--input", "form", type=click.Choice(NAMES), default="auto", help="The input's form; detected otherwise.")
-@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="The output format.")
 @click.option(
     "--field", "paths", multiple=True, metavar="PATH", help="These fields alone: Topics[0].Name, Topics[*].Name"
 )
@@ -87,8 +87,8 @@ def command(
     """Names every byte of FILE (stdin without it), whatever it holds.
 
     Frames with or without their size prefix, several in a row, bodies alone; as raw bytes, hex, base64, a byte array of
-    a programming language, or the text of xxd, hexdump, Wireshark or tcpdump. A request says itself what it is; of a
-    response kwire finds out what it could be, unless --as and -v say it. Of a broker's .log a line for each record, of
+    a programming language, or the text of xxd, hexdump, Wireshark or tcpdump. A request says what it is; for a
+    response kwire finds out what it could be, unless --as and -v name it. Of a broker's .log a line for each record, of
     its other files one for each entry; -x shows their bytes.
     """
     from kwire.cli.literals import to_bytes

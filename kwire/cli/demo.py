@@ -23,9 +23,9 @@ UNKNOWN_MEMBER_ID = 25
 @click.command()
 @packets_option("-w", "--write", "--capture", name="target", purpose="Keep the capture.")
 def command(target: Output | None) -> Exit:
-    """Lets two consumers and a producer live through a join, a rebalance, a missed session timeout and a fault, and
-    shows what kwire says of it. Needs no Kafka, no root and no network: the broker is kwire's own, on loopback. About
-    seven seconds."""
+    """Lets two consumers and a producer go through a join, a rebalance, a missed session timeout and a fault,
+    and shows how kwire explains it. Needs no Kafka, no root and no network: the broker is kwire's own, on loopback.
+    About seven seconds."""
     from kwire.cli.demo_story import play
 
     form = "pcapng" if target is None else form_of(target.path, PACKETS, None, "pcapng")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--client-a", metavar="ID", help="Of A only this client id (* and ?).")
 @click.option("--client-b", metavar="ID", help="Of B only this client id; with one capture, the other client of it.")
 @click.option("--no-findings", is_flag=True, help="Do not compare what kwire doctor finds.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @capture_options
 def command(captures: Captures, client_a: str | None, client_b: str | None, no_findings: bool, output: str) -> Exit:
     """Says what changed from capture A to capture B, or from one client to another, the largest first: versions,

@@ -30,13 +30,13 @@ def _after(args: list[str]) -> str:
 @detector_options
 @click.option("--list", "_listed", is_flag=True, help="The detectors: what each looks for, thresholds, the rule.")
 @click.option("--all", "everything", is_flag=True, help="All findings, not only the first of each severity.")
-@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="The output format.")
 @capture_options
 def command(captures: Captures, detecting: Detecting, _listed: bool, everything: bool, output: str) -> Exit:
     """Says what is wrong in captures, with proof: findings, worst first, and what was looked for and not found.
 
-    A finding names the packets that show it (kwire decode CAPTURE --frame N) and what would prove otherwise; kwire
-    explain NAME tells of a detector. JSON is a finding a line. Exit status 1 when a finding is an error."""
+    A finding names the packets that show it (kwire decode CAPTURE --frame N) and what would disprove it; kwire
+    explain NAME describes a detector. JSON has one finding per line. Exit status 1 when a finding is an error."""
     from kwire.analyze.doctor import Doctor
     from kwire.cli.output import DOCUMENT_WIDTH, export, show, width
     from kwire.cli.page_facts import of_pass

@@ -10,7 +10,7 @@ from kwire.cli.tables import FORMATS, Row, chosen, print_table
 
 @click.command(name="errors", cls=WithCodes)
 @click.argument("words", nargs=-1)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="The output format.")
 def command(words: tuple[str, ...], form: str) -> int:
     """All error codes: number, name, whether a client may retry, and what to do in a line.
 

@@ -17,7 +17,7 @@ FORMATS = ("text", "json", "svg", "html")
 @click.option("-v", "--version", type=Version(), help="The version; the newest otherwise.")
 @click.option("--all", "every", is_flag=True, help="Every version, one after the other.")
 @click.option("--diff", type=(Version(), Version()), metavar="A B", help="Two versions side by side.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="The output format.")
 @schema_option
 def command(
     names: tuple[str, ...],

@@ -57,7 +57,7 @@ def add(rules: tuple[str, ...], control: str) -> None:
 
 @command.command(name="list", short_help="The rules, and how often each was met.")
 @control_option
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def list_(control: str, output: str) -> None:
     """The rules by their numbers: how many requests came that each is about, and to how many it was applied."""
     rules: Any = _ask(control, {"do": "list"})["rules"]

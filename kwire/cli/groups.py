@@ -25,7 +25,7 @@ FORMATS = ("text", "json", "svg", "html")
 @click.option(
     "--timeline/--no-timeline", default=None, help="Draw members as lanes over time; by default where it fits."
 )
-@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="The output format.")
 @capture_options
 def command(captures: Captures, everything: bool, timeline: bool | None, output: str) -> Exit:
     """Judges the groups in captures: who joined, left or was evicted, what made each group rebalance, how long that

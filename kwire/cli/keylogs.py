@@ -30,7 +30,7 @@ keylog_output = output_option(
 )  # fmt: skip
 with_secrets = click.option(
     "--with-secrets", "secrets", is_flag=True,
-    help="With -w as pcapng, also the secrets of the saved TLS connections, so that whoever has it can read them.",
+    help="With -w as pcapng, also the secrets of the saved TLS connections: whoever has the file can decrypt them.",
 )  # fmt: skip
 
 

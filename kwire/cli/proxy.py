@@ -92,7 +92,7 @@ SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # con
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @monitoring_options
 @shown_options
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @exchange_options
 def command(
     upstream: str, listen: str, advertise: str | None, capture: Output | None, capture_limit: int, most: int,
@@ -101,7 +101,7 @@ def command(
     faults: tuple[str, ...], control: str | None, stats: bool, doctor: bool, detecting: Detecting, quiet: bool,
     monitoring: Monitoring, shown: Shown, output: str, wanted: Wanted,
 ) -> int:  # fmt: skip
-    """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows what is said. Every broker gets a
+    """Forwards to the cluster of UPSTREAM (host:port, several with commas) and shows the traffic. Every broker gets a
     port of its own, and clients are told these instead of the brokers' addresses. Ctrl-C ends it.
 
     \b

@@ -35,9 +35,9 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
 
 
 @click.command()
-@click.option("--not-kafka", is_flag=True, help="The connections that speak another protocol, and which.")
+@click.option("--not-kafka", is_flag=True, help="Connections that speak another protocol, and which.")
 @shown_options
-@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="The output format.")
 @click.option(
     "--fields", type=ColumnsParam(), metavar="NAMES", help="With tsv or csv, these columns: time,api,latency_ns."
 )
@@ -49,13 +49,12 @@ FORMATS = ("text", "json", "tsv", "csv", "pcap", "pcapng")
     metavar="N",
     help="The exchange that holds packet N; FILE:N of several captures.",
 )
-@packets_option("-w", "--write", name="target", purpose="Where the packets go, as pcapng or, x.pcap, as pcap.")
+@packets_option("-w", "--write", name="target", purpose="Save the packets: pcapng, or pcap for x.pcap.")
 @click.option("--comments", is_flag=True, help="With -w as pcapng, comments on packets: what Wireshark then shows.")
 @click.option(
     "--bare",
     is_flag=True,
-    help="With -w, without the exchanges that give the wanted ones their meaning: "
-    "who the clients are, which versions there are, what topics are called.",
+    help="With -w, without the exchanges needed to understand the chosen ones: client software, versions, topic names.",
 )
 @with_secrets
 @click.option("--utc", is_flag=True, help="Times of day instead of seconds since the start.")

@@ -29,9 +29,9 @@ KEEP = ["topics", "groups", "clients", "members", "transactions", "hosts", "reco
 )  # fmt: skip
 def command(capture: str, target: Output | None, keep: tuple[str, ...], salt: str | None) -> Exit:
     """Writes a capture that can be shared: topics, groups, client ids, members, hosts, record keys and values become
-    other bytes of the same length, the same ones everywhere; secrets, compressed records and whatever was not read
-    become blank. Times, sizes, ports, sequence numbers, offsets, versions and error codes stay, so that the exchanges
-    and what is wrong with them are the same.
+    other bytes of the same length, the same ones everywhere; secrets, compressed records and whatever was not
+    read are blanked. Times, sizes, ports, sequence numbers, offsets, versions and error codes stay, so that the
+    exchanges and what is wrong with them are the same.
 
     Link headers, tunnels and packets that are not TCP are left out. Of TLS only the lengths stay.
     """

@@ -37,7 +37,7 @@ BUDGET = 2_000_000  # letters of all diagrams that are kept
 def command(captures: Captures, target: Output | None) -> Exit:
     """Makes one HTML page of captures, which opens offline in any browser: what was captured, the findings of kwire
     doctor with the diagrams of the frames that prove them, exchanges, bytes, latencies and errors over time, clients,
-    APIs, topics, the timelines of groups, and connections with what is wrong about them.
+    APIs, topics, the timelines of groups, and connections with their problems.
 
     Nothing is loaded from elsewhere, text from the wire is inert and secrets are withheld. Tables sort and filter;
     numbers lead to the kwire command that shows more. Exit status 1 when a finding is an error."""

@@ -22,9 +22,9 @@ def command() -> None:
     help="Where apis/ and data/ are; kwire's own otherwise.",
 )
 def import_(source: Path, release: str | None, into: Path | None) -> None:
-    """Brings the facts of a Kafka release into the definitions, and keeps the words that stand in them.
+    """Merges the fields and versions of a Kafka release into the definitions, and keeps their explanations.
 
-    The facts come from the .json files inside an official jar (kafka-clients, kafka-metadata, …) or in a folder.
+    They come from the .json files inside an official jar (kafka-clients, kafka-metadata, …) or in a folder.
     """
     from kwire.schema.importer import import_source
     from kwire.schema.official import read

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="Show no exchanges.")
 @monitoring_options
 @shown_options
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @exchange_options
 @connection_options
 def command(

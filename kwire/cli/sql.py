@@ -61,7 +61,7 @@ def command(
     words: tuple[str, ...], report: str | None, listing: bool, form: str | None, output: Output | None,
     lake: str | None, raw: bool, rows: int | None, show_secrets: bool, jobs: int | None, bounds: Bounds,
 ) -> int:  # fmt: skip
-    """Asks captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality,
+    """Queries captures in SQL: messages, exchanges, partitions, batches, group_events, clients, connections, quality,
     bodies, findings and audit are tables, as kwire table --columns describes them. The SQL is DuckDB's.
 
     With --lake these are the tables of a run of kwire pipeline, with a column date: where date = '2026-11-21' opens

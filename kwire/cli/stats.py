@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="All rows, not only the busiest of each table.")
 @click.option("--quorum", is_flag=True, help="Instead, KRaft's quorum over time: leaders, epochs, votes.")
-@click.option("--format", "output", type=click.Choice(["text", "json", "html"]), default="text", help="What comes out.")
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json", "html"]), default="text", help="The output format."
+)
 @capture_options
 def command(captures: Captures, everything: bool, quorum: bool, output: str) -> Exit:
     """Counts what captures hold: by API and version, client, broker and topic how often, how many bytes, which errors
-    and how long the answers took; who was throttled, which error met whom on what, and the connections that were
-    refused or could not be read as they should.
+    and how long the answers took; who was throttled, which clients got which errors for what, and the
+    connections that were refused or could not be read completely.
 
-    With --errors only what went wrong, and also when, and what the broker said of it."""
+    With --errors only errors, each with its times and the broker's message."""
     from kwire.analyze.stats import MOST_FAILED, Stats
     from kwire.cli.groups import clock_of
     from kwire.cli.output import DOCUMENT_WIDTH, export, show, width

@@ -59,7 +59,7 @@ def command(
     findings: bool, jobs: int | None, listing: bool, raw: bool, show_secrets: bool, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Writes what captures hold as tables: messages, exchanges, partitions, batches, group_events, clients,
-    connections, quality; on request bodies, findings, audit. A file has its name only when it is whole."""
+    connections, quality; on request bodies, findings, audit. A file gets its name only when it is complete."""
     if listing:
         return _list()
     if not paths or (folder is None) == (streamed is None):

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="All consumers that match, not only the first ten.")
-@click.option("--format", "output", type=click.Choice(["text", "json", "html"]), default="text", help="What comes out.")
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json", "html"]), default="text", help="The output format."
+)
 @capture_options
 def command(captures: Captures, everything: bool, output: str) -> Exit:
     """Follows consumers through their seven steps: metadata, coordinator, join, assignment, heartbeat, offsets, fetch.
     Says which each one reached and when, which it repeats, and what it waits for at the end.
 
-    --client-id X or --group NAME says whose; all without it. Exit status 1 when one of them is stuck with errors.
+    --client-id X or --group NAME chooses them; all without it. Exit status 1 when one of them is stuck with errors.
     """
     from kwire.analyze.coverage import Coverage
     from kwire.analyze.findings import SEVERITIES

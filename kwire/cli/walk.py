@@ -98,7 +98,7 @@ PROTOCOLS = {"classic": "classic protocol", "consumer": "consumer protocol (KIP-
     "--retry", type=click.IntRange(0), default=0, metavar="N", help="Try all addresses N times more when none answers."
 )
 @click.option("--yes", is_flag=True, help="Join a group that has members: they rebalance.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and other secrets.")
 @partial(broker_options, patience=PATIENCE)
 def command(
@@ -106,8 +106,8 @@ def command(
     beats: int, interval: int, stop: bool, session_timeout: int, assignors: tuple[str, ...], instance_id: str | None,
     reset: str, records: int, retry: int, yes: bool, output: str, show_secrets: bool, link: BrokerOptions,
 ) -> Exit:  # fmt: skip
-    """Lives through a consumer's start: (1) bootstrap and metadata, (2) the coordinator, (3) join, (4) sync, (5)
-    heartbeats, (6) committed offsets, (7) records; then it leaves. Each step is told with its time and verdict, errors
+    """Goes through a consumer's start: (1) bootstrap and metadata, (2) the coordinator, (3) join, (4) sync, (5)
+    heartbeats, (6) committed offsets, (7) records; then it leaves. Each step is shown with its time and verdict, errors
     with what to do, and where a real client would hang. Nothing is committed, no topic is created."""
     from kwire.client.address import Address
     from kwire.client.consumer import ConsumerConfig

@@ -36,7 +36,7 @@ LEAST = (16 << 10, 128 << 10)
 @click.option("--sample", type=Size(), default="32m", metavar="SIZE", show_default=True,
               help="So much of each topic's records is computed with; the rest counts in proportion.")  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All topics and clients, not only the largest.")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="What comes out.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 @capture_options
 def command(
     captures: Captures, codecs: tuple[str, ...], lingers: tuple[float, ...], batch_size: int, least: tuple[int, ...],

@@ -114,6 +114,7 @@ def test_a_client_that_negotiated_before_is_not_blocked_for_it() -> None:
     assert diagnosis.findings == []
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new group with each request: more than is kept makes the doctor begin anew."""
     monkeypatch.setattr(live, "MOST_BYTES", 60_000)

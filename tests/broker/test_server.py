@@ -246,6 +246,7 @@ def test_large_requests_are_in_work_one_after_the_other(broker: Broker) -> None:
     assert not broker.events("bug")
 
 
+@pytest.mark.slow
 def test_a_large_request_whose_client_goes_frees_its_place(broker: Broker) -> None:
     frame = pack(">hhih", 15, 0, 7, -1) + pack(">i", 40_000) + pack(">hc", 1, b"g") * 40_000
     for _ in range(3):

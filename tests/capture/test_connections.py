@@ -219,6 +219,7 @@ def drawn(data: st.DataObject, side: int, size: int, overlap: bool = True) -> li
 FIRSTS = st.integers(0, WRAP - 1) | st.sampled_from([0, WRAP - 1, WRAP - 50, 1 << 31])
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(st.data())
 def test_both_sides_give_their_bytes_however_they_were_sent(make: Any, data: st.DataObject) -> None:
@@ -249,6 +250,7 @@ def test_both_sides_give_their_bytes_however_they_were_sent(make: Any, data: st.
             assert bisect_right(piece.starts, piece.position) == 1
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(st.data())
 def test_blocks_and_single_segments_agree(make: Any, data: st.DataObject) -> None:

@@ -208,6 +208,7 @@ def holds(make: Any, path: Path, raw: bytes, window: int) -> None:
     assert all(isinstance(note, str) for note in islice(capture.notes, 10))
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(st.data())
 def test_mutated_captures_raise_nothing(scratch: Path, make: Any, data: st.DataObject) -> None:

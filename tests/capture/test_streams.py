@@ -193,6 +193,7 @@ def test_a_second_syn_is_remembered_and_moves_nothing() -> None:
     assert (stream.syn, stream.first, stream.position) == (FIRST - 1, FIRST, 5)
 
 
+@pytest.mark.slow
 def test_very_many_holes_are_given_up(make: Any) -> None:
     stream = opened()
     stream.take([SegmentRun(FIRST + 1 + 2 * number, b"x", 1, [0], [number], [number]) for number in range(100_000)])

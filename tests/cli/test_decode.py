@@ -143,6 +143,7 @@ def test_damaged_frames_never_fail(form: str, kwire: Any) -> None:
             assert ran.err == ""
 
 
+@pytest.mark.slow
 def test_no_real_answer_is_taken_for_a_request() -> None:
     for row in jsonl("frames/real"):
         (item,) = identify(bytes.fromhex(row["hex"]))

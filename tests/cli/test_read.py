@@ -189,6 +189,7 @@ def test_several_captures_are_listed_in_the_order_of_time(kwire: Any, tmp_path: 
     assert [float(line.split()[0]) for line in lines] == sorted(float(line.split()[0]) for line in lines)
 
 
+@pytest.mark.slow
 def test_diagrams_name_packets_and_elements_are_bounded(kwire: Any) -> None:
     text = kwire("read", CLASSIC, "--id", "2", "--api", "Metadata", "-x").text
     assert re.search(r"^MetadataRequest v13 · [\d,]+ bytes · correlation id 2 · packet \d+ · ", text, re.M)

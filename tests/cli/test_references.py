@@ -49,6 +49,7 @@ def references(text: str) -> list[str]:
     return re.findall(r"ring_\d\.pcap:\d+", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json", "html"])
 def test_what_groups_prints_is_decoded(form: str, stopped: list[str], kwire: Any) -> None:
     whole = kwire("groups", str(STOPPED), "--format", form)

@@ -75,6 +75,7 @@ def test_exchanges_can_be_chosen(kwire: Runs) -> None:
     assert "Heartbeat v3" not in text
 
 
+@pytest.mark.slow
 def test_its_commands_are_commands_of_kwire(kwire: Runs) -> None:
     capture = "fixtures/captures/evict-stopped.pcap.gz"
     text = unescape(kwire("report", capture).text)

@@ -64,6 +64,7 @@ def test_a_frame_alone(data: bytes, expected: tuple[str, str, bool]) -> None:
     assert item.message is LIBRARY.message("Heartbeat" + item.frame.kind.capitalize())
 
 
+@pytest.mark.slow
 def test_a_cut_produce_request_is_told_from_a_response() -> None:
     row = next(row for row in jsonl("vectors/frames") if (row["name"], row["apiVersion"]) == ("ProduceRequest", 9))
     data = sized(bytes.fromhex(row["hex"]))
@@ -273,6 +274,7 @@ def test_another_protocol_gets_a_verdict(data: bytes, what: str) -> None:
     assert (item.start, item.end, item.message, item.frame) == (0, len(data), None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_random_bytes_are_opaque(seed: int) -> None:
     rng = random.Random(seed)
@@ -283,6 +285,7 @@ def test_random_bytes_are_opaque(seed: int) -> None:
         assert {item.quality for item in items} == {"opaque"}, data.hex()
 
 
+@pytest.mark.slow
 def test_damaged_frames_raise_nothing_and_are_covered() -> None:
     rng = random.Random(3)
     for row in rng.sample(jsonl("frames/real"), 16):

@@ -129,6 +129,7 @@ def test_a_silent_connection_makes_room() -> None:
                 assert silent.recv(1)
 
 
+@pytest.mark.slow
 def test_a_slow_reader_is_not_buffered_without_end() -> None:
     """Back-pressure: what a client does not take stays with the broker."""
     with Broker(topics={"t": 1}) as broker, Proxy(broker.address) as proxy, connect(proxy.address) as sock:
@@ -276,6 +277,7 @@ def test_clients_are_sent_elsewhere() -> None:
         assert brokers(ask(sock)) == [first, "nowhere.example:1"]
 
 
+@pytest.mark.slow
 def test_who_does_not_read_answers_made_here_is_not_buffered_without_end() -> None:
     with (
         Broker() as broker,

@@ -120,6 +120,7 @@ def test_offsets_are_those_of_frames(definition: Definition, kwire: Any) -> None
         assert fixed == real[: len(fixed)]
 
 
+@pytest.mark.slow
 def test_every_example_is_real() -> None:
     for definition in EVERY:
         for message in definition.messages:
@@ -135,6 +136,7 @@ def test_every_example_is_real() -> None:
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_no_page_is_wider_than_the_terminal_but_for_the_json_of_its_example(width: int) -> None:
     names = [message.name for definition in EVERY for message in definition.messages]

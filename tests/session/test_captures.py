@@ -216,6 +216,7 @@ def test_packets_out_of_order_and_repeated_change_nothing(name: str, feed: int |
     }
 
 
+@pytest.mark.slow
 @each
 def test_blocks_of_packets_change_nothing(name: str, traffic: Any) -> None:
     given = [traffic.packet(*packet) for packet in packets(name)]

@@ -192,6 +192,7 @@ def test_nothing_else_is_silent(traffic: Any) -> None:
 # ---------------------------------------------------------------- rows and diagrams agree
 
 
+@pytest.mark.slow
 def test_quality_ids_and_body_are_those_of_the_diagram() -> None:
     rng = random.Random(4)
     for row in jsonl("vectors/frames"):

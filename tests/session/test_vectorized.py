@@ -331,6 +331,7 @@ def test_behind_a_lost_packet_columns_go_on(traffic: Any, taken: Taken) -> None:
     assert len(whole) == 190
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_losses_at_random_read_the_same_both_ways(seed: int, traffic: Any) -> None:
     dice = random.Random(seed)

@@ -68,6 +68,7 @@ def test_everything_has_a_page_of_its_own(site: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere(pages: dict[Path, Reader]) -> None:
     ids = {file.resolve(): set(page.ids) for file, page in pages.items()}
     broken = []

@@ -84,6 +84,7 @@ KINDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_bodies_with_bytes_changed_at_random(seed: int, traffic: Any, ways: Any) -> None:
     dice = random.Random(seed)
@@ -104,6 +105,7 @@ def test_bodies_with_bytes_changed_at_random(seed: int, traffic: Any, ways: Any)
     assert ways.taken > 100
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ways")
 @pytest.mark.parametrize("table", ["partitions", "batches", "group_events", "clients"])
 def test_each_column_is_made_alone(table: str) -> None:
