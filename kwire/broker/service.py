@@ -239,7 +239,7 @@ class ServedRequest:
         except Hangup as hangup:
             self._done(ReplyFrame(None, str(hangup)))
             return None
-        if isinstance(outcome, Generator):
+        if not isinstance(outcome, dict) and isinstance(outcome, Generator):  # the first asks for less time
             return self.answer_after(outcome)
         self.answer_with(outcome)
         return None
@@ -251,11 +251,11 @@ class ServedRequest:
         self.answer_with(outcome)
 
     def answer_with(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Later):
-            outcome.then(self.answer)
-        else:
-            assert not isinstance(outcome, Generator)
+        if outcome is None or isinstance(outcome, dict):
             self.answer(outcome)
+        else:
+            assert isinstance(outcome, Later)
+            outcome.then(self.answer)
 
     def unusual(self) -> Body | None:
         """What a fault answers in place of the handler."""

@@ -27,21 +27,20 @@ def fitted(plan: StructPlan, body: Body) -> Body:
     """The body with the fields that the plan has, no others."""
     out: Body = {}
     for slot in plan.slots:
-        if slot.name in body:
-            out[slot.name] = _value(slot, body[slot.name])
+        name = slot.name
+        if name in body:
+            value = body[name]
+            out[name] = value if slot.struct is None or value is None else _inner(slot, slot.struct, value)
     for slot in plan.tagged.values():
-        if slot.name in body:
-            out[slot.name] = _value(slot, body[slot.name])
+        name = slot.name
+        if name in body:
+            value = body[name]
+            out[name] = value if slot.struct is None or value is None else _inner(slot, slot.struct, value)
     return out
 
 
-def _value(slot: Slot, value: Any) -> Any:
-    if slot.struct is None or value is None:
-        return value
-    if slot.array:
-        inner = slot.struct
-        return [fitted(inner, item) for item in value]
-    return fitted(slot.struct, value)
+def _inner(slot: Slot, struct: StructPlan, value: Any) -> Any:
+    return [fitted(struct, item) for item in value] if slot.array else fitted(struct, value)
 
 
 def refusal(answer: StructPlan, asked: StructPlan, request: Body, code: int, once: bool = False) -> Body:

@@ -93,14 +93,16 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
 def _in_transaction(request: Request, state: BrokerState, partition: Partition, place: Place, header: Header) -> bool:
     """Whether these are records of a transaction whose producer's epoch rises with each. Raises Refused when the
     transaction's coordinator does not know of them."""
+    if not header.is_transactional:
+        return False
     producers, before_4 = partition.log.producers, state.transactions.coordinator.settings.era < (4, 0)
-    if header.is_transactional and not producers.has_open(header, any_epoch=before_4):
+    if not producers.has_open(header, any_epoch=before_4):
         try:
             state.transactions.claim(request, header, request.body.get("TransactionalId"), place)
         except Refused:
             producers.refused(header)
             raise
-    return header.is_transactional and request.version >= ADDS["Produce"]
+    return request.version >= ADDS["Produce"]
 
 
 def _records(version: int, records: bytes | None) -> bytes:
