@@ -67,7 +67,7 @@ class Blocker(NamedTuple):
         return Reference(capture or connection.capture, packet, self.time, connection.name, self.name, several)
 
 
-class Carried(NamedTuple):
+class LastAnswered(NamedTuple):
     """Of a connection, up to the end of a batch. ready, answered: when the last byte and the first one of the last
     answer came, ns; answers: how many; overlaps: whether a request was sent before the answer to another; blocker: what
     the next request waits for, if it is sent before ready."""
@@ -98,7 +98,7 @@ class Work:
     first: NDArray[np.bool_]
     waited: NDArray[np.bool_]
     root: Ints
-    carried: dict[int, Carried]
+    carried: dict[int, LastAnswered]
 
     def blocker(self, place: int) -> Blocker:
         """What one that was behind waited for: one that waits behind another one that waits, waits for what that one
@@ -122,7 +122,7 @@ class Works:
 
     def __init__(self) -> None:
         self._mutes = Mutes()
-        self._known: dict[tuple[str, str], Carried] = {}  # by capture and connection, those that spoke last at the end
+        self._known: dict[tuple[str, str], LastAnswered] = {}  # by capture and connection, those that spoke last at the end
         self._last: Work | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Works:
         before, count, late = np.roll(ready, 1), np.zeros(len(begins), np.int64), np.zeros(len(begins), bool)
         before[begins] = asked[begins]
         names = [_key(batch, at) for at in connection[begins].tolist()]
-        carried: dict[int, Carried] = {}
+        carried: dict[int, LastAnswered] = {}
         if self._known:
             for number, (place, name) in enumerate(zip(begins.tolist(), names, strict=True)):
                 found = self._known.get(name)
@@ -170,7 +170,7 @@ class Works:
         columns = (ready[ends], answered[ends], made.count[ends] + 1, made.overlaps[ends], ends)
         for name, until, since, answers, late_, end in zip(names, *(c.tolist() for c in columns), strict=True):
             self._known.pop(name, None)
-            self._known[name] = Carried(until, since, answers, late_, made._next(end))
+            self._known[name] = LastAnswered(until, since, answers, late_, made._next(end))
         for name in list(self._known)[: max(len(self._known) - MOST, 0)]:
             del self._known[name]
         return made
