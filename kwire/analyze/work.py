@@ -122,7 +122,9 @@ class Works:
 
     def __init__(self) -> None:
         self._mutes = Mutes()
-        self._known: dict[tuple[str, str], LastAnswered] = {}  # by capture and connection, those that spoke last at the end
+        self._known: dict[
+            tuple[str, str], LastAnswered
+        ] = {}  # by capture and connection, those that spoke last at the end
         self._last: Work | None = None
 
     def __getstate__(self) -> dict[str, Any]:
