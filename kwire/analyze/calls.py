@@ -27,6 +27,7 @@ COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
 ELEMENTS = (("Results", "GroupId"), ("Groups", "GroupId"), ("Coordinators", "Key"))  # answers with one for each group
 CUT = (Quality.TRUNCATED, Quality.GAP)
 KEYS = {*CLASSIC, *COMMITS, *EPOCH_HEARTBEATS, OFFSET_FETCH, FIND_COORDINATOR, DELETE_GROUPS, OFFSET_DELETE}
+BARE = {HEARTBEAT, *COMMITS, OFFSET_DELETE}  # whose answers tell errors, and nothing else
 
 
 @dataclass(slots=True)
@@ -35,8 +36,8 @@ class Call:
 
     member is "" where none is named; generation: the one that the request claims, an epoch where groups have those.
     asked_at, ns: when the whole request was there; answered_at: the answer's first byte, None without one. error: the
-    first error code, 0 when there is none. body, answer: the values; answer is None when it cannot be read. topic(id)
-    gives a topic's name.
+    first error code, 0 when there is none. body, answer: the values; answer is None when it cannot be read, and empty
+    where all that it tells is that there was no error. topic(id) gives a topic's name.
     """
 
     key: int
@@ -97,7 +98,8 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
     if body is None:
         return
     connection = exchange.connection
-    answer = read_body(response) if response is not None else None
+    bare = response is not None and kind.key in BARE and response.quality == Quality.OK and not response.errors
+    answer = {} if bare else read_body(response) if response is not None else None
     asked, answered = Reference.of(request), None if response is None else Reference.of(response)
     cut = request.quality in CUT or (response is not None and response.quality in CUT)
     for group, member, instance, generation in _subjects(kind.key, body):

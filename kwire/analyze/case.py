@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
 
-KEYS = frozenset({*GROUP_KEYS, *CLUSTER_KEYS, API_VERSIONS})
+OF_GROUPS = frozenset({*GROUP_KEYS, API_VERSIONS})
+KEYS = OF_GROUPS | {*CLUSTER_KEYS}
 KEPT = KEYS | {LIST_OFFSETS}  # of which detectors ask for every exchange too, and whose answers are short
 MOST_PACKETS = 12  # of several findings that are told as one
 SOON = 5_000_000_000  # ns before the end of a capture in which nothing need have followed
@@ -76,7 +77,8 @@ class Case:
             if kind is not None and kind.key in CLUSTER_KEYS:
                 self._refused(refused, exchange.time)
                 self.cluster.exchange(exchange)
-            self.groups.follow(exchange)
+            if kind is not None and kind.key in OF_GROUPS:
+                self.groups.follow(exchange)
         self._refused(refused, self.end)
         return facts
 

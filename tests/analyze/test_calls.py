@@ -38,3 +38,14 @@ def test_one_error_for_all() -> None:
     asked = {"GroupId": "a", "MemberId": "m", "GenerationId": 1}
     scene.connect(0).ask(1, "Heartbeat", 3, asked, {"ErrorCode": 25})
     assert errors(scene) == [("a", 25)]
+
+
+def test_an_answer_that_tells_errors_only_is_not_decoded_where_there_are_none() -> None:
+    scene = Scene()
+    line, asked = scene.connect(0), {"GroupId": "a", "MemberId": "m", "GenerationId": 1}
+    line.ask(1, "Heartbeat", 3, asked, {"ErrorCode": 0}).ask(2, "Heartbeat", 3, asked, {"ErrorCode": 25})
+    reader = Reader("made.pcap", tracking=True)
+    batches = [*reader.feed(block(scene.packets, 1)), *reader.finish()]
+    fine, wrong = (call for batch in batches for exchange in batch for call in calls_of(exchange))
+    assert (fine.fine, fine.answer) == (True, {})
+    assert (wrong.error, (wrong.answer or {})["ErrorCode"]) == (25, 25)

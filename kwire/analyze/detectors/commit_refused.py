@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
 MOST = 10_000
 ADVICE = {
-    22: "The member commits as one of a generation that is over: it was rebalanced meanwhile. Commit in the callback "
-        "of revocation, and see evicted and poll-timeout.",
+    22: "The commit names another generation than the group's, as a rule one that a rebalance has ended (kwire groups "
+        "compares the two): commit in the callback of revocation, and see evicted and poll-timeout.",
     25: "The group does not know the member any more: it was evicted, or left. See evicted and poll-timeout.",
     27: "The group rebalances: commit again when the member has rejoined, or in the callback of revocation.",
     82: "Another process has taken the group.instance.id: see static-clash.",
