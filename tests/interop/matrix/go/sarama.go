@@ -141,7 +141,7 @@ func (c *client) transaction(commit bool) func(string) error {
 func (c *client) transfer(topic string) error {
 	return c.within(topic, func(producer sarama.SyncProducer) error {
 		offsets := map[string][]*sarama.PartitionOffsetMetadata{topic: {{Partition: 0, Offset: 10}}}
-		return first(producer.AddOffsetsToTxn(offsets, topic), producer.CommitTxn(), c.committed(topic, 10))
+		return first(producer.AddOffsetsToTxn(offsets, topic), producer.CommitTxn(), soon(func() error { return c.committed(topic, 10) }))
 	})
 }
 
