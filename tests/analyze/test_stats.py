@@ -184,3 +184,12 @@ def test_what_a_quota_made_requests_wait_is_held_and_no_work() -> None:
     assert limited["p99_ns"] > 20_000_000_000 > 1_000_000_000 > limited["work_max_ns"]
     assert limited["held_ns"] > 300_000_000_000
     assert collected("../doctor/throttled-healthy.pcap.gz").clients["limited"].row()["held_ns"] == 0
+
+
+def test_a_request_that_waits_when_the_capture_ends_is_pending_and_no_error() -> None:
+    scene, stats, reader = Scene(), Stats(), Reader("made.pcap", tracking=True)
+    scene.connect(0).ask(1, "Heartbeat", 3, {"GroupId": "g", "MemberId": "m", "GenerationId": 1})
+    for batch in (*reader.feed(block(scene.packets, 1)), *reader.finish()):
+        stats.add(batch)
+    assert (stats.total.count, stats.total.pending, stats.total.unanswered) == (1, 1, 0)
+    assert not stats.total.errors
