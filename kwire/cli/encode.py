@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", type=Name())
 @click.argument("text", metavar="[JSON]", default="-")
-@click.option("-v", "--version", type=Version(), required=True, help="The version to write.")
+@click.option("-v", "--version", type=Version(), help="The version to write; required.")
 @click.option("--hex", "as_hex", is_flag=True, help="Hex digits instead of raw bytes; what a terminal gets anyway.")
 @click.option("--raw", is_flag=True, help="Raw bytes, to a terminal too.")
 @click.option("--header", is_flag=True, help="With the request or response header in front.")
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--client-id", default="kwire", help="For a request's header.")
 @schema_option
 def command(
-    name: str, text: str, version: int, as_hex: bool, raw: bool, header: bool, size: bool, correlation_id: int,
+    name: str, text: str, version: int | None, as_hex: bool, raw: bool, header: bool, size: bool, correlation_id: int,
     client_id: str, schema: Path | None,
 ) -> None:  # fmt: skip
     """Writes message NAME at a version from JSON: an argument, @FILE, or stdin.
@@ -42,6 +42,10 @@ def command(
 
     chosen = library(schema)
     found = chosen.registry.find(name)
+    if version is None:
+        messages = (found.message,) if found.message else found.definition.messages
+        known = ", ".join(f"{message.name} has {message.versions}" for message in messages)
+        raise click.UsageError(f"-v VERSION is missing; {known}")
     given = read_json(text)
     message = found.message or _meant(found.definition.messages, given)
     codec = chosen.codec(message.name, version)
