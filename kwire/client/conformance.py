@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from struct import pack
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from kwire.codec.library import builtin_library
 from kwire.codec.plan import StructPlan
 from kwire.errors import EncodeError, Failure
 from kwire.schema.errorcodes import errors
+from kwire.schema.model import Versions
 
 OK, DIFFERS, NOT_ASKED = "ok", "differs", "not asked"
 CLOSES, SILENT = "closes the connection", "says nothing"
@@ -50,18 +51,23 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How to reach a broker."""
+    """How to reach a broker. offered: which versions it takes, once a connection has asked: hundreds of connections
+    are opened, and an answer may be long."""
 
     address: Address
     security: Security
     client_id: str
     timeout: float
+    offered: dict[int, Versions] = field(default_factory=dict)
 
     def open(self, negotiate: bool = True) -> BrokerConnection:
         """A connection of its own. Raises Failure."""
-        return BrokerConnection.open(
-            self.address, self.security, client_id=self.client_id, timeout=self.timeout, negotiate=negotiate
-        )
+        connection = BrokerConnection.open(
+            self.address, self.security, client_id=self.client_id, timeout=self.timeout, negotiate=negotiate,
+            offered=(self.offered or None) if negotiate else None,
+        )  # fmt: skip
+        self.offered.update(connection.offered or {})
+        return connection
 
 
 # ---------------------------------------------------------------- what is advertised

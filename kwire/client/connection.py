@@ -54,9 +54,10 @@ class BrokerConnection:
     def open(
         cls, address: Address, security: Security = Security(), *, client_id: str | None = CLIENT_ID,  # noqa: B008
         timeout: float = 10.0, library: Library | None = None, negotiate: bool = True,
+        offered: dict[int, Versions] | None = None,
     ) -> BrokerConnection:  # fmt: skip
         """Connects, and logs in where security says so. timeout: seconds for each step. negotiate: ask which versions
-        the broker takes. Raises Failure, Refusal; KwireError and OSError for unusable certificate files."""
+        the broker takes, unless offered says what it told an earlier connection. Raises Failure, Refusal; KwireError and OSError for unusable certificate files."""
         plain = dial(address, timeout)
         try:
             sock = wrap(plain, address, security) if security.tls else plain
@@ -65,7 +66,8 @@ class BrokerConnection:
             raise
         connection = cls(sock, address, client_id, timeout, library)
         try:
-            if negotiate:
+            connection.offered = offered
+            if negotiate and offered is None:
                 connection.negotiate()
             if security.mechanism:
                 log_in(connection, security)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -79,8 +80,13 @@ class ClientExchange:
         header = response_header_version(self.key, self.version, message)
         try:
             _, start = header_codec("ResponseHeader", header).decode_at(raw, 4)
-            if self.key == API_VERSIONS:  # which may come in the form of v0
-                return self.frames()[1][0].body or {}
-            return self.library.codec(message.name, self.version).decode_at(raw, start)[0]
+            codec = self.library.codec(message.name, self.version)
+            if self.key != API_VERSIONS:
+                return codec.decode_at(raw, start)[0]
+            with suppress(DecodeError):
+                body, end = codec.decode_at(raw, start)
+                if end == len(raw):
+                    return body
+            return self.frames()[1][0].body or {}  # perhaps in the form of v0
         except DecodeError as error:
             raise Failure("malformed", self.broker, f"the answer to {self.name} cannot be read: {error}") from error

@@ -5,7 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kwire.client.conformance import NOT_ASKED, advertised
+import pytest
+
+from kwire.client.address import Address
+from kwire.client.conformance import NOT_ASKED, Probe, advertised
+from kwire.client.connection import BrokerConnection
+from kwire.client.security import Security
 from kwire.schema.model import Versions
 
 
@@ -21,3 +26,17 @@ def test_what_only_the_broker_knows_is_told_in_runs() -> None:
         ("Produce v1000 to v32767", "kwire does not know these versions"),
         ("ApiVersions v1000 to v32767", "kwire does not know these versions"),
     ]
+
+
+def test_which_versions_a_broker_takes_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, given = {18: Versions(0, 4)}, []
+
+    def opened(*_: Any, negotiate: bool, offered: Any, **__: Any) -> Any:
+        given.append((negotiate, dict(offered) if offered else None))
+        return SimpleNamespace(offered=known if negotiate else None)
+
+    monkeypatch.setattr(BrokerConnection, "open", opened)
+    probe = Probe(Address("127.0.0.1", 9092), Security(), "kwire", 1.0)
+    for negotiate in (True, True, False):
+        probe.open(negotiate)
+    assert given == [(True, None), (True, known), (False, None)]
