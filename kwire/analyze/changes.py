@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -101,11 +101,13 @@ def paired(
     pairs: list[tuple[Profile, Profile]] = []
 
     def match(key: Callable[[Profile], object], single: bool) -> None:
+        mine, theirs = Counter(map(key, old.values())), defaultdict[object, deque[Profile]](deque)
+        for other in new.values():
+            theirs[key(other)].append(other)
         for one in list(old.values()):
-            mine = [other for other in old.values() if key(other) == key(one)]
-            theirs = [other for other in new.values() if key(other) == key(one)]
-            if theirs and (not single or len(mine) == len(theirs) == 1):
-                pairs.append((old.pop(one.client_id), new.pop(theirs[0].client_id)))
+            alike = key(one)
+            if theirs[alike] and (not single or mine[alike] == len(theirs[alike]) == 1):
+                pairs.append((old.pop(one.client_id), new.pop(theirs[alike].popleft().client_id)))
 
     match(lambda profile: profile.client_id, True)
     match(lambda profile: _shape(profile.client_id), False)

@@ -57,7 +57,8 @@ class BrokerConnection:
         offered: dict[int, Versions] | None = None,
     ) -> BrokerConnection:  # fmt: skip
         """Connects, and logs in where security says so. timeout: seconds for each step. negotiate: ask which versions
-        the broker takes, unless offered says what it told an earlier connection. Raises Failure, Refusal; KwireError and OSError for unusable certificate files."""
+        the broker takes, unless offered says what it told an earlier connection. Raises Failure, Refusal; KwireError
+        and OSError for unusable certificate files."""
         plain = dial(address, timeout)
         try:
             sock = wrap(plain, address, security) if security.tls else plain

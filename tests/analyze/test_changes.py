@@ -44,6 +44,15 @@ def test_clients_are_matched_by_client_id(before: str, after: str, same: bool) -
     assert (len(gone), len(fresh)) == ((0, 0) if same else (1, 1))
 
 
+def test_each_client_is_looked_at_once_for_each_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr("kwire.analyze.changes._shape", lambda name: looked.append(name) or name)  # type: ignore[func-returns-value]
+    sides = [_side(*(_profile(f"{side}-{number}") for number in range(50))).profiles.clients for side in "ab"]
+    pairs, gone, fresh = paired(sides[0], sides[1], False)
+    assert (len(pairs), len(gone), len(fresh)) == (0, 50, 50)
+    assert len(looked) <= 2 * (50 + 50)
+
+
 def test_the_only_ones_of_a_library_are_the_same() -> None:
     found = changes(_side(_profile("a", "java 1", Fetch=100)), _side(_profile("b", "java 2", Fetch=100)))
     assert [(one.what, one.before, one.after) for one in found] == [("client library", "java 1", "java 2")]

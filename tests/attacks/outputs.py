@@ -41,7 +41,16 @@ def links_as_markdown(folder: Path, scale: float) -> list[str]:
     return ["sql", str(harm(folder, scale)), query, "-o", str(folder / "out.md")]
 
 
+def names_that_differ(folder: Path, scale: float) -> list[str]:
+    """Two captures, every request of each by a client of its own, to be compared."""
+    sides = []
+    for side in (b"a", b"b"):
+        asks = [request(18, 0, ident, b"", b"%s-%d" % (side, ident)) for ident in range(times(20_000, scale))]
+        sides.append(str(pcap(folder / f"{side.decode()}.pcap", [*talk(), *asked(asks)])))
+    return ["diff", *sides]
+
+
 ATTACKS: dict[str, Callable[[Path, float], list[str]]] = {
     maker.__name__.replace("_", " "): maker
-    for maker in (parts_in_the_folder, formulas_as_csv, formulas_as_tables, links_as_markdown)
+    for maker in (parts_in_the_folder, formulas_as_csv, formulas_as_tables, links_as_markdown, names_that_differ)
 }
