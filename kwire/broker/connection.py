@@ -94,7 +94,8 @@ class ServedConnection(asyncio.Protocol):
             self.began = self.server.loop.time()
         self.buffer += data
         self.server.unfinished.took(len(data))
-        self._look()
+        if self._may_look():
+            self.server.turns.now_or_want(self.turn)
         self._pace()
 
     def eof_received(self) -> bool:
@@ -122,8 +123,11 @@ class ServedConnection(asyncio.Protocol):
 
     def _look(self) -> None:
         """In line, when there may be something to do."""
-        if not (self.busy or self.full) and len(self.buffer) >= 4:
+        if self._may_look():
             self.server.turns.want(self.turn)
+
+    def _may_look(self) -> bool:
+        return not (self.busy or self.full) and len(self.buffer) >= 4
 
     def _step(self) -> bool:
         """A turn: what others have caused, a step of the request in work, or the next requests."""

@@ -23,17 +23,19 @@ CREDIT = 1_000 * MS  # how much a connection that asks for little may be ahead o
 BEHIND = 100 * MS  # how far behind the others a newcomer begins
 LEAST = MS // 100  # what the shortest step counts
 LONG = 100 * MS  # of waiting
+SHORT = MS // 2  # a step below this is taken at once where nobody is in line
 
 
 class Waiter:
     """Something that takes turns. step: does a little, and says whether there is more to do."""
 
-    __slots__ = ("number", "step", "used")
+    __slots__ = ("number", "step", "took", "used")
 
     def __init__(self, step: Callable[[], bool]) -> None:
         self.step = step
         self.used = 0  # ns, on a clock that never runs behind the others'
         self.number: int | None = None  # of its place in line
+        self.took = SHORT  # ns of its last step; of none yet, too much to be taken at once
 
     @property
     def queued(self) -> bool:
@@ -63,6 +65,17 @@ class Turns:
         if not who.queued:
             who.used = max(who.used, self._floor - CREDIT)
             self._queue(who)
+
+    def now_or_want(self, who: Waiter) -> None:
+        """As want(), but its step is taken here where nobody is in line and its last one was short: not from a step."""
+        if self._coming or who.took >= SHORT:
+            self.want(who)
+            return
+        who.used = max(who.used, self._floor - CREDIT)
+        self._floor = max(self._floor, who.used)
+        more, _ = self._take(who, self._now())
+        if more:
+            self.want(who)
 
     def _queue(self, who: Waiter) -> None:
         number = who.number = next(self._numbers)
@@ -96,13 +109,19 @@ class Turns:
         who.number = None
         return who
 
+    def _take(self, who: Waiter, begun: int) -> tuple[bool, int]:
+        """A step: whether there is more to do, and what time it is."""
+        more = who.step()
+        now = self._now()
+        who.took = now - begun
+        who.used += max(who.took, LEAST)
+        return more, now
+
     def _run(self) -> None:
         begun = now = self._now()
         try:
             while now - begun < BREATH and (who := self._next(now)) is not None:
-                more = who.step()
-                before, now = now, self._now()
-                who.used += max(now - before, LEAST)
+                more, now = self._take(who, now)
                 if more and not who.queued:
                     self._queue(who)
         finally:

@@ -142,3 +142,32 @@ def test_places_of_those_who_had_their_turn_are_not_kept() -> None:
         line.run(1)
     assert line.done.count("much") > 1_000
     assert len(line.turns._line) < 300
+
+
+def test_short_steps_are_taken_at_once_where_nobody_is_in_line() -> None:
+    line = Line()
+    short, long, other = line.who("short", MS // 10, 2), line.who("long", MS), line.who("other", MS)
+    for who in (short, long):
+        line.turns.now_or_want(who)
+        assert line.done == []  # how long their steps are is not known yet
+        line.run()
+        line.done.clear()
+        line.turns.now_or_want(who)
+        assert line.done == (["short"] if who is short else [])
+        line.run()
+        line.done.clear()
+    line.turns.want(other)
+    line.turns.now_or_want(short)
+    assert line.done == []
+    line.run()
+    assert sorted(line.done) == ["other", "short"]
+
+
+def test_what_is_taken_at_once_counts() -> None:
+    line = Line()
+    short = line.who("short", MS // 10)
+    line.turns.want(short)
+    line.run()
+    used = short.used
+    line.turns.now_or_want(short)
+    assert short.used == used + MS // 10
