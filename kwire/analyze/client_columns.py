@@ -13,7 +13,7 @@ from kwire.records.compression import name_of
 from kwire.schema.keys import PRODUCE
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
-from kwire.wire.columns import Columns, Ints
+from kwire.wire.columns import Columns, Ints, tally
 
 ENOUGH = MAGIC_AT + 6  # a batch's attributes, of which the second byte counts, lie behind its checksum
 
@@ -26,7 +26,7 @@ def clients_of(decoded: Decoded) -> Iterator[tuple[ConnectionInfo, Client]]:
     whose, kinds = batch.connection * len(names) + name, len(batch.kinds)
     speaks = np.flatnonzero(batch.request.there & ~batch.token)
     groups, which = np.unique((whose * kinds + batch.kind)[speaks], return_inverse=True)
-    counts, errors = np.bincount(which), np.bincount(which, batch.errors[speaks] > 0).astype(np.int64)
+    counts, errors = tally(which), tally(which, batch.errors[speaks] > 0).astype(np.int64)
     sent = batch.request.time[speaks]
     times = sent[np.lexsort((sent, which))]
     behind = np.cumsum(counts)

@@ -12,10 +12,10 @@ import numpy as np
 
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
 from kwire.wire import uuids
+from kwire.wire.columns import Ints, repeat
 
 if TYPE_CHECKING:
     from kwire.session.decoded import Bodies, Decoded
-    from kwire.wire.columns import Ints
 
 ANSWERED = (
     "PartitionIndex",
@@ -87,13 +87,13 @@ def _flat(decoded: Decoded, bodies: Bodies, field: str, wanted: Iterable[str]) -
     ):  # fmt: skip
         return Flat([], nothing, nothing, dict.fromkeys(wanted, nothing), nothing)
     names: dict[str, int] = {}
-    row_of_topic = np.repeat(bodies.rows, np.diff(column.offsets))
+    row_of_topic = repeat(bodies.rows, np.diff(column.offsets))
     topic = numbered(decoded, topics, bodies.buffer, row_of_topic, names)
     counts = np.diff(inner.offsets)
     records = inner.flat.fields.get("Records")
     sizes = np.maximum(records.lengths, 0) if isinstance(records, Slices) else np.zeros(len(inner.flat), np.int64)
     values = {name: _numbers(inner.flat, name) for name in wanted}
-    return Flat(list(names), np.repeat(row_of_topic, counts), np.repeat(topic, counts), values, sizes)
+    return Flat(list(names), repeat(row_of_topic, counts), repeat(topic, counts), values, sizes)
 
 
 def numbered(decoded: Decoded, topics: Structs, buffer: bytes, rows: Ints, names: dict[str, int]) -> Ints:

@@ -19,7 +19,7 @@ from kwire.analyze.work import HELD
 from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.session.pairing import LOST
 from kwire.session.record import error_name
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Ints, tally
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -157,10 +157,10 @@ class Measured:
         size = len(names)
 
         def total(values: Any) -> list[int]:
-            found: list[int] = np.bincount(which, values[rows], size).astype(np.int64).tolist()
+            found: list[int] = tally(which, values[rows], size).astype(np.int64).tolist()
             return found
 
-        counts = np.bincount(which, minlength=size)
+        counts = tally(which, size=size)
         sent, got, unseen = total(self.sent), total(self.got), total(self.unseen)
         unanswered, pending, backwards = total(self.unanswered), total(self.pending), total(self.backwards)
         wrong, paired = self.error[rows] != 0, self.paired[rows]

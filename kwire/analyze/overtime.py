@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kwire.analyze.work import HELD
 from kwire.session.record import error_name
-from kwire.wire.columns import Ints
+from kwire.wire.columns import Ints, tally
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -61,7 +61,7 @@ class OverTime:
         slot = np.maximum(time - self.start, 0) // self.length
         request, response = batch.request, batch.response
         asked, answered = request.there, response.there
-        self.exchanges += np.bincount(slot, minlength=SLOTS)
+        self.exchanges += tally(slot, size=SLOTS)
         self.sent += _summed(slot[asked], request.size[asked] + 4)
         self.got += _summed(slot[answered], response.size[answered] + 4)
         self._add_errors(batch, slot)
@@ -69,15 +69,15 @@ class OverTime:
         held = np.array([kind is not None and kind.key in HELD for kind in batch.kinds], bool)[batch.kind]
         place = slot * BINS + bins_of(batch.latency)
         for density, rows in ((self.prompt, paired & ~held), (self.held, paired & held)):
-            density += np.bincount(place[rows], minlength=SLOTS * BINS).reshape(SLOTS, BINS)
+            density += tally(place[rows], size=SLOTS * BINS).reshape(SLOTS, BINS)
 
     def _add_errors(self, batch: ExchangeBatch, slot: Ints) -> None:
         code = np.where(batch.errors > 0, batch.first_error, 0)
         for one in np.unique(code[code != 0]).tolist():
-            self._of(error_name(one) or str(one))[:] += np.bincount(slot[code == one], minlength=SLOTS)
+            self._of(error_name(one) or str(one))[:] += tally(slot[code == one], size=SLOTS)
         silent = ~batch.response.there & ~batch.silent
         if silent.any():
-            self._of(NO_ANSWER)[:] += np.bincount(slot[silent], minlength=SLOTS)
+            self._of(NO_ANSWER)[:] += tally(slot[silent], size=SLOTS)
 
     def _of(self, name: str) -> Ints:
         if name not in self.errors and len(self.errors) >= MOST_ERRORS:
@@ -153,7 +153,7 @@ def percentile(counts: Sequence[int], share: float) -> int | None:
 
 
 def _summed(slot: Ints, values: Ints) -> Ints:
-    return np.bincount(slot, values, SLOTS).astype(np.int64)
+    return tally(slot, values, SLOTS).astype(np.int64)
 
 
 def _folded(values: NDArray[np.int64]) -> NDArray[np.int64]:

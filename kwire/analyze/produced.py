@@ -11,7 +11,7 @@ import numpy as np
 
 from kwire.analyze.fetched import numbered
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
-from kwire.wire.columns import Columns
+from kwire.wire.columns import Columns, repeat
 
 if TYPE_CHECKING:
     from kwire.session.decoded import Bodies, Decoded
@@ -71,14 +71,14 @@ def _columns(decoded: Decoded, bodies: Bodies, names: dict[str, int]) -> tuple[I
     parts = topics.flat.fields.get("PartitionData")
     if not isinstance(parts, Lists) or not isinstance(parts.flat, Structs):
         return (nothing,) * 9
-    row_of_topic = np.repeat(bodies.rows, np.diff(topics.offsets))
+    row_of_topic = repeat(bodies.rows, np.diff(topics.offsets))
     topic = numbered(decoded, topics.flat, bodies.buffer, row_of_topic, names)
     counts = np.diff(parts.offsets)
     index, records = parts.flat.fields.get("Index"), parts.flat.fields.get("Records")
     if not isinstance(index, Numbers) or not isinstance(records, Slices):
         return (nothing,) * 9
     read = _headers(Columns(bodies.buffer), records.starts, np.maximum(records.lengths, 0))
-    return (np.repeat(row_of_topic, counts), np.repeat(topic, counts), index.values.astype(np.int64), records.starts,
+    return (repeat(row_of_topic, counts), repeat(topic, counts), index.values.astype(np.int64), records.starts,
             np.maximum(records.lengths, 0), *read)  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from kwire.capture.cuts import Cut
 from kwire.capture.packets import Ints
 from kwire.capture.streams import HALF, WRAP, SegmentRun
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Segments
+from kwire.wire.columns import tally
 
 ASKS, ANSWERS = 1, 2
 
@@ -54,7 +55,7 @@ class Flows:
         syns = np.flatnonzero(flags & SYN)
         self.syns, self.controls = _of_flows(flow, syns), _of_flows(flow, np.flatnonzero(flags & (FIN | RST)))
         # whether a SYN, if there is one, is alone, carries nothing and comes right before what there is
-        opens = np.bincount(flow[syns], minlength=len(low)) < 2
+        opens = tally(flow[syns], size=len(low)) < 2
         of = flow[syns]
         opens[of] &= (length[syns] == 0) & ((data[of] == high[of]) | (seq[begin[of]] == (seq[syns] + 1) % WRAP))
         self.opens: list[bool] = opens.tolist()
@@ -65,7 +66,7 @@ class Flows:
         self._starts: list[int] = start.tolist()
         self._ends: list[int] = (start + have).tolist()
         # whether all of a flow is there from its SYN on: ASKS or ANSWERS, as the SYN does, else 0
-        plain = whole & opens & (np.bincount(of, minlength=len(low)) == 1)
+        plain = whole & opens & (tally(of, size=len(low)) == 1)
         entire = np.zeros(len(low), np.int64)
         entire[of] = np.where(flags[syns] & ACK, ANSWERS, ASKS)
         entire[~plain] = 0

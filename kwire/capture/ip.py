@@ -19,6 +19,7 @@ from kwire.capture.fragments import Fragment, Fragments
 from kwire.capture.links import READ, network_offsets
 from kwire.capture.packets import Columns, Ints, Packets
 from kwire.capture.tunnels import CARRIERS, DEEPEST, Carried, Paths, count_sealed, inside
+from kwire.wire.columns import tally
 
 TCP = 6
 EXTENSIONS = (0, 43, 60, 135, 139, 140)  # hop by hop, routing, destination, mobility, HIP, shim6: all alike in form
@@ -155,7 +156,7 @@ class Network:
 
     def _count_passed(self, tunnel: Ints) -> None:
         if tunnel.any():
-            counts = np.bincount(tunnel.astype(np.intp, copy=False), minlength=len(self._passed))
+            counts = tally(tunnel, size=len(self._passed))
             counts[: len(self._passed)] += np.array(self._passed, np.int64)
             self._passed = counts.tolist()
 

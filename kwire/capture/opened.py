@@ -11,6 +11,7 @@ import numpy as np
 
 from kwire.capture.packets import Ints
 from kwire.capture.streams import Piece
+from kwire.wire.columns import repeat
 
 if TYPE_CHECKING:
     from kwire.capture.connection import Connection
@@ -51,7 +52,7 @@ class OpenedConnections:
         low, counts = block.data_at(np.array(self.flows, np.intp))
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
-        rows = np.repeat(low - (ends - counts), counts) + np.arange(total)
+        rows = repeat(low - (ends - counts), counts) + np.arange(total)
         sizes = np.concatenate(([0], np.cumsum(block.lengths[rows])))
         base = sizes[ends - counts]
         return StreamColumns(

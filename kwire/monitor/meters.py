@@ -19,13 +19,13 @@ from kwire.analyze.throttling import throttles
 from kwire.analyze.work import HELD
 from kwire.schema import keys
 from kwire.session.record import error_name
+from kwire.wire.columns import Ints, tally
 from kwire.wire.visible import clean
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionInfo
     from kwire.session.exchange import Exchange
-    from kwire.wire.columns import Ints
 
 OTHER = "other"
 LONGEST = 200  # characters of a label's value
@@ -59,7 +59,7 @@ class Histogram:
 
     def add(self, seconds: NDArray[np.float64]) -> None:
         """Times, of one batch."""
-        found = np.bincount(np.searchsorted(BOUNDS, seconds), minlength=len(self.counts))
+        found = tally(np.searchsorted(BOUNDS, seconds), size=len(self.counts))
         self.counts = [one + other for one, other in zip(self.counts, found.tolist(), strict=True)]
         self.total += float(seconds.sum())
 

@@ -42,6 +42,7 @@ from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
 from kwire.session.vectorized import Vectorized
 from kwire.tables.build import Builder
+from kwire.wire.columns import tally
 
 QUIET = 14 * 60 * 1_000_000_000  # ns; a connection that was silent for longer may have been taken for over
 LONGEST = 400 * 1_000_000_000  # ns that a request may wait in a part
@@ -326,7 +327,7 @@ class _Reading:
         if self._wanted is None:
             return
         count = len(batch.kinds)
-        for both in np.flatnonzero(np.bincount(batch.connection * count + batch.kind)).tolist():
+        for both in np.flatnonzero(tally(batch.connection * count + batch.kind)).tolist():
             kind, track = batch.kinds[both % count], self._of[id(batch.connections[both // count])]
             if kind is None:
                 continue
@@ -380,7 +381,7 @@ class _Reading:
         sizes: dict[Key, int] = {}
         for _, _, segments, _ in self._kept:
             mask = np.array([pair(key) in self._spoiled for key in segments.keys], bool)[segments.flow]
-            totals = np.bincount(segments.flow[mask], segments.have[mask], len(segments.keys))
+            totals = tally(segments.flow[mask], segments.have[mask], len(segments.keys))
             for key, total in zip(segments.keys, totals.tolist(), strict=True):
                 if pair(key) in self._spoiled:
                     sizes[pair(key)] = sizes.get(pair(key), 0) + int(total)

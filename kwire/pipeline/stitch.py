@@ -30,6 +30,7 @@ from kwire.session.conversation import Conversation
 from kwire.session.reader import Join, Reader, Settings
 from kwire.session.topics import Topics
 from kwire.tables.build import Builder
+from kwire.wire.columns import tally
 
 Again = Callable[[Survey, set[Key]], Iterator[Residue]]
 Place = tuple[int, int]  # survey, block
@@ -323,8 +324,8 @@ def _turns(segments: Segments, known: Callable[[Key], bool]) -> dict[Key, int]:
     out: dict[Key, int] = {}
     flows, where = np.unique(segments.flow, return_index=True)
     counts = len(segments.keys)
-    carries = np.bincount(segments.flow, segments.length, counts) > 0
-    opens = np.bincount(segments.flow, segments.flags & SYN, counts) > 0
+    carries = tally(segments.flow, segments.length, counts) > 0
+    opens = tally(segments.flow, segments.flags & SYN, counts) > 0
     opened = {pair(key) for key, yes in zip(segments.keys, opens.tolist(), strict=True) if yes}
     for flow, row in zip(flows.tolist(), where.tolist(), strict=True):
         key, number = segments.keys[flow], int(segments.number[row])

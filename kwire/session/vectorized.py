@@ -27,7 +27,7 @@ from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
 from kwire.session.exchange import REFUSED, refusal_note
 from kwire.session.identity_columns import Software, learn
-from kwire.wire.columns import Columns, Ints, repeat
+from kwire.wire.columns import Columns, Ints, repeat, tally
 
 if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
@@ -131,7 +131,7 @@ class Vectorized:
         count = len(opened.connections)
         batch, asked, answered = self._exchanges(np.zeros((count, 2), np.int64), data, columns, frames)
         taken = np.stack((asked, answered), axis=1)
-        whole = np.bincount(frames.side, minlength=2 * count).reshape(-1, 2) == taken
+        whole = tally(frames.side, size=2 * count).reshape(-1, 2) == taken
         whole &= (frames.ends == data.base + data.length).reshape(-1, 2)
         return ExchangesOfOpened(data, batch, taken, whole.all(axis=1))
 
@@ -184,7 +184,7 @@ class Vectorized:
         first = np.searchsorted(owner, np.arange(len(indexes)))
         before = np.append(wanting, 0)[np.minimum(first, len(wanting))]
         turn = wanting - before[owner]
-        counts = np.bincount(answers.astype(np.intp, copy=False), minlength=len(indexes))
+        counts = tally(answers, size=len(indexes))
         answered = ~silent & (turn < counts[owner])
         fine &= answered | silent
         offset = np.cumsum(counts) - counts
@@ -200,9 +200,9 @@ class Vectorized:
             owner, rank = owner[kept], rank[kept]
             still = self._prefix(owner, rank, fit, len(indexes))
             batch = batch.take(still)
-        connection = batch.connection.astype(np.intp, copy=False)
-        taken = np.bincount(connection, minlength=len(indexes))
-        return batch, taken, np.bincount(connection, batch.response.there, len(indexes)).astype(np.int64)
+        connection = batch.connection
+        taken = tally(connection, size=len(indexes))
+        return batch, taken, tally(connection, batch.response.there, len(indexes)).astype(np.int64)
 
     @staticmethod
     def _prefix(owner: Ints, rank: Ints, fine: Mask, count: int) -> Mask:

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kwire.wire.columns import repeat
+
 LIMIT = (1 << 31) - 1  # bytes that offsets of 32 bits reach
 
 
@@ -21,7 +23,7 @@ def slices(
     """Texts or bytes from where they lie in the buffer; text that is no UTF-8 is mended, as Arrow demands."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+    places = repeat(starts - (ends - lengths), lengths) + np.arange(total)
     data = np.frombuffer(buffer, np.uint8)[places]
     if pa.types.is_fixed_size_binary(kind):
         made: pa.Array = pa.FixedSizeBinaryArray.from_buffers(kind, len(starts), [None, pa.py_buffer(data.tobytes())])

@@ -22,7 +22,7 @@ from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.topics import Topics
 from kwire.tables.arrow import mended
 from kwire.tables.schemas import Makes
-from kwire.wire.columns import Columns, Ints
+from kwire.wire.columns import Columns, Ints, tally
 
 Mask = NDArray[np.bool_]
 FETCH, JOIN_GROUP, SYNC_GROUP = 1, 11, 14
@@ -230,7 +230,7 @@ def _record_bytes(body: Structs) -> Ints:
             records = partitions.flat.fields["Records"]
             if isinstance(records, Slices):
                 owner = np.arange(len(body)).repeat(np.diff(topics.offsets)).repeat(np.diff(partitions.offsets))
-                total = np.bincount(owner, records.lengths, len(body)).astype(np.int64)
+                total = tally(owner, records.lengths, len(body)).astype(np.int64)
     return total
 
 

@@ -26,7 +26,7 @@ from kwire.tables.columns import EXCHANGE
 from kwire.tables.partition_columns import NamedPartitions, PartitionNames
 from kwire.tables.partition_join import JoinedPartitions, join
 from kwire.tables.schemas import Makes, record_batch
-from kwire.wire.columns import Columns, Ints
+from kwire.wire.columns import Columns, Ints, tally
 
 Table = tuple[str, pa.RecordBatch]
 OFFSETS = {  # where the column offset comes from: the request (0) or the response (1), and its field
@@ -173,7 +173,7 @@ def _sums(read: _Found) -> Makes:
     count = len(records)
 
     def counted(weights: NDArray[Any] | None = None) -> Ints:
-        return np.bincount(batches.chain, weights, count).astype(np.int64)
+        return tally(batches.chain, weights, count).astype(np.int64)
 
     def said() -> NDArray[np.bool_]:
         plain: NDArray[np.bool_] = counted(batches.wraps) == 0

@@ -19,6 +19,12 @@ def repeat(values: ArrayLike, counts: Ints) -> NDArray[Any]:
     return np.repeat(values, counts.astype(np.intp, copy=False))
 
 
+def tally(places: NDArray[Any], weights: ArrayLike | None = None, size: int = 0) -> NDArray[Any]:
+    """np.bincount, for the same reason: how often each of 0, 1, … size - 1 and more stands in places, or the sums of
+    the weights there, as floating-point numbers."""
+    return np.bincount(places.astype(np.intp, copy=False), weights, size)
+
+
 class Columns:
     """Numbers at any offsets of a buffer, all at once. Offsets beyond the end read whatever stands at the end: whoever
     asks checks the bounds first or masks afterwards."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from conftest import ROOT
 
-from kwire.wire.columns import Columns, repeat
+from kwire.wire.columns import Columns, repeat, tally
 
 DATA = bytes(range(0xF0, 0x100)) + b"\x01\x02\x03"
 
@@ -39,3 +42,16 @@ def test_offsets_may_repeat_and_stand_in_any_order() -> None:
 
 def test_counts_of_64_bits_repeat() -> None:
     assert repeat([1, 2, 3], np.array([2, 0, 1], np.int64)).tolist() == [1, 1, 3]
+
+
+def test_repeat_and_tally_stand_for_what_refuses_long_numbers_where_words_are_short() -> None:
+    """np.repeat and np.bincount want the machine's own words; a browser's (Pyodide) have 32 bits."""
+    found = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "kwire").rglob("*.py")
+        if re.search(r"np\.(repeat|bincount)\(", path.read_text())
+    ]
+    assert found == ["kwire/wire/columns.py"]
+    assert repeat([7, 8], np.array([2, 1], np.int64)).tolist() == [7, 7, 8]
+    assert tally(np.array([1, 1, 3], np.int64), size=5).tolist() == [0, 2, 0, 1, 0]
+    assert tally(np.array([0, 1, 1], np.int64), [1, 2, 3]).tolist() == [1, 5]

@@ -19,6 +19,7 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
 from kwire.analyze.produced import produced
 from kwire.schema.keys import PRODUCE
+from kwire.wire.columns import tally
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -59,7 +60,7 @@ class Hot(Watch):
             topic.first = min(topic.first or int(times.min()), int(times.min()))
             topic.last = max(topic.last, int(times.max()))
             partitions, at = np.unique(made.partition[places], return_inverse=True)
-            totals, counts = np.bincount(at, made.size[places]).astype(np.int64), np.bincount(at)
+            totals, counts = tally(at, made.size[places]).astype(np.int64), tally(at)
             for partition, total, count in zip(partitions.tolist(), totals.tolist(), counts.tolist(), strict=True):
                 if partition in topic.bytes or len(topic.bytes) < MOST_PARTITIONS:
                     topic.bytes[partition] += total

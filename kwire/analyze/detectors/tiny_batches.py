@@ -18,11 +18,11 @@ from kwire.analyze.findings import Finding, Reference
 from kwire.analyze.produced import produced
 from kwire.counted import counted
 from kwire.schema.keys import PRODUCE
+from kwire.wire.columns import Ints, tally
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.decoded import Decoded
-    from kwire.wire.columns import Ints
 
 MOST = 10_000
 BUCKETS = 32  # numbers of records that are told apart; more are as many
@@ -68,7 +68,7 @@ class Tiny(Watch):
                     continue
                 sender = self.senders[(*caller.client, name)] = TinyBatchSender(caller, name)
             mine = modern[places]
-            sender.records += np.bincount(np.minimum(made.records[mine], BUCKETS - 1), minlength=BUCKETS)
+            sender.records += tally(np.minimum(made.records[mine], BUCKETS - 1), size=BUCKETS)
             sender.bytes += int(made.size[mine].sum())
             rows = np.unique(made.row[mine])
             sender.pace.add(batch.request.time[rows])
