@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from kwire.broker.connection import ServedConnection
+from typing import Generic, Protocol, TypeVar
 
 
 class BytesHolder(Protocol):
@@ -20,6 +17,7 @@ class BytesHolder(Protocol):
 
 
 Holder = TypeVar("Holder", bound=BytesHolder)
+Connection = TypeVar("Connection")
 
 
 class Pool(Generic[Holder]):
@@ -48,18 +46,18 @@ class Pool(Generic[Holder]):
             oldest.give_up(f"{held:,} bytes {self._why}; all connections together may hold {self.limit:,}")
 
 
-class TurnQueue:
+class TurnQueue(Generic[Connection]):
     """A place for one; the others come after each other. called: when the place is theirs."""
 
-    def __init__(self, called: Callable[[ServedConnection], None]) -> None:
+    def __init__(self, called: Callable[[Connection], None]) -> None:
         self._called = called
-        self._line: deque[ServedConnection] = deque()
-        self._holder: ServedConnection | None = None
+        self._line: deque[Connection] = deque()
+        self._holder: Connection | None = None
 
-    def has(self, who: ServedConnection) -> bool:
+    def has(self, who: Connection) -> bool:
         return self._holder is who
 
-    def enter(self, who: ServedConnection) -> bool:
+    def enter(self, who: Connection) -> bool:
         """Whether the place is free, or is who's already; else who is in line for it."""
         if self._holder is None:
             self._holder = who
@@ -67,7 +65,7 @@ class TurnQueue:
             self._line.append(who)
         return self._holder is who
 
-    def leave(self, who: ServedConnection) -> None:
+    def leave(self, who: Connection) -> None:
         """Who needs it no more."""
         if self._holder is not who:
             if who in self._line:

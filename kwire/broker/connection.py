@@ -12,26 +12,45 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from kwire.broker.context import Peer, Work, at_once
+from kwire.broker.budgets import Pool, TurnQueue
+from kwire.broker.context import BrokerLimits, Peer, Work, at_once
+from kwire.broker.scheduling import Turns
 from kwire.broker.service import ReplyFrame, Service, foreign, is_large
 
 if TYPE_CHECKING:
     from kwire.broker.nodes import Listener
     from kwire.broker.recorder import RecordedStream, Recorder
-    from kwire.broker.server import BrokerServer
 
 SIZE = Struct(">i")
 KEPT = 64 << 10  # bytes of unread requests behind the one that is being answered
 AT_ONCE = 64  # requests that are answered in one turn at most
 
 
+class ConnectionOwner(Protocol):
+    """The server, as its connections know it: what they share, and what they tell it. unfinished: bytes of requests;
+    unsent: of answers; lane: the place of the one large request that is in work."""
+
+    loop: asyncio.AbstractEventLoop
+    limits: BrokerLimits
+    turns: Turns
+    unfinished: Pool[ServedConnection]
+    unsent: Pool[ServedConnection]
+    lane: TurnQueue[ServedConnection]
+
+    def began(self, connection: ServedConnection) -> Peer: ...
+
+    def ended(self, connection: ServedConnection) -> None: ...
+
+    def bug(self, error: Exception) -> None: ...
+
+
 class ServedConnection(asyncio.Protocol):
     """One client. The server is told when it begins and ends, and counts its bytes."""
 
     def __init__(
-        self, server: BrokerServer, service: Service, node: int, listener: Listener, recorder: Recorder | None
+        self, server: ConnectionOwner, service: Service, node: int, listener: Listener, recorder: Recorder | None
     ) -> None:
         self.server, self.service, self.node, self.recorder = server, service, node, recorder
         self.listener = listener

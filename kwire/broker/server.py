@@ -72,7 +72,7 @@ class BrokerServer:
         self.service = Service(self.state)
         self.connections: set[ServedConnection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
-        self.lane = TurnQueue(lambda connection: self.turns.want(connection.turn))
+        self.lane = TurnQueue[ServedConnection](lambda connection: self.turns.want(connection.turn))
         holders = self.connections.copy
         self.unfinished = Pool(
             self.limits.unfinished, holders, lambda each: (len(each.buffer), each.began), "of requests are unfinished"

@@ -14,27 +14,54 @@ import ssl
 from collections import deque
 from collections.abc import Iterable
 from struct import pack
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
+from kwire.broker.budgets import Pool
+from kwire.broker.scheduling import Turns
 from kwire.client.address import Address
 from kwire.client.security import tls_failure
 from kwire.errors import KwireError
 from kwire.proxy.cutter import Cutter, End, Piece, Wait
-from kwire.proxy.link import Link
+from kwire.proxy.faults import Judge
+from kwire.proxy.link import Edits, Link
 from kwire.proxy.routes import ProxyRoute
-from kwire.proxy.types import PeerRefused
+from kwire.proxy.types import PeerRefused, ProxyLimits
 
 if TYPE_CHECKING:
-    from kwire.proxy.server import ProxyServer
-    from kwire.proxy.tap import RecordedSide
+    from kwire.proxy.tap import RecordedSide, Tap
 
 FRAMES = 32  # that begin in a turn
+
+
+class PairOwner(Protocol):
+    """The server, as its connections know it: what they share, and what they ask and tell it."""
+
+    loop: asyncio.AbstractEventLoop
+    limits: ProxyLimits
+    edits: Edits
+    tap: Tap | None
+    upstream_tls: ssl.SSLContext | None
+    turns: Turns
+    held: Pool[Pair]
+    unsent: Pool[Pair]
+
+    def judge(self, pair: Pair) -> Judge: ...
+
+    def silence(self, route: ProxyRoute) -> int: ...
+
+    def began(self, pair: Pair) -> bool: ...
+
+    def ended(self, pair: Pair) -> None: ...
+
+    def tell(self, kind: str, who: str, text: str) -> None: ...
+
+    def bug(self, error: BaseException) -> None: ...
 
 
 class Pair:
     """One client and its broker."""
 
-    def __init__(self, server: ProxyServer, route: ProxyRoute) -> None:
+    def __init__(self, server: PairOwner, route: ProxyRoute) -> None:
         self.server, self.route = server, route
         self.judge = server.judge(self)
         self.link = Link(server.edits, server.limits.frame, self.judge)
