@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kwire.analyze.calls import COMMITS, HEARTBEAT, JOIN, LEAVE, SYNC, Call
-from kwire.coordinator import classic, heartbeat, joins, preconditions
+from kwire.coordinator import classic, heartbeat, heartbeat_rules, joins, preconditions
+from kwire.coordinator.committed_offsets import Offsets
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.group_kinds import Commit, kind_of
-from kwire.coordinator.offsets import Offsets
 from kwire.coordinator.types import MS, Check, ClientIdentity, GroupSettings
 
 HANDLERS: dict[int, Callable[[Context, CoordinatorRequest], Reply | None]] = {
@@ -41,7 +41,7 @@ class Model:
         settings = GroupSettings(era, 0, ANY, NEVER_MS, ANY)
         self.name = name
         self._new_id = ""
-        rules = heartbeat.of_era(era)
+        rules = heartbeat_rules.of_era(era)
         self.context = Context(settings, lambda _: self._new_id, None, Offsets(), preconditions.of_era(era), rules)
         self.context.purgatory.kinds |= classic.kinds(self.context)
         self._tickets = 0

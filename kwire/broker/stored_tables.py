@@ -15,10 +15,10 @@ from uuid import UUID
 
 from kwire.broker.context import MS
 from kwire.codec.library import builtin_library
+from kwire.coordinator.committed_offsets import CommittedOffset
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.hashorder import hash_code
-from kwire.coordinator.offsets import CommittedOffset
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
 from kwire.coordinator.streams.group import StreamsGroup

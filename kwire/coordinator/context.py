@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.coordinator.bodies import Body, shape
+from kwire.coordinator.committed_offsets import Offsets
+from kwire.coordinator.group import Group
+from kwire.coordinator.heartbeat_rules import HeartbeatRule
+from kwire.coordinator.preconditions import Precondition
 from kwire.coordinator.purgatory import Purgatory
 from kwire.coordinator.share.states import ShareStates
 from kwire.coordinator.types import MS, Answer, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic
-
-if TYPE_CHECKING:
-    from kwire.coordinator.group import Group
-    from kwire.coordinator.heartbeat import HeartbeatRule
-    from kwire.coordinator.offsets import Offsets
-    from kwire.coordinator.preconditions import Precondition
 
 MOST_EVENTS = 1 << 18  # that wait for someone to ask; beyond that the oldest are lost
 Topics = Callable[[], Mapping[str, KnownTopic]]

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from kwire.coordinator import classic, describe, heartbeat, joins, modern, offsets, preconditions
+from kwire.coordinator import classic, describe, heartbeat, heartbeat_rules, joins, modern, offsets, preconditions
 from kwire.coordinator.bodies import Body
+from kwire.coordinator.committed_offsets import Offsets
 from kwire.coordinator.consumer import context as consumer_groups
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
@@ -100,8 +101,8 @@ class Coordinator:
         topics: Topics | None = None,
     ) -> None:
         chosen = settings or GroupSettings()
-        rules = heartbeat.of_era(chosen.era)
-        self._desk = Context(chosen, new_id, topics, offsets.Offsets(), preconditions.of_era(chosen.era), rules)
+        rules = heartbeat_rules.of_era(chosen.era)
+        self._desk = Context(chosen, new_id, topics, Offsets(), preconditions.of_era(chosen.era), rules)
         self._desk.purgatory.kinds |= classic.kinds(self._desk) | modern.kinds(self._desk, settled)
         self._tickets = 0
 
@@ -189,7 +190,7 @@ class Coordinator:
         return self._desk.groups
 
     @property
-    def offsets(self) -> offsets.Offsets:
+    def offsets(self) -> Offsets:
         """Committed offsets, and those of open transactions."""
         return self._desk.offsets
 

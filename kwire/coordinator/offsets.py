@@ -8,7 +8,6 @@ transaction ends. Version 0 of commit and fetch dealt with ZooKeeper, where no g
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from kwire.coordinator.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
 )
+from kwire.coordinator.committed_offsets import CommittedOffset, Place
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply, counted
 from kwire.coordinator.group_kinds import Commit, kind_of
 from kwire.coordinator.types import Check, KnownTopic
@@ -31,52 +31,6 @@ from kwire.coordinator.types import Check, KnownTopic
 METADATA_MAX = 4096  # offset.metadata.max.bytes; Kafka counts characters
 BY_ID = {"OffsetCommit": 10, "OffsetFetch": 10, "TxnOffsetCommit": 6}  # the version that names topics by id
 NO_ID = UUID(int=0)
-Place = tuple[str, int]  # topic name, partition
-
-
-class CommittedOffset(NamedTuple):
-    """An offset. time: when it was committed, ns; member: by whom, "" for no member; topic_id: zero if it was committed
-    by the topic's name."""
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-    time: int
-    member: str
-    topic_id: UUID
-
-
-@dataclass(slots=True)
-class Offsets:
-    """By group. pending: those of open transactions, by group and producer id."""
-
-    committed: dict[str, dict[Place, CommittedOffset]] = field(default_factory=dict)
-    pending: dict[str, dict[int, dict[Place, CommittedOffset]]] = field(default_factory=dict)
-
-    def holds(self, group: str) -> bool:
-        """Whether the group has offsets, committed or pending."""
-        return bool(self.committed.get(group) or self.pending.get(group))
-
-    def forget(self, group: str) -> None:
-        """Drops all offsets of the group."""
-        self.committed.pop(group, None)
-        self.pending.pop(group, None)
-
-    def is_pending(self, group: str, place: Place) -> bool:
-        """Whether an open transaction has an offset for the partition."""
-        return any(place in places for places in self.pending.get(group, {}).values())
-
-    def end_transaction(self, producer: int, commit: bool) -> None:
-        """The producer's transaction committed or aborted."""
-        for group in [each for each, open_ in self.pending.items() if producer in open_]:
-            places = self.pending[group].pop(producer)
-            if not self.pending[group]:
-                del self.pending[group]
-            if commit:
-                kept = self.committed.setdefault(group, {})
-                kept |= {
-                    place: each for place, each in places.items() if place not in kept or each.time >= kept[place].time
-                }
 
 
 class NamedTopic(NamedTuple):

@@ -8,7 +8,7 @@ its CoordinatorRuntime since 4.0. A rule's number is its place among a heartbeat
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kwire.coordinator.codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -17,7 +17,6 @@ from kwire.coordinator.codes import (
     INVALID_GROUP_ID,
     NOT_COORDINATOR,
 )
-from kwire.coordinator.context import Context
 from kwire.coordinator.types import Check, ClientIdentity
 
 EMPTY_ID = frozenset(  # they take group id "" too, or have an error of their own for it
@@ -33,34 +32,47 @@ EMPTY_ID = frozenset(  # they take group id "" too, or have an error of their ow
 )
 
 
+class CoordinatorStatus(Protocol):
+    """What of a coordinator the preconditions look at; see Context."""
+
+    active: bool
+    loading: set[str]
+
+    @property
+    def owns(self) -> Callable[[str], bool]: ...
+
+    @property
+    def may(self) -> Callable[[ClientIdentity, str], bool]: ...
+
+
 class Precondition(NamedTuple):
     """fails gives the reason when the request ends here, else None."""
 
     number: int
     name: str
     error: int
-    fails: Callable[[Context, str, ClientIdentity, str], str | None]  # context, api, caller, group
+    fails: Callable[[CoordinatorStatus, str, ClientIdentity, str], str | None]  # context, api, caller, group
 
 
-def _authorised(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
+def _authorised(context: CoordinatorStatus, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     if context.may(caller, group):
         return None
     return f"{caller.principal or 'nobody, logged in as such,'} may not use group {group}"
 
 
-def _active(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
+def _active(context: CoordinatorStatus, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return None if context.active else "the coordinator is not active"
 
 
-def _named(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
+def _named(context: CoordinatorStatus, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return None if group or api in EMPTY_ID else "the group id is empty"
 
 
-def _owned(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
+def _owned(context: CoordinatorStatus, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return None if context.owns(group) else f"another broker coordinates group {group}"
 
 
-def _loaded(context: Context, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
+def _loaded(context: CoordinatorStatus, api: str, caller: ClientIdentity, group: str) -> str | None:  # noqa: ARG001
     return f"group {group} is being loaded" if group in context.loading else None
 
 
@@ -83,7 +95,7 @@ def of_era(era: tuple[int, int]) -> tuple[Precondition, ...]:
 
 
 def stopped(
-    context: Context, preconditions: tuple[Precondition, ...], api: str, caller: ClientIdentity, group: str
+    context: CoordinatorStatus, preconditions: tuple[Precondition, ...], api: str, caller: ClientIdentity, group: str
 ) -> Check | None:
     """The check that ends the request, or None."""
     for precondition in preconditions:

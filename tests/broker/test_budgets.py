@@ -54,13 +54,13 @@ def test_many_with_little_hold_no_more_than_there_is() -> None:
 
 def test_a_place_for_one() -> None:
     called: list[str] = []
-    lane = TurnQueue(called.append)  # type: ignore[arg-type]
+    lane = TurnQueue(called.append)
     a, b, c = "abc"
-    assert lane.enter(a)  # type: ignore[arg-type]
-    assert [lane.enter(who) for who in (b, c, b, a)] == [False, False, False, True]  # type: ignore[arg-type]
-    lane.leave(b)  # type: ignore[arg-type]
-    lane.leave(a)  # type: ignore[arg-type]
+    assert lane.enter(a)
+    assert [lane.enter(who) for who in (b, c, b, a)] == [False, False, False, True]
+    lane.leave(b)
+    lane.leave(a)
     assert called == ["c"]
-    assert lane.has(c)  # type: ignore[arg-type]
-    lane.leave(c)  # type: ignore[arg-type]
-    assert lane.enter(b)  # type: ignore[arg-type]
+    assert lane.has(c)
+    lane.leave(c)
+    assert lane.enter(b)

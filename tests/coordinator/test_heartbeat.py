@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kwire.coordinator import heartbeat, preconditions
+from kwire.coordinator import heartbeat_rules, preconditions
 from kwire.coordinator.types import MS
 
 Make = Callable[..., Any]
@@ -136,7 +136,7 @@ def test_a_heartbeat_moves_the_deadline_by_the_session_timeout(lab: Make) -> Non
     assert "a-1" not in made.group.members
 
 
-@pytest.mark.parametrize("table", [heartbeat.ERAS, preconditions.ERAS])
+@pytest.mark.parametrize("table", [heartbeat_rules.ERAS, preconditions.ERAS])
 def test_eras_are_listed_newest_first(table: Any) -> None:
     starts = [start for start, _ in table]
     assert starts == sorted(starts, reverse=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
 
+from kwire.coordinator.assignors import Assignment
 from kwire.coordinator.consumer.checks import JOIN
-from kwire.coordinator.consumer.members import ConsumerMember
+from kwire.coordinator.consumer.members import ConsumerMember, Members
 from kwire.coordinator.consumer.topic_patterns import TopicPattern
-from kwire.coordinator.timers import Key
+from kwire.coordinator.consumer.topics import ConsumerTopics
+from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import ClientIdentity
-
-if TYPE_CHECKING:
-    from kwire.coordinator.consumer.group import ConsumerGroup
 
 SESSION: Final = "session"
 REBALANCE: Final = "rebalance"
@@ -20,7 +19,25 @@ JOINING: Final = "joining"  # a member of the classic protocol must come back wi
 SYNCING: Final = "syncing"  # and then with a SyncGroup
 
 
-def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> ConsumerMember:
+class SeatingGroup(Protocol):
+    """A consumer group, as far as its members' coming and going touches it; see ConsumerGroup."""
+
+    name: str
+    fresh: bool
+    new_id: Callable[[str], str]
+    roster: Members
+    members: dict[str, ConsumerMember]
+    targets: dict[str, Assignment]
+    reconciled: set[str]
+    topics: ConsumerTopics
+    timers: Timers
+
+    def remove(self, member: ConsumerMember, time: int, kind: str, why: str, facts: Mapping[str, Any]) -> None: ...
+
+    def event(self, time: int, kind: str, member: ConsumerMember, why: str, facts: Mapping[str, Any]) -> None: ...
+
+
+def seat(group: SeatingGroup, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> ConsumerMember:
     """The member, new if it joins. A static member that comes back takes over what it left."""
     member_id = body["MemberId"] or group.new_id(caller.client_id)
     instance = body.get("InstanceId")
@@ -47,7 +64,7 @@ def seat(group: ConsumerGroup, body: Mapping[str, Any], caller: ClientIdentity, 
     return member
 
 
-def unseat(group: ConsumerGroup, member: ConsumerMember) -> None:
+def unseat(group: SeatingGroup, member: ConsumerMember) -> None:
     """Takes a member and its timers out; what it asks for stays counted."""
     group.roster.take_out(member)
     group.reconciled.discard(member.id)
@@ -56,7 +73,7 @@ def unseat(group: ConsumerGroup, member: ConsumerMember) -> None:
 
 
 def note(
-    group: ConsumerGroup,
+    group: SeatingGroup,
     member: ConsumerMember,
     body: Mapping[str, Any],
     pattern: TopicPattern | None,
