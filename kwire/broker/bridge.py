@@ -4,12 +4,9 @@ or a transactional id."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kwire.broker.context import MS, Clock, Timer
-
-if TYPE_CHECKING:
-    from kwire.broker.state import BrokerState
+from kwire.broker.core import BrokerCore
 
 
 class Alarm:
@@ -39,7 +36,7 @@ class Alarm:
         self._act()
 
 
-def move(state: BrokerState, name: str, node: int | None = None) -> None:
+def move(state: BrokerCore, name: str, node: int | None = None) -> None:
     """The name's coordinator is this node from now on; None: all coordinators move to the next node."""
     if node is None:
         state.cluster.moved += 1
@@ -48,7 +45,7 @@ def move(state: BrokerState, name: str, node: int | None = None) -> None:
     state.tell("moved", name, f"node {state.cluster.coordinator(name)} coordinates now")
 
 
-def load(state: BrokerState, loading: set[str], name: str, ns: int) -> None:
+def load(state: BrokerCore, loading: set[str], name: str, ns: int) -> None:
     """The name is being loaded for so long."""
     loading.add(name)
     state.clock.after(ns, lambda: loading.discard(name))

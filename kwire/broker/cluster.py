@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from kwire.broker.codes import Code, Refused
@@ -22,9 +22,6 @@ from kwire.broker.partition import OFFLINE, Partition
 from kwire.coordinator.types import KnownTopic
 from kwire.counted import counted
 from kwire.wire.uuids import ZERO, to_text
-
-if TYPE_CHECKING:
-    from kwire.broker.storage import Storage
 
 INTERNAL = ("__consumer_offsets", "__share_group_state", "__transaction_state")
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -65,7 +62,7 @@ class Cluster:
         self._new_id = new_id
         self._partitions = 0
         self.producers_given = 0
-        self.storage: Storage | None = None  # where logs are kept too
+        self.attach: Callable[[str, int, Log], Log] | None = None  # what keeps a topic's partition in files too
         self._group_topics: dict[str, KnownTopic] | None = None  # None: to be made anew
 
     # ------------------------------------------------------------ nodes
@@ -227,10 +224,10 @@ class Cluster:
 
     def _log_of(self, topic: str, index: int) -> Callable[[], Log]:
         """What makes a partition's log."""
-        storage = self.storage
-        if storage is None:
+        attach = self.attach
+        if attach is None:
             return self._new_log
-        return lambda: storage.attach(topic, index, self._make_log())
+        return lambda: attach(topic, index, self._make_log())
 
     def _make_log(self) -> Log:
         return Log(self.room, self._limits.producers)

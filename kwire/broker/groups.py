@@ -15,9 +15,9 @@ from kwire.broker.bridge import Alarm, load, move
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import GROUP, TOPIC
 from kwire.broker.context import Body, Later, Request
+from kwire.broker.core import LONGEST, BrokerCore
 from kwire.broker.memory import weigh
 from kwire.broker.shape import refusal
-from kwire.broker.state import LONGEST, BrokerState
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, NewTopic
@@ -36,7 +36,7 @@ LOOKS_AT_TOPICS = (
 class Groups:
     """The groups of all nodes."""
 
-    def __init__(self, state: BrokerState) -> None:
+    def __init__(self, state: BrokerCore) -> None:
         self.state = state
         settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
         self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)
@@ -62,10 +62,6 @@ class Groups:
         if not later.given:
             peer.closing.append(lambda: self._gone(ticket))
         return later
-
-    def end_transaction(self, producer: int, commit: bool) -> None:
-        """A marker ends a producer's transaction: its offsets count, or vanish."""
-        self.coordinator.end_transaction(producer, commit)
 
     @property
     def remembered(self) -> Any:

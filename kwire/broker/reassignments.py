@@ -7,16 +7,15 @@ where the topic's replicas are throttled as long as that many bytes need. A node
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from kwire.broker.cluster import Topic
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import THROTTLES
-from kwire.broker.context import MS
+from kwire.broker.context import MS, Clock
 from kwire.broker.partition import Partition
-
-if TYPE_CHECKING:
-    from kwire.broker.state import BrokerState
+from kwire.broker.topology import Topology
 
 AT_LEAST = 200 * MS
 THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -34,10 +33,10 @@ class Reassignment(NamedTuple):
 
 
 class Reassignments:
-    """Those that are under way."""
+    """Those that are under way. tell: says what happened, as (kind, who, text)."""
 
-    def __init__(self, state: BrokerState) -> None:
-        self._state = state
+    def __init__(self, clock: Clock, topology: Topology, tell: Callable[[str, str, str], None]) -> None:
+        self._clock, self._topology, self._cluster, self._tell = clock, topology, topology.cluster, tell
         self.going: dict[Partition, Reassignment] = {}
 
     def begin(self, topic: Topic, partition: Partition, target: list[int]) -> None:
@@ -51,7 +50,7 @@ class Reassignments:
         made = Reassignment(topic, partition, before, target, adding, removing)
         if adding:
             self.going[partition] = made
-            self._state.clock.after(self._time(made), lambda: self._look(made))
+            self._clock.after(self._time(made), lambda: self._look(made))
         else:
             self._finish(made)
 
@@ -68,7 +67,7 @@ class Reassignments:
         return partition.replicas if found is None else found.target
 
     def _time(self, made: Reassignment) -> int:
-        configs, used = self._state.cluster.configs, made.partition.used
+        configs, used = self._cluster.configs, made.partition.used
         size = used.size if used is not None else 0  # bytes
         if not size or not any(configs.topic(made.topic.name, name) for name in THROTTLED):
             return AT_LEAST
@@ -78,10 +77,10 @@ class Reassignments:
         """Ends it, unless it is none any more, or a new replica has not copied all."""
         if self.going.get(made.partition) is not made:
             return
-        if self._state.cluster.topics.get(made.topic.name) is not made.topic:
+        if self._cluster.topics.get(made.topic.name) is not made.topic:
             del self.going[made.partition]
-        elif self._state.cluster.down(made.adding):
-            self._state.clock.after(AT_LEAST, lambda: self._look(made))
+        elif self._cluster.down(made.adding):
+            self._clock.after(AT_LEAST, lambda: self._look(made))
         else:
             del self.going[made.partition]
             self._finish(made)
@@ -90,10 +89,10 @@ class Reassignments:
         made.partition.catch_up(made.adding)
         self._settle(made.partition, made.target)
         who = f"{made.topic.name}-{made.partition.index}"
-        self._state.tell("moved", who, f"its replicas are {made.target} now")
+        self._tell("moved", who, f"its replicas are {made.target} now")
 
     def _settle(self, partition: Partition, replicas: list[int]) -> None:
         partition.place(list(replicas))
-        partition.fall_behind(self._state.cluster.down(replicas))
+        partition.fall_behind(self._cluster.down(replicas))
         if partition.leader not in replicas:
-            self._state.topology.elect(partition)
+            self._topology.elect(partition)

@@ -21,15 +21,12 @@ from kwire.broker.connection import ServedConnection
 from kwire.broker.context import BrokerSettings, MiB, Peer, Timer
 from kwire.broker.control import ControlSocket
 from kwire.broker.faults import Faults
-from kwire.broker.groups import Groups
 from kwire.broker.nodes import Endpoint, Listener, NodeSetup
 from kwire.broker.recorder import Recorder
 from kwire.broker.scheduling import Turns
 from kwire.broker.security import ServerLogin
 from kwire.broker.service import Service
-from kwire.broker.sharing import Sharing
 from kwire.broker.state import BrokerState
-from kwire.broker.transactions import Transactions
 
 SILENT = 2.0  # seconds without a request after which a connection may have to make room for a new one
 LINGER = 2.0  # seconds for what is still being sent when all ends
@@ -64,11 +61,7 @@ class BrokerServer:
         self.loop.set_exception_handler(self._failed)
         clock = LoopClock(self.loop)
         self.state = BrokerState(settings, clock, faults or Faults())
-        self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
         self.state.stop_node, self.state.start_node = self.stop_node, self._start_node_soon
-        self.state.sharing = Sharing(self.state)
-        if self.state.storage is not None:
-            self.state.storage.started()
         self.service = Service(self.state)
         self.connections: set[ServedConnection] = set()
         self.turns = Turns(time.monotonic_ns, self.loop.call_soon)
@@ -196,11 +189,7 @@ class BrokerServer:
         listening = [server for node in list(self._listening) for server in self._shut(node)]
         if self.control is not None:
             await self.control.stop()
-        self.state.groups.stop()
-        self.state.transactions.stop()
-        if self.state.storage is not None:
-            self.state.storage.stop()
-        self.state.sharing.stop()
+        self.state.stop()
         for connection in list(self.connections):
             connection.close("the broker stops")
         end = self.loop.time() + LINGER

@@ -15,9 +15,10 @@ from kwire.broker.bridge import Alarm
 from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import GROUP
 from kwire.broker.context import MS, Body, Later, Peer, Request, Timer
+from kwire.broker.core import BrokerCore
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
-from kwire.broker.state import BrokerState
+from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.share.acquiring import Ask, acquire
 from kwire.coordinator.share.inflight import Acquired
 from kwire.coordinator.share.leader import ShareLeader
@@ -48,9 +49,8 @@ class Read(NamedTuple):
 class Sharing:
     """The share groups of all nodes."""
 
-    def __init__(self, state: BrokerState) -> None:
-        self.state = state
-        coordinator = state.groups.coordinator
+    def __init__(self, state: BrokerCore, coordinator: Coordinator) -> None:
+        self.state, self._coordinator = state, coordinator
         coordinator.log_ends(self._end)
         sessions, states = coordinator.settings.group_share_max_share_sessions, coordinator.share_states
         self.leaders = {node: ShareLeader(states, self.rules, sessions) for node in state.cluster.nodes}
@@ -66,7 +66,7 @@ class Sharing:
         return self.state.cluster.configs.given.get((GROUP, group), {}).get(name, DEFAULTS[name])
 
     def rules(self, group: str) -> ShareRules:
-        settings = self.state.groups.coordinator.settings_of(group)
+        settings = self._coordinator.settings_of(group)
         own = self.state.cluster.configs.given.get((GROUP, group), {})
         return ShareRules(
             settings.group_share_record_lock_duration_ms,
@@ -81,7 +81,7 @@ class Sharing:
         """A node's; locks that are due have ended."""
         found = self.leaders.get(node)
         if found is None:
-            coordinator = self.state.groups.coordinator
+            coordinator = self._coordinator
             sessions = coordinator.settings.group_share_max_share_sessions
             found = self.leaders[node] = ShareLeader(coordinator.share_states, self.rules, sessions)
         found.tick(self.state.clock.now())
@@ -134,7 +134,7 @@ class Sharing:
         ]
 
     def _topics_changed(self) -> None:
-        states = self.state.groups.coordinator.share_states
+        states = self._coordinator.share_states
         there = self.state.cluster.by_id  # looked up in: it may hold far more than groups share
         gone = [topic for topic in {place.topic for place in states.known} if topic not in there]
         for topic in gone:
@@ -312,7 +312,7 @@ def _cut(read: Read, acquired: list[Acquired]) -> bytes:
     return b"".join(batch for batch, ends in pairs if ends[1] >= first and ends[0] <= last)
 
 
-def refused_row(state: BrokerState, spot: Spot, refused: Refused) -> Body:
+def refused_row(state: BrokerCore, spot: Spot, refused: Refused) -> Body:
     """A partition that cannot be served; where it is led by another node, the row says by which."""
     row: Body = {"PartitionIndex": spot[1], "ErrorCode": refused.code, "ErrorMessage": refused.why}
     row |= {"Records": b"", "AcquiredRecords": []}

@@ -12,19 +12,18 @@ from __future__ import annotations
 import fcntl
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kwire.broker.context import MS, Timer
+from kwire.broker.core import BrokerCore
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
 from kwire.broker.stored_rights import dump_rights, restore_rights
 from kwire.broker.stored_tables import StoredTable, consumers_table, offsets_table, share_table, streams_tables
+from kwire.coordinator.coordinator import Coordinator
 from kwire.errors import KwireError
 from kwire.wire.uuids import from_text, to_text
-
-if TYPE_CHECKING:
-    from kwire.broker.state import BrokerState
 
 STATE, STARTS, META, LOCK = "kwire.json", "log-start-offset-checkpoint", "meta.properties", ".lock"
 OFTEN = 1_000 * MS
@@ -32,11 +31,11 @@ AHEAD = 1_000  # producer ids that may have been given out since the state was w
 
 
 class Storage:
-    """Raises KwireError for a folder that another broker uses, or whose state cannot be read."""
+    """Brings the state back as it was when the folder was last written. Raises KwireError for a folder that another
+    broker uses, or whose state cannot be read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._state: BrokerState
+    def __init__(self, folder: Path, state: BrokerCore) -> None:
+        self.folder, self._state = folder, state
         self._tables: tuple[StoredTable[Any, Any], ...] = ()
         self._text = ""
         self._timer: Timer | None = None
@@ -47,6 +46,14 @@ class Storage:
         except OSError:
             self._lock.close()
             raise KwireError(f"{folder} is in use by another broker") from None
+        state.cluster.attach = self.attach
+        path = folder / STATE
+        if path.exists():
+            try:
+                self._restore(json.loads(path.read_text("utf-8")))
+            except (ValueError, KeyError, TypeError) as error:
+                raise KwireError(f"{path}: cannot be read: {error}") from None
+        self._meta()
 
     # ------------------------------------------------------------ logs
 
@@ -61,21 +68,8 @@ class Storage:
 
     # ------------------------------------------------------------ beginning and end
 
-    def begin(self, state: BrokerState) -> None:
-        """The state as it was when the folder was last written."""
-        self._state = state
-        state.cluster.storage = self
-        path = self.folder / STATE
-        if path.exists():
-            try:
-                self._restore(json.loads(path.read_text("utf-8")))
-            except (ValueError, KeyError, TypeError) as error:
-                raise KwireError(f"{path}: cannot be read: {error}") from None
-        self._meta()
-
-    def started(self) -> None:
-        """The coordinators are there: what they held comes back."""
-        groups = self._state.groups.coordinator
+    def restore_coordinators(self, groups: Coordinator) -> None:
+        """What the coordinators held comes back, and is kept from now on."""
         now = self._state.clock.now
         # offsets come after groups: what has offsets and no group is taken for a classic one
         self._tables = (

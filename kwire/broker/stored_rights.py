@@ -3,19 +3,17 @@ metadata log. Salted passwords and tokens are secrets: the file is for its owner
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kwire.broker.acls import Acl
+from kwire.broker.core import BrokerCore
 from kwire.broker.security import Credential
 from kwire.broker.tokens import Token
-
-if TYPE_CHECKING:
-    from kwire.broker.state import BrokerState
 
 Rows = list[list[Any]]
 
 
-def dump_rights(state: BrokerState) -> dict[str, Rows]:
+def dump_rights(state: BrokerCore) -> dict[str, Rows]:
     users = state.users
     return {
         "acls": [list(acl) for acl in state.acls.all],
@@ -31,7 +29,7 @@ def dump_rights(state: BrokerState) -> dict[str, Rows]:
     }
 
 
-def restore_rights(state: BrokerState, found: dict[str, Rows]) -> None:
+def restore_rights(state: BrokerCore, found: dict[str, Rows]) -> None:
     """A folder of an earlier kwire has none of them."""
     for row in found.get("acls", ()):
         state.acls.all[Acl(*row)] = None

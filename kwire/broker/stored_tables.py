@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from kwire.broker.context import MS
+from kwire.broker.core import BrokerCore
 from kwire.codec.library import builtin_library
 from kwire.coordinator.committed_offsets import CommittedOffset
 from kwire.coordinator.consumer.group import ConsumerGroup
@@ -25,9 +26,6 @@ from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.streams.stored import KINDS, RecordKey, stored
 from kwire.records import build, read_records
 from kwire.wire.uuids import to_text
-
-if TYPE_CHECKING:
-    from kwire.broker.state import BrokerState
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -61,7 +59,7 @@ class StoredTable(Generic[K, V]):
     done: Callable[[], None] = lambda: None
     _written: dict[K, V] = field(default_factory=dict)
 
-    def write(self, state: BrokerState) -> None:
+    def write(self, state: BrokerCore) -> None:
         now = self.held()
         changed = [key for key, value in now.items() if self._written.get(key) != value]
         changed += [key for key in self._written if key not in now]
@@ -84,7 +82,7 @@ class StoredTable(Generic[K, V]):
             partition.log.append(build([(named, data)], timestamp=moment), partition.epoch, moment)
         self._written = now
 
-    def restore(self, state: BrokerState) -> None:
+    def restore(self, state: BrokerCore) -> None:
         topic = state.cluster.topics.get(self.topic)
         library = builtin_library()
         for partition in topic.partitions if topic is not None else ():

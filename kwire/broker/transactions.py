@@ -12,7 +12,7 @@ from dataclasses import replace
 from kwire.broker.bridge import Alarm, load, move
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
-from kwire.broker.state import BrokerState
+from kwire.broker.core import BrokerCore
 from kwire.coordinator.codes import (
     CONCURRENT_TRANSACTIONS,
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -22,6 +22,7 @@ from kwire.coordinator.codes import (
     TRANSACTION_ABORTABLE,
 )
 from kwire.coordinator.context import everything
+from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.transactions.context import Marker
 from kwire.coordinator.transactions.coordinator import OFFSETS_TOPIC, TransactionCoordinator
 from kwire.coordinator.transactions.transaction import Place
@@ -34,10 +35,10 @@ RETRIED = (CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NO
 
 
 class Transactions:
-    """The transactions of all nodes."""
+    """The transactions of all nodes. groups: whose offsets are committed in them."""
 
-    def __init__(self, state: BrokerState) -> None:
-        self.state = state
+    def __init__(self, state: BrokerCore, groups: Coordinator) -> None:
+        self.state, self._groups = state, groups
         settings = replace(state.settings.transactions, era=state.settings.era or state.settings.transactions.era)
         self.coordinator = TransactionCoordinator(settings, state.cluster.new_producer, self._exists)
         self._alarm = Alarm(state.clock, self._tick)
@@ -96,7 +97,7 @@ class Transactions:
         """One control record; offsets of the group's become committed or vanish. Raises Refused."""
         topic, index = place
         if topic == OFFSETS_TOPIC:
-            self.state.groups.end_transaction(marker.producer, marker.commit)
+            self._groups.end_transaction(marker.producer, marker.commit)
             return
         found = self.state.cluster.topics.get(topic)
         if found is None or not 0 <= index < len(found.partitions):

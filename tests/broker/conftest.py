@@ -11,12 +11,9 @@ import pytest
 
 from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.faults import Faults
-from kwire.broker.groups import Groups
 from kwire.broker.service import ReplyFrame, Service
 from kwire.broker.shape import fitted
-from kwire.broker.sharing import Sharing
 from kwire.broker.state import BrokerState
-from kwire.broker.transactions import Transactions
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.records import build
@@ -67,8 +64,6 @@ class Desk:
     def __post_init__(self) -> None:
         self.clock = Clock()
         self.state = BrokerState(self.settings, self.clock, self.faults)
-        self.state.groups, self.state.transactions = Groups(self.state), Transactions(self.state)
-        self.state.sharing = Sharing(self.state)
         self.service = Service(self.state)
         self.peer = Peer(1, "127.0.0.1", 40000, 1)
 
