@@ -10,9 +10,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "kwire"
 ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-ALLOWED = {  # rooms that are not rid of them yet, with how many circles they have: fewer, never more
-    "capture": 1,
-}  # fmt: skip
 
 
 def imports(path: Path, files: Collection[str]) -> Iterator[str]:
@@ -62,5 +59,4 @@ def circles(uses: dict[str, set[str]]) -> list[list[str]]:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_circles(room: str) -> None:
-    found = circles(graph(room))
-    assert len(found) <= ALLOWED.get(room, 0), found
+    assert circles(graph(room)) == []

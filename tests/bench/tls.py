@@ -19,7 +19,8 @@ from itertools import cycle, islice
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from kwire.capture.streams import Piece
-from kwire.capture.tls.direction import FLOWING, Direction
+from kwire.capture.tls.direction import Direction
+from kwire.capture.tls.direction_state import FLOWING
 from kwire.capture.tls.handshake import TLS_1_3, ClientHello, ServerHello
 from kwire.capture.tls.keylog import KeyLog
 from kwire.capture.tls.negotiation import Resumable

@@ -8,22 +8,18 @@ how many bytes of what travelled inside.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Piece
+from kwire.capture.tls.direction_state import BLIND, OPEN, DirectionState
 from kwire.capture.tls.header import APPLICATION, HEADER, header_at
 from kwire.capture.tls.protection import Protection
 from kwire.capture.tls.records import begins_record, behind, boundaries
 
-if TYPE_CHECKING:
-    from kwire.capture.tls.direction import Direction
-
-OPEN, BLIND = 0, 4  # as in direction.py
 TRIED = 64 << 20  # bytes of a direction that may be opened in vain
 MOST = 50_000  # numbers that are tried for a record
 
 
-def meet(direction: Direction, piece: Piece) -> None:
+def meet(direction: DirectionState, piece: Piece) -> None:
     """A hole before this piece."""
     tail, direction.tail = direction.tail, None
     direction.messages.clear()
@@ -41,7 +37,7 @@ def meet(direction: Direction, piece: Piece) -> None:
     direction.searched = piece.position
 
 
-def leave(direction: Direction, piece: Piece) -> Piece | None:
+def leave(direction: DirectionState, piece: Piece) -> Piece | None:
     """The piece from the next record on; None when it is not in it."""
     if direction.skip_to is not None:
         return _skip(direction, piece, direction.skip_to)
@@ -57,14 +53,14 @@ def leave(direction: Direction, piece: Piece) -> Piece | None:
     return None
 
 
-def kept(direction: Direction, piece: Piece) -> Piece:
+def kept(direction: DirectionState, piece: Piece) -> Piece:
     """What is kept of a piece in which nothing was found."""
     if direction.skip_to is not None:
         return behind(piece, len(piece.data))
     return behind(piece, max(direction.searched - piece.position, 0))
 
 
-def _skip(direction: Direction, piece: Piece, end: int) -> Piece | None:
+def _skip(direction: DirectionState, piece: Piece, end: int) -> Piece | None:
     """Goes on behind a record of which only the end is known."""
     if piece.position + len(piece.data) < end:
         return None
@@ -79,7 +75,7 @@ def _skip(direction: Direction, piece: Piece, end: int) -> Piece | None:
     return left
 
 
-def _fits(direction: Direction, piece: Piece, at: int) -> bool:
+def _fits(direction: DirectionState, piece: Piece, at: int) -> bool:
     """Whether a record begins at this offset: one that opens, or just any where there are no keys."""
     if direction.stage in (OPEN, BLIND):
         return True
@@ -102,7 +98,7 @@ def _fits(direction: Direction, piece: Piece, at: int) -> bool:
     return True
 
 
-def number_of(direction: Direction, header: bytes, body: bytes, first: int, limit: int) -> int | None:
+def number_of(direction: DirectionState, header: bytes, body: bytes, first: int, limit: int) -> int | None:
     """The number under which a record opens, from first on; under the keys to come too, which are then used."""
     assert direction.protection is not None
     limit = min(limit, MOST)
@@ -121,7 +117,7 @@ def number_of(direction: Direction, header: bytes, body: bytes, first: int, limi
 
 
 def _try(
-    direction: Direction, protection: Protection, header: bytes, body: bytes, numbers: Iterator[int]
+    direction: DirectionState, protection: Protection, header: bytes, body: bytes, numbers: Iterator[int]
 ) -> int | None:
     for number in numbers:
         if direction.tried > TRIED:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kwire.capture.streams import Piece
 from kwire.capture.tls import handshake
 from kwire.capture.tls.direction import Direction
+from kwire.capture.tls.direction_state import DirectionState
 from kwire.capture.tls.facts import TlsFacts
 from kwire.capture.tls.handshake import VERSION_NAMES
 from kwire.capture.tls.header import APPLICATION, HANDSHAKE
@@ -150,11 +151,11 @@ class TlsSession:
 
     # ------------------------------------------------------------ what directions ask and say
 
-    def negotiation(self, direction: Direction) -> Negotiation:
+    def negotiation(self, direction: DirectionState) -> Negotiation:
         """The handshake in which the direction is, or which it has done last."""
         return self._negotiations[max(direction.hellos - 1, 0)]
 
-    def agreed(self, direction: Direction) -> Negotiation | None:
+    def agreed(self, direction: DirectionState) -> Negotiation | None:
         """The same when both have said hello."""
         found = self.negotiation(direction)
         return found if found.client is not None and found.server is not None else None
@@ -165,12 +166,12 @@ class TlsSession:
         if self.state == WAITING:
             self.seal(why)
 
-    def changed(self, direction: Direction, agreed: Negotiation) -> None:
+    def changed(self, direction: DirectionState, agreed: Negotiation) -> None:
         """A direction of TLS 1.2 changes to the keys that were agreed on."""
         if direction.by_server and agreed is self._negotiations[0]:
             self.facts.resumed = not agreed.full
 
-    def sealed_record(self, direction: Direction, kind: int, time: int) -> None:
+    def sealed_record(self, direction: DirectionState, kind: int, time: int) -> None:
         """A record without its keys: the first ones tell when the handshake was over."""
         modern = self.negotiation(direction).modern
         if modern and kind == APPLICATION and not direction.by_server and not self.facts.early_data:
@@ -178,12 +179,12 @@ class TlsSession:
         elif not modern and kind == HANDSHAKE:
             self._done(direction, time)
 
-    def _done(self, direction: Direction, time: int) -> None:
+    def _done(self, direction: DirectionState, time: int) -> None:
         self._finished.add(direction.by_server)
         if len(self._finished) == 2 and not self.facts.done:
             self.facts.done = time
 
-    def hear(self, direction: Direction, kind: int, message: bytes, time: int) -> None:
+    def hear(self, direction: DirectionState, kind: int, message: bytes, time: int) -> None:
         """A handshake message. Raises Malformed."""
         if kind == handshake.CLIENT_HELLO and not direction.by_server:
             self._client_hello(direction, message, time)
@@ -198,7 +199,7 @@ class TlsSession:
         if kind == handshake.CLIENT_KEY_EXCHANGE:
             found.premaster = message[6:14] or b"none"
 
-    def _next(self, direction: Direction) -> Negotiation:
+    def _next(self, direction: DirectionState) -> Negotiation:
         """The handshake that a hello begins."""
         if direction.hellos >= MOST_NEGOTIATIONS:
             direction.broken = f"more than {MOST_NEGOTIATIONS:,} handshakes"
@@ -209,7 +210,7 @@ class TlsSession:
             self.facts.renegotiated += 1
         return self._negotiations[direction.hellos - 1]
 
-    def _client_hello(self, direction: Direction, message: bytes, time: int) -> None:
+    def _client_hello(self, direction: DirectionState, message: bytes, time: int) -> None:
         hello, facts = handshake.client_hello(message), self.facts
         known = self.negotiation(direction).client
         again = direction.hellos > 0 and known is not None and known.random == hello.random
@@ -222,7 +223,7 @@ class TlsSession:
         facts.offered_versions = tuple(VERSION_NAMES[one] for one in hello.versions if one in VERSION_NAMES)
         facts.early_data = "offered" if hello.early_data else ""
 
-    def _server_hello(self, direction: Direction, message: bytes) -> None:
+    def _server_hello(self, direction: DirectionState, message: bytes) -> None:
         hello, facts = handshake.server_hello(message), self.facts
         if hello.retry:
             facts.retried = True
@@ -235,7 +236,7 @@ class TlsSession:
             facts.suite, facts.protocol = found.suite, hello.protocol
             facts.resumed = hello.resumes
 
-    def _heard(self, direction: Direction, kind: int, message: bytes, time: int) -> None:
+    def _heard(self, direction: DirectionState, kind: int, message: bytes, time: int) -> None:
         facts, found = self.facts, self.negotiation(direction)
         if kind == handshake.CERTIFICATE:
             shown = handshake.certificate(message, found.modern)
@@ -256,7 +257,7 @@ class TlsSession:
         elif kind == handshake.FINISHED:
             self._finish(direction, time)
 
-    def _finish(self, direction: Direction, time: int) -> None:
+    def _finish(self, direction: DirectionState, time: int) -> None:
         if not self.negotiation(direction).modern:
             self._done(direction, time)
         elif not direction.by_server and not self.facts.done:
