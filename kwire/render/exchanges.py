@@ -261,10 +261,14 @@ def _ending(exchange: Exchange) -> Piece:
     code = exchange.error
     if code is None:
         return ("outcome not captured", "note") if response.quality in CUT else ("ok", "good")
-    more = len(response.errors) - 1
-    name = clean(error_name(code) or "")
     ordinary = code in START_UP or (exchange.api, code) in MEANT
-    return f"{name} +{more}" if more else name, "note" if ordinary else "error"
+    return error_text(code, len(response.errors)), "note" if ordinary else "error"
+
+
+def error_text(code: int, count: int) -> str:
+    """The first of so many errors, and how many more there are."""
+    name = clean(error_name(code) or "")
+    return f"{name} +{count - 1}" if count > 1 else name
 
 
 def remarks(exchange: Exchange) -> Iterator[str]:
