@@ -93,11 +93,12 @@ class Coverage:
                 return direction
         return ""
 
-    def stepped(self, first: int, last: int) -> tuple[str, Reference] | None:
-        """Where the capture's clock was set back between two times, ns, in words and with the packet: what lies between
-        them is not as long as it seems, nor in the order that it seems to be in. None where it ran on."""
+    def stepped(self, first: int, last: int, least: int = STEP) -> tuple[str, Reference] | None:
+        """Where the capture's clock was set back between two times, ns, by more than least, in words and with the
+        packet: what lies between them is not as long as it seems, nor in the order that it seems to be in. None where
+        it ran on."""
         for step, packet in self.clock:
-            if step.before - step.after > STEP and first <= step.before and step.after <= last:
+            if step.before - step.after > least and first <= step.before and step.after <= last:
                 return f"the capture's clock goes back by {lasted(step.before - step.after)} at packet {packet}", packet
         return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire.analyze.case import Case, rows_of
+from kwire.analyze.coverage import STEP
 from kwire.analyze.detectors import Detector, Watch, detector, names
 from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
 from kwire.errors import UnknownDetector
@@ -22,6 +23,8 @@ LACKING = {  # what a detector needs of a capture, and what is said where it lac
     "requests": "the capture holds no client's packets", "answers": "the capture holds no broker's packets",
     "readable": "nothing but TLS that cannot be read",
 }  # fmt: skip
+CLOCK = "clock"  # what detectors need whose findings are lengths of time or rates, from the first time to the last
+SHARE = 10  # a clock that was set back by less than so large a part of a length leaves it about as long
 Limits = Mapping[str, Mapping[str, float]]  # thresholds by detector
 
 
@@ -103,8 +106,12 @@ class Doctor:
         found: list[Finding] = []
         quiet, blind = [], []
         for name, (of, watch) in self.watches.items():
-            lack = next((LACKING[need] for need in of.needs if not self._holds(need)), None)
+            lack = next((LACKING[need] for need in of.needs if need in LACKING and not self._holds(need)), None)
             mine = [replace(one, detector=name) for one in watch.findings()] if lack is None else []
+            if CLOCK in of.needs:
+                told = {id(one): self._stepped(one) for one in mine}
+                lack = next((why for why in told.values() if why), None) if all(told.values()) else None
+                mine = [one for one in mine if not told[id(one)]]
             found += mine
             if lack is not None:
                 blind.append((name, lack))
@@ -112,6 +119,12 @@ class Doctor:
                 quiet.append(name)
         found.sort(key=lambda one: (SEVERITIES.index(one.severity), one.time, one.detector))
         return Diagnosis(self.case, found, quiet, blind)
+
+    def _stepped(self, one: Finding) -> str:
+        """Where the capture's clock was set back so far that the finding's length of time is not known; or empty."""
+        last = one.time if one.last is None else one.last
+        found = self.case.coverage.stepped(one.time, last, max(STEP, (last - one.time) // SHARE))
+        return "" if found is None else found[0]
 
     def _holds(self, need: str) -> bool:
         coverage = self.case.coverage

@@ -182,7 +182,7 @@ class ReadingProcess:
         self._blocks.append(chain.checkpoints)
         self._block += 1
         oldest = chain.reader.oldest
-        chain.until = max(chain.reader.last_time if oldest is None else oldest, 0)
+        chain.until = max(chain.reader.last_time if oldest is None else oldest.time, 0)
         self._release()
         self._tell()
 

@@ -23,6 +23,14 @@ class ClockStep(NamedTuple):
     after: int
 
 
+class CaptureMoment(NamedTuple):
+    """When a packet was captured, to be compared with others: era: how often the clock had gone back before; time: ns
+    since the epoch."""
+
+    era: int
+    time: int
+
+
 class Block(NamedTuple):
     """packets: how many there were; first_time and last_time: of them, ns since the epoch, 0 where there are none;
     segments: those of the packets, then those of datagrams that fragments made whole; secrets: key logs of TLS that

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture.packet_numbers import Places
-from kwire.capture.segmenter import ClockStep
+from kwire.capture.segmenter import CaptureMoment, ClockStep
 from kwire.capture.tls.session import TlsSession
 from kwire.session.allowance import OF_CONNECTION, Allowance
 from kwire.session.sasl import Identity, Login
@@ -127,6 +127,10 @@ class ConnectionInfo:
         knows."""
         client = self.client if self.client is not None else self.tcp.opener or 0
         return client, 1 - client
+
+    def moment(self, packet: int, time: int) -> CaptureMoment:
+        """When a packet of its capture came; time: ns since the epoch."""
+        return CaptureMoment(sum(step.packet <= packet for step in self.clock), time)
 
     @property
     def coverage(self) -> ConnectionCoverage:

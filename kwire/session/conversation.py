@@ -29,6 +29,7 @@ from kwire.session.sasl import IDENTIFYING, UNREAD
 from kwire.session.twins import Twins
 
 if TYPE_CHECKING:
+    from kwire.capture.segmenter import CaptureMoment
     from kwire.session.vectorized import Vectorized
 
 NO_PIECES: tuple[deque[Piece], deque[Piece]] = deque(maxlen=0), deque(maxlen=0)
@@ -86,14 +87,12 @@ class Conversation:
         return self.info.client is not None and self.info.verdict is None
 
     @property
-    def oldest(self) -> int | None:
-        """When the oldest message came that waits for its counterpart, or bytes that wait for what is missing, ns; None
-        when nothing waits."""
+    def oldest(self) -> CaptureMoment | None:
+        """When the oldest came that waits for its counterpart, or for what is missing; None when nothing does."""
         found = self.pairing.oldest if self._reads else None
-        for stream in self.connection.streams:
-            for piece in stream.pieces[:1]:
-                found = min(found or piece.times[0], piece.times[0])
-        return found
+        held = [stream.pieces[0] for stream in self.connection.streams if stream.pieces]
+        began = [self.info.moment(piece.numbers[0], piece.times[0]) for piece in held]
+        return min(began if found is None else [found, *began], default=None)
 
     @property
     def waiting(self) -> int:

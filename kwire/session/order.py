@@ -1,12 +1,19 @@
-"""Batches in the order of time: what began later than a request that is still open waits, so far as memory allows."""
+"""Batches in the order of time: what began later than a request that is still open waits, so far as memory allows.
+
+Where the capture's clock went back, what came before comes before what came after.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kwire.session.batch import ExchangeBatch, concatenated
+
+if TYPE_CHECKING:
+    from kwire.capture.segmenter import CaptureMoment, ClockStep
 
 WAITING = 50_000  # exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
@@ -15,30 +22,63 @@ PIECE = 16 << 20  # bytes from which on a batch is given by itself: joining copi
 
 
 class Order:
-    """release(batch, oldest) gives what need not wait any longer."""
+    """release(batch, oldest) gives what need not wait any longer. steps: where the capture's clock went back: what came
+    before comes first, whatever its time."""
 
-    def __init__(self) -> None:
-        self._waiting: list[ExchangeBatch] = []  # each in order
+    def __init__(self, steps: Sequence[ClockStep] = ()) -> None:
+        self._steps = steps
+        self._waiting: dict[int, list[ExchangeBatch]] = {}  # by era, each part in order
 
-    def release(self, batch: ExchangeBatch | None, oldest: int | None) -> list[ExchangeBatch]:
-        """batch: what is new; oldest: when the oldest request was sent that is still open, ns, None when none is. Gives
-        no batch or one, several where one would be large. What goes on waiting is not copied again."""
+    def release(self, batch: ExchangeBatch | None, oldest: CaptureMoment | None) -> list[ExchangeBatch]:
+        """batch: what is new; oldest: when the oldest request was sent that is still open, None when none is. Gives no
+        batch or one, several where one would be large or the clock went back. What goes on waiting is not copied
+        again."""
         if batch is not None and len(batch):
-            self._add(batch.in_order())
-        ready, waiting = _split(self._waiting, oldest)
-        if sum(map(len, waiting)) > WAITING or sum(len(part.buffer) for part in waiting) > WAITING_BYTES:
-            times = np.concatenate([part.time for part in waiting])
-            middle = len(times) // 2
-            first, waiting = _split(waiting, int(np.partition(times, middle)[middle]) + 1)
-            ready += first
-        self._waiting = waiting
-        return _in_pieces(ready)
+            for era, part in self._eras(batch):
+                _add(self._waiting.setdefault(era, []), part.in_order())
+        ready: list[ExchangeBatch] = []
+        for era in sorted(self._waiting):
+            if oldest is None or era <= oldest.era:
+                end = oldest.time if oldest is not None and era == oldest.era else None
+                first, self._waiting[era] = _split(self._waiting[era], end)
+                if self._too_much:
+                    first += self._half(era)
+                ready += _in_pieces(first)
+            elif self._too_much:
+                ready += _in_pieces(self._half(era))
+            if not self._waiting[era]:
+                del self._waiting[era]
+        return ready
 
-    def _add(self, part: ExchangeBatch) -> None:
-        """Small parts join those before them that are no larger, so that there are never many."""
-        while self._waiting and len(self._waiting[-1]) <= 2 * len(part) and len(self._waiting[-1].buffer) < SMALL:
-            part = concatenated((self._waiting.pop(), part)).in_order()
-        self._waiting.append(part)
+    def _eras(self, batch: ExchangeBatch) -> Iterator[tuple[int, ExchangeBatch]]:
+        """What began between two steps of the clock."""
+        if not self._steps:
+            yield 0, batch
+            return
+        eras = np.searchsorted([step.packet for step in self._steps], batch.packet, "right")
+        for era in np.unique(eras).tolist():
+            yield era, batch.take(np.flatnonzero(eras == era))
+
+    @property
+    def _too_much(self) -> bool:
+        parts = [part for era in self._waiting.values() for part in era]
+        return sum(map(len, parts)) > WAITING or sum(len(part.buffer) for part in parts) > WAITING_BYTES
+
+    def _half(self, era: int) -> list[ExchangeBatch]:
+        """The older half of what waits of an era, which waits no longer."""
+        if not self._waiting[era]:
+            return []
+        times = np.concatenate([part.time for part in self._waiting[era]])
+        middle = len(times) // 2
+        first, self._waiting[era] = _split(self._waiting[era], int(np.partition(times, middle)[middle]) + 1)
+        return first
+
+
+def _add(waiting: list[ExchangeBatch], part: ExchangeBatch) -> None:
+    """Small parts join those before them that are no larger, so that there are never many."""
+    while waiting and len(waiting[-1]) <= 2 * len(part) and len(waiting[-1].buffer) < SMALL:
+        part = concatenated((waiting.pop(), part)).in_order()
+    waiting.append(part)
 
 
 def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:

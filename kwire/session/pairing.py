@@ -18,6 +18,7 @@ from kwire.session.messages import read_response
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kwire.capture.segmenter import CaptureMoment
     from kwire.session.connection_info import ConnectionInfo
 
 LOST = "its answer is missing from the capture"
@@ -46,12 +47,10 @@ class Pairing:
         return not self.open and not self.early
 
     @property
-    def oldest(self) -> int | None:
-        """When the oldest message came that waits for its counterpart, ns; None when none does."""
-        times = [message.time for message in self.early]
-        if self.open:
-            times.append(self.open[0].time)
-        return min(times, default=None)
+    def oldest(self) -> CaptureMoment | None:
+        """When the oldest message came that waits for its counterpart; None when none does."""
+        waiting = [*self.early, self.open[0].first] if self.open else self.early
+        return min((self._info.moment(message.packet, message.time) for message in waiting), default=None)
 
     def asked(self, exchange: Exchange) -> None:
         """A request without an answer so far."""

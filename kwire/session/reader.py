@@ -16,7 +16,7 @@ from kwire.capture.connection import Connection
 from kwire.capture.connections import MOST_OPEN, MOST_UNKNOWN, Connections
 from kwire.capture.packet_numbers import Places
 from kwire.capture.packets import Packets
-from kwire.capture.segmenter import Block, ClockStep, Segmenter
+from kwire.capture.segmenter import Block, CaptureMoment, ClockStep, Segmenter
 from kwire.capture.streams import HELD
 from kwire.capture.tcp import ConnectionFilter
 from kwire.capture.tls.keylog import KeyLog
@@ -102,7 +102,7 @@ class Reader:
         self._conversations: dict[int, Conversation] = {}
         self._vectorized = None if self.settings.careful else Vectorized(self.kinds, self.settings.max_size, scans)
         self._resting = None if self._vectorized is None else Resting(self._vectorized, self.brokers, self._twins)
-        self._order = Order() if ordered else None
+        self._order = Order(self.clock) if ordered else None
         self._columns: list[ExchangeBatch] = []
         self._singles: list[Exchange] = []
         self._orphans: list[Exchange] = []
@@ -354,12 +354,13 @@ class Reader:
                 return out
 
     @property
-    def oldest(self) -> int | None:
-        """When the oldest request was sent that is still waited for, ns since the epoch; None when none is."""
+    def oldest(self) -> CaptureMoment | None:
+        """When the oldest request was sent that is still waited for; None when none is."""
         self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
-        oldest = min((time for known in self._open.values() if (time := known.oldest) is not None), default=None)
+        oldest = min((moment for known in self._open.values() if (moment := known.oldest) is not None), default=None)
         if oldest is not None and self.settings.patience is not None:
-            oldest = max(oldest, self.last_time - self.settings.patience)
+            now = self.connections.now if self.clock else self.last_time
+            oldest = max(oldest, CaptureMoment(len(self.clock), now - self.settings.patience))
         return oldest
 
 

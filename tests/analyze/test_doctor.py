@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scenes import Scene, diagnosed
+from provoked import capture_of
+from scenes import Scene, diagnosed, packets_of
 
 from kwire.analyze import detectors
 from kwire.analyze.doctor import chosen, limits_of
+from kwire.analyze.findings import SECOND
 from kwire.errors import UnknownDetector
 
 BEAT = {"GroupId": "billing", "MemberId": "m", "GenerationId": 1}
@@ -58,3 +60,16 @@ def test_what_was_not_found_is_named() -> None:
 
 def test_nothing_at_all() -> None:
     assert diagnosed([]).findings == []
+
+
+@pytest.mark.parametrize(("back", "known"), [(3, False), (1.2, True)])
+def test_a_length_of_time_is_not_told_where_the_clock_was_set_back(back: float, known: bool) -> None:
+    """Unless by little of it."""
+    packets = packets_of(capture_of("open-transaction"))
+    middle = len(packets) // 2
+    stepped = [*packets[:middle], *(one._replace(time=one.time - int(back * SECOND)) for one in packets[middle:])]
+    found = diagnosed(stepped)
+    assert any(one.detector == "open-transaction" for one in found.findings) == known
+    why = dict(found.blind).get("open-transaction", "")
+    assert why.startswith("" if known else "the capture's clock goes back by 3.0 s at packet ")
+    assert "open-transaction" not in found.quiet

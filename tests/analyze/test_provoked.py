@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from provoked import GRAVE, LABELS, capture_of, expected, found_in, matches, told
 from scenes import diagnosed, packets_of
+from session.conftest import Packet
+
+from kwire.analyze.findings import SECOND, Reference
 
 
 @pytest.mark.parametrize("label", [label for label in LABELS if label.endswith("-healthy") or label == "libraries"])
@@ -24,7 +27,16 @@ def test_the_troubled_give_their_trouble_and_no_other(label: str) -> None:
 @pytest.mark.parametrize("label", ["head-of-line", "throttle-ignored", "slow-broker", "evicted"])
 def test_it_does_not_matter_in_what_blocks_a_capture_is_read(label: str) -> None:
     packets = packets_of(capture_of(label))
-    whole, parts = (diagnosed(packets, size=size).findings for size in (len(packets), 7))
-    assert [(one.detector, one.what, one.count, one.evidence) for one in parts] == [
-        (one.detector, one.what, one.count, one.evidence) for one in whole
-    ]
+    assert in_blocks(packets, 7) == in_blocks(packets, len(packets))
+
+
+@pytest.mark.parametrize("label", ["slow-client", "throttle-ignored", "open-transaction", "leader-moved"])
+def test_nor_where_the_clock_is_set_back(label: str) -> None:
+    packets = packets_of(capture_of(label))
+    middle = len(packets) // 2
+    stepped = [*packets[:middle], *(one._replace(time=one.time - 30 * SECOND) for one in packets[middle:])]
+    assert in_blocks(stepped, 7) == in_blocks(stepped, len(stepped))
+
+
+def in_blocks(packets: list[Packet], size: int) -> list[tuple[str, str, int, tuple[Reference, ...]]]:
+    return [(one.detector, one.what, one.count, one.evidence) for one in diagnosed(packets, size=size).findings]

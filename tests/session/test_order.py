@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kwire.capture.segmenter import CaptureMoment, ClockStep
 from kwire.session import order as module
 from kwire.session.batch import of_exchanges
 from kwire.session.order import Order
@@ -19,9 +20,9 @@ def test_many_small_batches_that_wait_become_few_and_come_in_order(traffic: Any)
     exchanges = traffic.read().exchanges
     order = Order()
     for exchange in exchanges:
-        assert order.release(of_exchanges([exchange]), exchanges[0].time) == []
-    assert len(order._waiting) < 12
-    middle = exchanges[120].time
+        assert order.release(of_exchanges([exchange]), CaptureMoment(0, exchanges[0].time)) == []
+    assert len(order._waiting[0]) < 12
+    middle = CaptureMoment(0, exchanges[120].time)
     first = [exchange for batch in order.release(None, middle) for exchange in batch]
     rest = [exchange for batch in order.release(None, None) for exchange in batch]
     assert [each.correlation_id for each in first] == list(range(120))
@@ -40,10 +41,39 @@ def test_what_is_much_comes_in_batches_that_follow_each_other(traffic: Any, monk
     mixed = [exchanges[at : at + 12] for at in (24, 0, 48, 12, 36)]
     order = Order()
     for some in mixed:  # parts overlap by every other exchange
-        order._waiting += [of_exchanges(some[::2]), of_exchanges(some[1::2])]
+        order._waiting.setdefault(0, []).extend([of_exchanges(some[::2]), of_exchanges(some[1::2])])
     monkeypatch.setattr(module, "PIECE", 1)
     batches = order.release(None, None)
     assert len(batches) > 3
     found = [(each.time, each.first.packet) for batch in batches for each in batch]
     assert found == [(each.time, each.first.packet) for each in exchanges]
     assert order.release(None, None) == []
+
+
+@pytest.mark.parametrize("feed", [None, 1, 5])
+def test_what_came_before_the_clock_went_back_comes_first(traffic: Any, feed: int | None) -> None:
+    """Also where a request is open meanwhile, whatever the size of blocks."""
+    poll, beats = traffic.connection(), traffic.connection("10.0.0.8:4000")
+    poll.send(traffic.request("Fetch", 11, ident=99))
+    for ident in range(10):
+        if ident == 5:
+            traffic.now -= 30_000_000_000
+        beats.send(traffic.request("Heartbeat", 3, ident=ident))
+        beats.answer(traffic.response("Heartbeat", 3, ident=ident))
+    poll.answer(traffic.response("Fetch", 11, ident=99))
+    assert [each.correlation_id for each in traffic.read(feed=feed).exchanges] == [99, *range(10)]
+
+
+def test_of_eras_that_wait_the_older_one_is_given_up_first(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tcp = traffic.connection()
+    for ident in range(40):
+        if ident == 20:
+            traffic.now -= 30_000_000_000
+        tcp.send(traffic.request("Heartbeat", 3, ident=ident))
+        tcp.answer(traffic.response("Heartbeat", 3, ident=ident))
+    exchanges = traffic.read().exchanges
+    monkeypatch.setattr(module, "WAITING", 30)
+    order = Order([ClockStep(exchanges[20].first.packet, exchanges[19].time, exchanges[20].time)])
+    given = order.release(of_exchanges(exchanges), CaptureMoment(0, 0))
+    assert [each.correlation_id for batch in given for each in batch] == list(range(11))
+    assert [each.correlation_id for batch in order.release(None, None) for each in batch] == list(range(11, 40))

@@ -30,7 +30,8 @@ A Watch keeps what it needs within bounds: counts by client, topic or group, nev
 names its element in about, holds in evidence packets that show the fact, says in otherwise what would prove it wrong
 (a clause that follows "not so if").
 Severity follows from what came next: error: it does not work; warning: it works badly, or will not; note: good to know.
-needs says what the capture must hold for the detector to judge at all, by the names of Coverage's properties.
+needs says what the capture must hold for the detector to judge: requests, answers, readable ones; and clock, where
+findings are lengths of time or rates: those are not told between whose times the capture's clock was set back.
 """
 
 from __future__ import annotations

@@ -85,4 +85,5 @@ DETECTOR = Detector(
     advice="Commit by time.",
     thresholds={"per_second": 5, "many_per_second": 10, "least": 20},
     batches=True,
+    needs=("clock",),
 )

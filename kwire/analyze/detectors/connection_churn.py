@@ -109,4 +109,5 @@ DETECTOR = Detector(
     advice="One client object for the process.",
     thresholds={"least": 20, "window": 20, "seconds": 5},
     connections=True,
+    needs=("clock",),
 )

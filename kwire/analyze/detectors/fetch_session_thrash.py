@@ -61,4 +61,5 @@ DETECTOR = Detector(
     proof="Answers to Fetch with the error, of the same clients again and again.",
     advice="Raise max.incremental.fetch.session.cache.slots.",
     thresholds={"least": 3},
+    needs=("clock",),
 )

@@ -115,4 +115,5 @@ DETECTOR = Detector(
     advice="Raise max.partition.fetch.bytes.",
     thresholds={"bytes": 65_536, "least": 20, "per_second": 10, "behind": 10},
     bodies=(FETCH,),
+    needs=("clock",),
 )

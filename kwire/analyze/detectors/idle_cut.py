@@ -123,5 +123,5 @@ DETECTOR = Detector(
     thresholds={"seconds": 230},
     batches=True,
     connections=True,
-    needs=("requests", "answers"),
+    needs=("requests", "answers", "clock"),
 )

@@ -160,4 +160,5 @@ DETECTOR = Detector(
     thresholds={"seconds": 60},
     exchanges=KEYS,
     bodies=(FETCH, PRODUCE),
+    needs=("clock",),
 )

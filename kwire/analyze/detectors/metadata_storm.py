@@ -53,4 +53,5 @@ DETECTOR = Detector(
     proof="Requests of one client within a minute whose answers are equal to the one before.",
     advice="Cure what makes it ask: unknown topics, rights, unreachable leaders; reuse one client in a process.",
     thresholds={"per_minute": 20},
+    needs=("clock",),
 )

@@ -80,4 +80,5 @@ DETECTOR = Detector(
     advice="Find out what the producer does meanwhile; raise transaction.timeout.ms only if that work is meant.",
     exchanges=KEYS,
     bodies=(PRODUCE,),
+    needs=("clock",),
 )

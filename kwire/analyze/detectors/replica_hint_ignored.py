@@ -80,4 +80,5 @@ DETECTOR = Detector(
     advice="Update the client, or see why it cannot reach the replica.",
     thresholds={"least": 3},
     bodies=(FETCH,),
+    needs=("clock",),
 )

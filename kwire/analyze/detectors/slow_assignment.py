@@ -77,4 +77,5 @@ DETECTOR = Detector(
     advice="Look at who is waited for.",
     thresholds={"seconds": 5},
     exchanges=(CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT),
+    needs=("clock",),
 )

@@ -115,4 +115,5 @@ DETECTOR = Detector(
     advice="Raise linger.ms and batch.size.",
     thresholds={"records": 2, "bytes": 1000, "per_second": 10, "batches": 50, "many_per_second": 50},
     bodies=(PRODUCE,),
+    needs=("clock",),
 )

@@ -117,4 +117,5 @@ DETECTOR = Detector(
     advice="compression.type=zstd or lz4 on the producer.",
     thresholds={"bytes_per_second": 1e6, "share": 0.5, "ratio": 1.5},
     bodies=(PRODUCE,),
+    needs=("clock",),
 )

@@ -76,4 +76,5 @@ DETECTOR = Detector(
     advice="Look at the work in onPartitionsRevoked, and at how often the member polls.",
     thresholds={"share": 0.5},
     exchanges=(CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT),
+    needs=("clock",),
 )

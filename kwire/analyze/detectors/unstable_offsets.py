@@ -44,4 +44,5 @@ DETECTOR = Detector(
     proof="Several answers to OffsetFetch in a row with UNSTABLE_OFFSET_COMMIT.",
     advice="Look for the producer that sends these offsets to a transaction and does not end it.",
     thresholds={"least": 5},
+    needs=("clock",),
 )
