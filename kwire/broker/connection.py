@@ -14,10 +14,11 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol, cast
 
+from kwire.broker.answers import ReplyFrame
 from kwire.broker.budgets import Pool, TurnQueue
 from kwire.broker.context import BrokerLimits, Peer, Work, at_once
 from kwire.broker.scheduling import Turns
-from kwire.broker.service import ReplyFrame, Service, foreign, is_large
+from kwire.broker.service import LARGE, Service, foreign, is_large
 
 if TYPE_CHECKING:
     from kwire.broker.nodes import Listener
@@ -113,7 +114,7 @@ class ServedConnection(asyncio.Protocol):
             self.began = self.server.loop.time()
         self.buffer += data
         self.server.unfinished.took(len(data))
-        if self._may_look():
+        if not (self.busy or self.full) and self._whole():
             self.server.turns.now_or_want(self.turn)
         self._pace()
 
@@ -142,11 +143,8 @@ class ServedConnection(asyncio.Protocol):
 
     def _look(self) -> None:
         """In line, when there may be something to do."""
-        if self._may_look():
+        if len(self.buffer) >= 4 and not (self.busy or self.full):
             self.server.turns.want(self.turn)
-
-    def _may_look(self) -> bool:
-        return not (self.busy or self.full) and len(self.buffer) >= 4
 
     def _step(self) -> bool:
         """A turn: what others have caused, a step of the request in work, or the next requests."""
@@ -173,7 +171,9 @@ class ServedConnection(asyncio.Protocol):
             return False
         if self._work is not None:
             return self.server.lane.has(self)
-        return not (self.busy or self.full) and self._whole() and (self.server.lane.has(self) or not self._is_large())
+        if self.busy or self.full or not self._whole():
+            return False
+        return self.server.lane.has(self) or not is_large(SIZE.unpack_from(self.buffer)[0], self.buffer[4:6])
 
     def _serve(self, frame: bytes) -> None:
         self.busy = self.spoke = True
@@ -206,9 +206,6 @@ class ServedConnection(asyncio.Protocol):
         login, limits = self.peer.login, self.server.limits
         return limits.frame if login is None or login.user is not None else min(limits.login, limits.frame)
 
-    def _is_large(self) -> bool:
-        return is_large(SIZE.unpack_from(self.buffer)[0], self.buffer[4:6])
-
     def _frame(self) -> bytes | None:
         """The next request without its size prefix, when it is whole and its turn has come."""
         buffer = self.buffer
@@ -218,17 +215,22 @@ class ServedConnection(asyncio.Protocol):
         if not 0 <= size <= self._most:
             self.close(f"a request of {size:,} bytes, the limit is {self._most:,}{foreign(size)}")
             return None
-        if len(buffer) < 4 + size or (self._is_large() and not self.server.lane.enter(self)):
+        if len(buffer) < 4 + size:
+            return None
+        if size > LARGE and is_large(size, buffer[4:6]) and not self.server.lane.enter(self):
             return None
         with memoryview(buffer) as view:
             frame = bytes(view[4 : 4 + size])
         del buffer[: 4 + size]
-        self.began = self.server.loop.time()
+        if buffer:
+            self.began = self.server.loop.time()
         self.server.unfinished.took(-4 - size)
         return frame
 
     def _pace(self) -> None:
         """Reads no more while answers are due and enough requests are waiting."""
+        if len(self.buffer) <= KEPT and not self.paused:
+            return
         much = len(self.buffer) > KEPT and (self.busy or self.full or self._whole())
         if much != self.paused and not (self.over or self.transport.is_closing()):
             self.paused = much

@@ -120,12 +120,13 @@ class Peer:
     somebody else's request has caused. muted: until when nothing that it asks is looked at, ns."""
 
     __slots__ = (
-        "closed", "closing", "ending", "host", "listener", "login", "muted", "node", "number", "port", "software",
-        "soon",
+        "closed", "closing", "ending", "host", "listener", "login", "muted", "name", "node", "number", "port",
+        "software", "soon",
     )  # fmt: skip
 
     def __init__(self, number: int, host: str, port: int, node: int, login: ServerLogin | None = None) -> None:
-        self.number, self.host, self.port, self.node = number, host, port, node
+        self.number, self.node = number, node
+        self.came_from(host, port)
         self.login = login
         self.listener = ""  # its name
         self.software = ""
@@ -134,6 +135,11 @@ class Peer:
         self.closing: list[Callable[[], None]] = []
         self.ending: list[Callable[[], None]] = []
         self.soon: Callable[[Callable[[], Work[None] | None]], None] = at_once
+
+    def came_from(self, host: str, port: int) -> None:
+        """Where its end is."""
+        self.host, self.port = host, port
+        self.name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close(self) -> None:
         """The connection is gone: whatever waits for it is told."""
@@ -147,8 +153,7 @@ class Peer:
         return self.login.user if self.login else None
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return self.name
 
 
 class Request(NamedTuple):

@@ -86,7 +86,7 @@ class Faults:
         self._cannot = cannot
         self._nodes: Collection[int] | None = None
         self._numbers = count(1)
-        self._paused: dict[int, tuple[FaultRule, int | None]] = {}  # by node, with the time when it is over
+        self.paused: dict[int, tuple[FaultRule, int | None]] = {}  # by node, with the time when it is over
 
     def add(self, rule: str | FaultRule) -> FaultRule:
         """Raises KwireError for a rule that does not parse, or whose node there is not."""
@@ -115,22 +115,22 @@ class Faults:
         """A rule that is there holds no longer, nor does the pause that it began."""
         with suppress(ValueError):
             self.rules.remove(rule)
-        self._paused = {node: found for node, found in self._paused.items() if found[0] is not rule}
+        self.paused = {node: found for node, found in self.paused.items() if found[0] is not rule}
 
     def clear(self) -> None:
         """Neither rules nor hooks nor pauses any more."""
         self.rules.clear()
         self.controls.clear()
-        self._paused.clear()
+        self.paused.clear()
 
     def silence(self, node: int, now: int) -> int:
         """ns until one may look again whether a node still says nothing; 0: it speaks."""
-        found = self._paused.get(node)
+        found = self.paused.get(node)
         if found is None:
             return 0
         until = found[1]
         if until is not None and until <= now:
-            del self._paused[node]
+            del self.paused[node]
             return 0
         return LOOK if until is None else min(until - now, LOOK)
 
@@ -217,7 +217,7 @@ class Faults:
                 verdict.error = value if verdict.error is None else verdict.error
             elif action == "pause":
                 verdict.paused = True
-                self._paused[request.node] = rule, None if value is None else request.time + value
+                self.paused[request.node] = rule, None if value is None else request.time + value
             elif action == "half-open":
                 verdict.dead = True
             elif action in ("drop", "cut", "short", "flip", "unsupported"):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from kwire.broker.context import Body, Request
-from kwire.broker.shape import fitted
 from kwire.codec.encode_checks import no_such_field
 from kwire.codec.library import builtin_library
 from kwire.errors import EncodeError, HookFailed
@@ -88,7 +87,7 @@ def _check(request: Request, body: Body) -> None:
         if path not in paths:
             known = [each.rpartition(".")[2] for each in paths if each.rpartition(".")[0] == siblings]
             raise EncodeError(codec.plan.title, path, no_such_field(codec.plan, path, sorted(known)))
-    codec.encode(fitted(codec.plan.root, body))
+    codec.encode_fitted(body)
 
 
 def _named(body: Any, path: str) -> Iterator[tuple[str, str]]:

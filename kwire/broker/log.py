@@ -121,7 +121,7 @@ class Log:
         time = now_ms if append_time else header.max_timestamp
         if append_time:
             data = _stamped(data, header, now_ms)
-        written = b"".join((pack(">q", base), data[8:12], pack(">i", epoch), data[MAGIC_AT:]))
+        written = b"".join((pack(">q", base), data[8:12], pack(">i", epoch), memoryview(data)[MAGIC_AT:]))
         last = base + header.last_offset_delta
         self.producers.wrote(header, base, now_ms)
         self._add(LogEntry(base, last, time, epoch, written))

@@ -12,7 +12,6 @@ from struct import pack
 from typing import Any, NamedTuple
 
 from kwire.broker.context import Body, Hangup, Request, Work
-from kwire.broker.shape import fitted
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.values import Codec
@@ -68,7 +67,7 @@ def _layout(plan: Plan, struct: StructPlan, name: str) -> Layout | None:
 
 
 def _written(codec: Codec, body: Body) -> bytes:
-    return codec.encode(fitted(codec.plan.root, body))
+    return codec.encode_fitted(body)
 
 
 def in_steps(layout: Layout, body: Body) -> Work[bytes]:

@@ -1,15 +1,13 @@
-"""Bodies made to fit: without the fields that a version lacks, and whole error answers that mirror their request.
+"""Whole error answers that mirror their request.
 
-Handlers fill in everything that some version has; fitted() takes away the rest. refusal() writes one error code into
-every error field of an answer: its arrays that hold errors are those of the request, matched by what their fields
-name, as each of Kafka's AbstractRequest.getErrorResponse does by hand. What matches is found once for all elements: a
-request may have a hundred thousand of them.
+refusal() writes one error code into every error field of an answer: its arrays that hold errors are those of the
+request, matched by what their fields name, as each of Kafka's AbstractRequest.getErrorResponse does by hand. What
+matches is found once for all elements: a request may have a hundred thousand of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kwire.broker.context import Body
 from kwire.codec.plan import Slot, StructPlan
@@ -21,26 +19,6 @@ ABSENT: Body = {  # what stands beside an error where the schema's own default s
     "BaseOffset": -1, "HighWatermark": -1, "LowWatermark": -1, "CommittedOffset": -1, "LeaderEpoch": -1, "NodeId": -1,
     "Port": -1, "Records": b"", "ProtocolName": None, "ProtocolType": None, "Leader": "",
 }  # fmt: skip
-
-
-def fitted(plan: StructPlan, body: Body) -> Body:
-    """The body with the fields that the plan has, no others."""
-    out: Body = {}
-    for slot in plan.slots:
-        name = slot.name
-        if name in body:
-            value = body[name]
-            out[name] = value if slot.struct is None or value is None else _inner(slot, slot.struct, value)
-    for slot in plan.tagged.values():
-        name = slot.name
-        if name in body:
-            value = body[name]
-            out[name] = value if slot.struct is None or value is None else _inner(slot, slot.struct, value)
-    return out
-
-
-def _inner(slot: Slot, struct: StructPlan, value: Any) -> Any:
-    return [fitted(struct, item) for item in value] if slot.array else fitted(struct, value)
 
 
 def refusal(answer: StructPlan, asked: StructPlan, request: Body, code: int, once: bool = False) -> Body:

@@ -71,6 +71,7 @@ CUTS: dict[str, tuple[RequestCut, ...]] = {  # the first whose array the version
     "TxnOffsetCommit": (RequestCut("Topics", "Topics", "Partitions"),),
     "DescribeTransactions": (RequestCut("TransactionalIds", "TransactionStates"),),
 }
+OF_EVERYTHING = {api for api, cuts in CUTS.items() if any(cut.everything for cut in cuts)}
 
 
 class RequestSlices:
@@ -129,6 +130,8 @@ class RequestSlices:
 
 def of(request: Request, state: BrokerState, size: int) -> RequestSlices | None:
     """The slices of a request of so many bytes, when it is about so much that it must be cut."""
+    if size <= MANY and request.api not in OF_EVERYTHING:
+        return None
     body = request.body
     cut = next((cut for cut in CUTS.get(request.api, ()) if cut.asked in body), None)
     if cut is None:

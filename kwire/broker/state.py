@@ -86,7 +86,7 @@ class BrokerState(BrokerCore):
         if client is not None:
             client = client[:LONGEST]
         self.requests.append(
-            Seen(request.time, request.api, request.version, client, str(peer), peer.software[:LONGEST], request.node)
+            Seen(request.time, request.api, request.version, client, peer.name, peer.software[:LONGEST], request.node)
         )
 
     @property

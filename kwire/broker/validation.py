@@ -36,7 +36,7 @@ def validated(rules: BatchRules, place: str, data: bytes, now_ms: int) -> tuple[
             raise RecordsRefused(Code.INVALID_RECORD, missing)
     if not rules.append_time:
         _check_times(rules, data, header, now_ms)
-    if rules.compression not in ("producer", header.compression):
+    if rules.compression != "producer" and rules.compression != header.compression:
         data = rebuilt(data, _opened(data), compression=rules.compression)
         header = checked(data)
     return data, header

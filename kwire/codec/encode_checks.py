@@ -43,6 +43,23 @@ def _completed(plan: StructPlan, value: Any) -> Any:
     return out
 
 
+def fitted(plan: StructPlan, value: Any) -> Any:
+    """The fields of value that the plan has, no others, at every depth."""
+    if not isinstance(value, dict):
+        return value
+    out = {}
+    for slot in (*plan.slots, *plan.tagged.values()):
+        name, struct = slot.name, slot.struct
+        if name in value:
+            inner = value[name]
+            if struct is None:
+                out[name] = inner
+            else:
+                many = slot.array and isinstance(inner, list | tuple)
+                out[name] = [fitted(struct, item) for item in inner] if many else fitted(struct, inner)
+    return out
+
+
 def _struct(plan: StructPlan, value: Any, path: str, whole: Plan) -> Iterator[tuple[str, str]]:
     if not isinstance(value, dict):
         yield path, f"needs an object with fields, has {_kind(value)}"

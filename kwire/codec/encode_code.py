@@ -16,7 +16,14 @@ Message = dict[str, Any]
 
 
 class EncodeWriter(CodeWriter):
-    """Writes encode(m) -> bytes: m is the message, w appends a piece, s is a string's bytes, n a length."""
+    """Writes encode(m) -> bytes: m is the message, w appends a piece, s is a string's bytes, n a length.
+
+    fitting: the message may lack any field, and fields that the plan does not have are left out.
+    """
+
+    def __init__(self, escape: bool, fitting: bool = False) -> None:
+        super().__init__(escape)
+        self.fitting = fitting
 
     def write(self, plan: StructPlan) -> EncodeWriter:
         self.scope |= {
@@ -32,20 +39,24 @@ class EncodeWriter(CodeWriter):
         return self
 
     def struct(self, plan: StructPlan, source: str) -> None:
-        """Code that writes the dict named source. Its fields must be exactly the untagged ones, or it is completed."""
-        complete = self.bind(_Completer(plan))
+        """Code that writes the dict named source."""
         tags = self.name() if plan.flexible else ""
         if tags:
             self.put(f"{tags} = 0")
-        with self.block(f"if len({source}) != {len(plan.slots)}:"):
-            self.put(f"{source}{f', {tags}' if tags else ''} = {complete}({source})")
+        if not self.fitting:  # its fields must be exactly the untagged ones, or it is completed
+            with self.block(f"if len({source}) != {len(plan.slots)}:"):
+                self.put(f"{source}{f', {tags}' if tags else ''} = {self.bind(_Completer(plan))}({source})")
+        elif plan.tagged:
+            with self.block(f"if {' or '.join(f'{slot.name!r} in {source}' for slot in plan.tagged.values())}:"):
+                names = self.bind([(tag, slot.name) for tag, slot in plan.tagged.items()])
+                self.put(f"{tags} = {{tag: {source}[name] for tag, name in {names} if name in {source}}}")
         for run in runs_of(plan.slots):
             if run[0].size is not None:
-                parts = [self.packable(slot, f"{source}[{slot.name!r}]") for slot in run]
+                parts = [self.packable(slot, self.field(slot, source)) for slot in run]
                 self.put(f"w({self.bind(packed_run(run).pack)}({', '.join(parts)}))")
             else:
                 value = self.name()
-                self.put(f"{value} = {source}[{run[0].name!r}]")
+                self.put(f"{value} = {self.field(run[0], source)}")
                 self.value(run[0], value)
         if not tags:
             return
@@ -71,6 +82,14 @@ class EncodeWriter(CodeWriter):
                 self.put(f"w(uvarint({item})); w(uvarint(len(s))); w(s)")
         with self.block("else:"):
             self.put("w(b'\\0')")
+
+    def field(self, slot: Slot, source: str) -> str:
+        """The value of a field of the dict named source."""
+        if not self.fitting:
+            return f"{source}[{slot.name!r}]"
+        default = slot.default()
+        plain = default is None or isinstance(default, bool | int | str | bytes)
+        return f"{source}.get({slot.name!r}, {repr(default) if plain else self.bind(default)})"
 
     def length(self, slot: Slot, code: str, expression: str) -> None:
         if slot.compact:

@@ -31,7 +31,7 @@ class Codec:
     Text that is not UTF-8 is kept by surrogate escapes; only messages that hold such text take the slower code for it.
     """
 
-    __slots__ = ("_decode", "_encode", "_escaping_decode", "_escaping_encode", "_json", "plan")
+    __slots__ = ("_decode", "_encode", "_escaping_decode", "_escaping_encode", "_fitting", "_json", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -40,6 +40,7 @@ class Codec:
         self._escaping_decode: Decoder | None = None
         self._json: JsonReader | None = None
         self._escaping_encode: Encoder | None = None
+        self._fitting: Encoder | None = None
 
     def decode(self, data: bytes | bytearray | memoryview) -> Message:
         """The message; the whole of data must be used. Raises DecodeError."""
@@ -96,6 +97,13 @@ class Codec:
             except Exception as error:
                 raise encode_checks.encode_error(self.plan, message) from error
 
+    def encode_fitted(self, message: Message) -> bytes:
+        """As encode(), and fields that the version does not have are left out, at every depth. Raises EncodeError."""
+        try:
+            return (self._fitting or self._compile_fitting())(message)
+        except Exception:
+            return self.encode(encode_checks.fitted(self.plan.root, message))
+
     def _decode_escaped(self, data: bytes, pos: int, error: Exception) -> tuple[Message, int]:
         if not isinstance(error, UnicodeDecodeError):
             raise annotate.decode_error(self.plan, data, pos) from error
@@ -114,4 +122,9 @@ class Codec:
     def _compile_encode(self) -> Encoder:
         made: Encoder = compile_code(EncodeWriter(False).write(self.plan.root), "encode", self.plan)
         self._encode = made
+        return made
+
+    def _compile_fitting(self) -> Encoder:
+        made: Encoder = compile_code(EncodeWriter(False, fitting=True).write(self.plan.root), "encode", self.plan)
+        self._fitting = made
         return made

@@ -87,7 +87,7 @@ class Pair:
         """The client is there; its broker is called, and until then nothing is read."""
         peer = self.client.transport.get_extra_info("peername") or ("", 0)
         self.name = str(Address(peer[0], peer[1]))
-        self.judge.peer.host, self.judge.peer.port = peer[0], peer[1]
+        self.judge.peer.came_from(peer[0], peer[1])
         self.client.transport.pause_reading()
         if self.server.began(self):
             self._dial = self.server.loop.create_task(self._connect())

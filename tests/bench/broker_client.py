@@ -11,7 +11,6 @@ from pathlib import Path
 from struct import pack, unpack_from
 from typing import Any
 
-from kwire.broker.shape import fitted
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
 from kwire.records import build
@@ -29,7 +28,7 @@ def frame(api: str, version: int, body: Body, client: str = "attacker", correlat
     head = {"RequestApiKey": key, "RequestApiVersion": version, "CorrelationId": correlation, "ClientId": client}
     codec = library.codec(f"{api}Request", version)
     data = library.codec("RequestHeader", request_header_version(key, version, message)).encode(head)
-    data += codec.encode(fitted(codec.plan.root, body))
+    data += codec.encode_fitted(body)
     return pack(">i", len(data)) + data
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.answers import ReplyFrame
 from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.faults import Faults
-from kwire.broker.service import ReplyFrame, Service
-from kwire.broker.shape import fitted
+from kwire.broker.service import Service
 from kwire.broker.state import BrokerState
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import builtin_library
@@ -76,7 +76,7 @@ class Desk:
         header = {"RequestApiKey": key, "RequestApiVersion": version, "CorrelationId": 7, "ClientId": client}
         head = library.codec("RequestHeader", header_version).encode(header)
         codec = library.codec(f"{api}Request", version)
-        return head + codec.encode(fitted(codec.plan.root, body))
+        return head + codec.encode_fitted(body)
 
     def raw(self, data: bytes, peer: Peer | None = None) -> list[ReplyFrame]:
         replies: list[ReplyFrame] = []

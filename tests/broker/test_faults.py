@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.answers import ReplyFrame
 from kwire.broker.context import Body, BrokerSettings, Request
-from kwire.broker.service import ReplyFrame
 from kwire.errors import KwireError
 
 METADATA: Body = {"Topics": None}

@@ -11,7 +11,6 @@ import pytest
 from kwire.broker import pieces
 from kwire.broker.context import BrokerSettings, Peer
 from kwire.broker.pieces import AT_ONCE, in_steps, layout_of, weight
-from kwire.broker.shape import fitted
 from kwire.codec.library import builtin_library
 
 
@@ -38,7 +37,7 @@ def test_the_bytes_are_those_of_the_codec(version: int, shape: list[int]) -> Non
     body = {"ThrottleTimeMs": 7, "SessionId": 0, "Responses": topics}
     body["NodeEndpoints"] = [{"NodeId": 1, "Host": "h", "Port": 9}] if version >= 16 else []
     codec = builtin_library().codec("FetchResponse", version)
-    whole = codec.encode(fitted(codec.plan.root, body))
+    whole = codec.encode_fitted(body)
     data, steps = written(version, body)
     assert data == whole
     assert steps >= weight(body) // (2 * AT_ONCE)

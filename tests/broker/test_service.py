@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.answers import ReplyFrame
 from kwire.broker.apis import announced
 from kwire.broker.context import BrokerLimits, BrokerSettings, Peer
 from kwire.broker.security import ServerLogin
-from kwire.broker.service import ReplyFrame, foreign
+from kwire.broker.service import foreign
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 

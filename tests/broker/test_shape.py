@@ -1,4 +1,4 @@
-"""Bodies fitted to a version, and error answers that mirror their request, for every API that is served."""
+"""Error answers that mirror their request, for every API that is served."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ import pytest
 
 from kwire.broker.apis import announced, served
 from kwire.broker.context import Body
-from kwire.broker.shape import fitted, refusal
+from kwire.broker.shape import refusal
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import StructPlan
 
 LIBRARY = builtin_library()
-
-
-def test_fields_that_a_version_lacks_are_left_out() -> None:
-    plan = LIBRARY.plan("MetadataResponse", 0).root
-    body = {"Brokers": [{"NodeId": 1, "Host": "h", "Port": 2, "Rack": None}], "ClusterId": "c", "Topics": None}
-    assert fitted(plan, body) == {"Brokers": [{"NodeId": 1, "Host": "h", "Port": 2}], "Topics": None}
 
 
 PRODUCE: Body = {

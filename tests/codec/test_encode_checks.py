@@ -10,11 +10,14 @@ from uuid import UUID
 import pytest
 
 import kwire
-from kwire.codec.encode_checks import complete, encode_error, no_such_field, scalar_reason
-from kwire.codec.plan import compile_plan
+from kwire.codec.encode_checks import complete, encode_error, fitted, no_such_field, scalar_reason
+from kwire.codec.example import example
+from kwire.codec.library import builtin_library
+from kwire.codec.plan import StructPlan, compile_plan
 from kwire.codec.values import Codec
 from kwire.errors import EncodeError
 from kwire.schema.model import NONE, Field, MessageSchema, Versions
+from kwire.schema.registry import builtin
 
 ONE = Versions(0, 0)
 ZERO = UUID(int=0)
@@ -289,3 +292,50 @@ def test_true_is_no_number() -> None:
 
 def test_without_a_reason_the_error_says_only_that() -> None:
     assert str(encode_error(DEEP.plan, {})) == "Sample v0: cannot be written"
+
+
+def test_fields_that_a_version_lacks_are_left_out_at_every_depth() -> None:
+    plan = builtin_library().plan("MetadataResponse", 0).root
+    body = {"Brokers": [{"NodeId": 1, "Host": "h", "Port": 2, "Rack": None}], "ClusterId": "c", "Topics": None}
+    assert fitted(plan, body) == {"Brokers": [{"NodeId": 1, "Host": "h", "Port": 2}], "Topics": None}
+
+
+@pytest.mark.parametrize("name", [api.messages[1].name for api in map(builtin().api, builtin().keys())])
+def test_the_newest_body_fits_every_version(name: str) -> None:
+    """With all that later versions have in it, tagged fields too, and with nothing in it at all."""
+    library = builtin_library()
+    versions = library.message(name).versions
+    newest = library.plan(name, versions.high)
+    body = _with_tags(newest.root, example(newest))
+    for version in versions.each():
+        made = library.codec(name, version)
+        for message in (body, {}):
+            assert made._compile_fitting()(message) == made.encode(fitted(made.plan.root, message))
+
+
+def _with_tags(plan: StructPlan, body: dict[str, Any]) -> dict[str, Any]:
+    out = {**body, **{slot.name: slot.default() for slot in plan.tagged.values()}}
+    for slot in plan.slots:
+        if slot.struct is not None and slot.array:
+            out[slot.name] = [_with_tags(slot.struct, item) for item in out[slot.name] or ()]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "reason"),
+    [
+        ({"ErrorCode": 1 << 20}, "ErrorCode", "1,048,576 is out of range for int16 (-32,768 to 32,767)"),
+        ({"Brokers": [None]}, "Brokers[0]", "is null, and an element must not be"),
+        ({"Topics": [{"Name": "a", "Partitions": 5}]}, "Topics[0].Partitions", "needs a list, has the number 5"),
+    ],
+)
+def test_what_does_not_fit_has_its_path(body: dict[str, Any], path: str, reason: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        builtin_library().codec("MetadataResponse", 13).encode_fitted(body)
+    assert (caught.value.path, caught.value.reason) == (path, reason)
+
+
+def test_text_that_is_no_utf8_fits_too() -> None:
+    made = builtin_library().codec("HeartbeatRequest", 4)
+    body = {"GroupId": "\udcff", "Nothing": 1}
+    assert made.encode_fitted(body) == made.encode({"GroupId": "\udcff"})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kwire.broker.answers import ReplyFrame
 from kwire.broker.context import BrokerSettings
-from kwire.broker.service import ReplyFrame
 from kwire.records import build, read_records
 
 
