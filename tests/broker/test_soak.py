@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from kwire.broker import state
+from kwire.broker import core, state
 from kwire.broker.context import BrokerLimits, BrokerSettings
 from kwire.broker.handle import Broker
 from kwire.client.address import Address
@@ -54,7 +54,7 @@ def blocks(broker: Broker, lives: range) -> int:
 
 def test_what_is_over_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "KEPT", 50)
-    monkeypatch.setattr(state, "TOLD", 50)
+    monkeypatch.setattr(core, "TOLD", 50)
     limits = BrokerLimits(log=20_000, producers=5)
     settings = BrokerSettings(
         limits=limits, groups=GroupSettings(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=100)
