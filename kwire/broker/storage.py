@@ -3,7 +3,7 @@
 The folder is a Kafka log directory: a folder for each partition (segments.py), log-start-offset-checkpoint,
 meta.properties; what coordinators hold is in records of their topics (stored_tables.py). What Kafka has in its
 metadata log, topics, configurations, leaders and rights (stored_rights.py), is in kwire.json. Records are written at
-once, all else within a second. After a restart members of groups join anew, except those of streams groups, and open
+once, all else within a second. After a restart groups have their members, who have a session to be heard of, and open
 transactions are aborted.
 """
 
@@ -20,8 +20,9 @@ from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
 from kwire.broker.stored_rights import dump_rights, restore_rights
-from kwire.broker.stored_tables import StoredTable, consumers_table, offsets_table, share_table, streams_tables
+from kwire.broker.stored_tables import StoredTable, group_tables, offsets_table, share_table
 from kwire.coordinator.coordinator import Coordinator
+from kwire.coordinator.stored import KINDS
 from kwire.errors import KwireError
 from kwire.wire.uuids import from_text, to_text
 
@@ -71,10 +72,9 @@ class Storage:
     def restore_coordinators(self, groups: Coordinator) -> None:
         """What the coordinators held comes back, and is kept from now on."""
         now = self._state.clock.now
-        # offsets come after groups: what has offsets and no group is taken for a classic one
-        self._tables = (
-            *streams_tables(groups, now), consumers_table(groups, now), offsets_table(groups), share_table(groups),
-        )  # fmt: skip
+        known = (table for kind in KINDS for table in group_tables(groups, kind, now))
+        # share groups look at their state; what has offsets and no group is taken for a classic one
+        self._tables = (share_table(groups), *known, offsets_table(groups))
         for table in self._tables:
             table.restore(self._state)
         self._tick()

@@ -1,4 +1,4 @@
-"""What coordinators hold, as records of their internal topics: committed offsets, consumer groups and streams groups in
+"""What coordinators hold, as records of their internal topics: committed offsets and groups of all kinds in
 __consumer_offsets, the state of share partitions in __share_group_state. Kafka's keys, values and partitions, so that
 its tools read them.
 
@@ -8,7 +8,7 @@ tombstone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -17,13 +17,11 @@ from kwire.broker.context import MS
 from kwire.broker.core import BrokerCore
 from kwire.codec.library import builtin_library
 from kwire.coordinator.committed_offsets import CommittedOffset
-from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.hashorder import hash_code
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
-from kwire.coordinator.streams.group import StreamsGroup
-from kwire.coordinator.streams.stored import KINDS, RecordKey, stored
+from kwire.coordinator.stored import RecordKey, StoredKind
 from kwire.records import build, read_records
 from kwire.wire.uuids import to_text
 
@@ -41,15 +39,16 @@ def coordinated(name: str, partitions: int) -> int:
 
 @dataclass
 class StoredTable(Generic[K, V]):
-    """held: what there is now. kind: the type that keys begin with, and key and value: their messages, value in this
-    version. place: what of a key chooses the partition. put: takes back what was read, None for a tombstone."""
+    """held: what there is now, None for what stays as it was written. kind: the type that keys begin with, and key and
+    value: their messages, value in this version. place: what of a key chooses the partition. put: takes back what was
+    read, None for a tombstone."""
 
     topic: str
     kind: int
     key: str
     value: str
     version: int
-    held: Callable[[], dict[K, V]]
+    held: Callable[[], Mapping[K, V | None]]
     place: Callable[[K], str]
     key_fields: Callable[[K], Fields]
     value_fields: Callable[[V, int], Fields]
@@ -60,7 +59,12 @@ class StoredTable(Generic[K, V]):
     _written: dict[K, V] = field(default_factory=dict)
 
     def write(self, state: BrokerCore) -> None:
-        now = self.held()
+        written = self._written
+        now = {
+            key: value
+            for key, held in self.held().items()
+            if (value := written.get(key) if held is None else held) is not None
+        }
         changed = [key for key, value in now.items() if self._written.get(key) != value]
         changed += [key for key in self._written if key not in now]
         if not changed:
@@ -140,67 +144,46 @@ def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
     )  # fmt: skip
 
 
-def consumers_table(groups: Coordinator, now: Callable[[], int]) -> StoredTable[str, int]:
-    """The epochs of consumer groups. Who their members were is not kept: they join again."""
-    kept: dict[str, int] = {}
-
-    def put(key: str, value: int | None, _: int) -> None:
-        if value is None:
-            kept.pop(key, None)
-        else:
-            kept[key] = value
-
-    def done() -> None:
-        for group, epoch in kept.items():
-            groups.revive_consumer(group, epoch, now())
-        kept.clear()
-
-    return StoredTable(
-        "__consumer_offsets", 3, "ConsumerGroupMetadataKey", "ConsumerGroupMetadataValue", 0,
-        held=lambda: {name: each.epoch for name, each in groups.groups.items() if isinstance(each, ConsumerGroup)},
-        place=str,
-        key_fields=lambda key: {"GroupId": key},
-        value_fields=lambda value, _: {"Epoch": value},
-        key_of=lambda body: body["GroupId"],
-        value_of=lambda body: body["Epoch"],
-        put=put, done=done,
-    )  # fmt: skip
-
-
-def streams_tables(groups: Coordinator, now: Callable[[], int]) -> tuple[StoredTable[RecordKey, Fields], ...]:
-    """One for each kind of record; the groups come back with the last."""
-    found: dict[str, dict[str, dict[RecordKey, Fields]]] = {}  # by group and kind
+def group_tables(
+    groups: Coordinator, kind: StoredKind, now: Callable[[], int]
+) -> tuple[StoredTable[RecordKey, Fields], ...]:
+    """One for each of its records; the groups come back with the last."""
+    found: dict[str, dict[str, dict[RecordKey, Fields]]] = {}  # by group and record
+    numbers = kind.numbers
 
     def done() -> None:
         for group, rows in found.items():
             if rows["Metadata"]:
-                groups.revive_streams(group, rows, now())
+                groups.revive_stored(kind, group, rows, now())
         found.clear()
 
-    def table(kind: str) -> StoredTable[RecordKey, Fields]:
+    def table(record: str) -> StoredTable[RecordKey, Fields]:
+        message = f"{kind.prefix}{record}"
+        names = [field.name for field in builtin_library().message(f"{message}Key").fields]
+
         def put(key: RecordKey, value: Fields | None, _: int) -> None:
-            rows = found.setdefault(key[0], {kind: {} for kind in KINDS})[kind]
+            rows = found.setdefault(key[0], {each: {} for each in numbers})[record]
             if value is None:
                 rows.pop(key, None)
             else:
                 rows[key] = value
 
-        def held() -> dict[RecordKey, Fields]:
-            known = (each for each in groups.groups.values() if isinstance(each, StreamsGroup))
-            return {key: fields for group in known for key, fields in stored(group, kind).items()}
+        def held() -> dict[RecordKey, Fields | None]:
+            known = (each for each in groups.groups.values() if type(each) is kind.group)
+            return {key: fields for group in known for key, fields in kind.stored(group, record).items()}
 
         return StoredTable(
-            "__consumer_offsets", KINDS[kind], f"StreamsGroup{kind}Key", f"StreamsGroup{kind}Value", 0,
+            "__consumer_offsets", numbers[record], f"{message}Key", f"{message}Value", kind.version,
             held=held,
             place=lambda key: key[0],
-            key_fields=lambda key: dict(zip(("GroupId", "MemberId"), key, strict=False)),
+            key_fields=lambda key: dict(zip(names, key, strict=True)),
             value_fields=lambda value, _: value,
             key_of=lambda body: tuple(body.values()),
             value_of=lambda body: body,
-            put=put, done=done if kind == list(KINDS)[-1] else lambda: None,
+            put=put, done=done if record == list(numbers)[-1] else lambda: None,
         )  # fmt: skip
 
-    return tuple(map(table, KINDS))
+    return tuple(map(table, numbers))
 
 
 ShareValue = tuple[int, int, int, int, tuple[StateBatch, ...]]  # epoch, leader epoch, start, complete, batches
@@ -213,10 +196,6 @@ def share_table(groups: Coordinator) -> StoredTable[SharePartitionKey, ShareValu
             return
         epoch, leader_epoch, start, complete, batches = value
         groups.share_states.known[key] = Stored(epoch, start, leader_epoch, complete, list(batches))
-
-    def done() -> None:
-        for group in {place.group for place in groups.share_states.known}:
-            groups.revive_share(group)
 
     def fields(value: ShareValue, moment: int) -> Fields:
         epoch, leader_epoch, start, complete, batches = value
@@ -247,5 +226,5 @@ def share_table(groups: Coordinator) -> StoredTable[SharePartitionKey, ShareValu
         key_fields=lambda key: {"GroupId": key.group, "TopicId": key.topic, "Partition": key.partition},
         value_fields=fields,
         key_of=lambda body: SharePartitionKey(body["GroupId"], body["TopicId"], body["Partition"]),
-        value_of=value_of, put=put, done=done,
+        value_of=value_of, put=put,
     )  # fmt: skip

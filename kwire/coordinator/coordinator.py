@@ -25,8 +25,8 @@ from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share import context as share_groups
 from kwire.coordinator.share import offsets as share_offsets
 from kwire.coordinator.share.states import ShareStates
+from kwire.coordinator.stored import Rows, StoredKind
 from kwire.coordinator.streams import context as streams_groups
-from kwire.coordinator.streams import stored as streams_stored
 from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, GroupSettings, NewTopic
 from kwire.errors import UnknownName
 
@@ -261,27 +261,10 @@ class Coordinator:
         if group not in self._desk.groups:
             classic.new_group(self._desk, group)
 
-    def revive_consumer(self, group: str, epoch: int, now: int) -> None:
-        """An empty consumer group, which had that epoch."""
+    def revive_stored(self, kind: StoredKind, group: str, found: Mapping[str, Rows], now: int) -> None:
+        """A group with its members, from its records."""
         self.tick(now)
-        made = ConsumerGroup(group, self._desk.settings_of(group), self._desk.all_topics, self._desk.new_id)
-        made.restore(epoch)
-        self._desk.groups[group] = made
-        modern.settle(self._desk, made)
-
-    def revive_share(self, group: str) -> None:
-        """An empty share group, for the state of its partitions that is there again."""
-        if group not in self._desk.groups:
-            made = self._desk.groups[group] = share_groups.fresh(self._desk, group)
-            made.restore()
-
-    def revive_streams(self, group: str, found: Mapping[str, streams_stored.Rows], now: int) -> None:
-        """A streams group with its members, from records by their kind."""
-        self.tick(now)
-        made = self._desk.groups[group] = streams_groups.fresh(self._desk, group)
-        made.configure(self._desk.settings_of(group))
-        streams_stored.restore(made, found, now)
-        modern.settle(self._desk, made)
+        kind.revive(self._desk, group, found)
 
     def forget(self, group: str) -> bool:
         """Drops a group as if another broker took it over: whoever waits gets NOT_COORDINATOR. Offsets stay."""

@@ -253,11 +253,12 @@ class Group:
         """To CompletingRebalance with a protocol, or to Empty."""
         self.generation += 1
         self.protocol = self.select_protocol() if self.members else None
-        self.topics = self._subscribed()
+        self.topics = self.subscribed()
         self.go(GroupState.COMPLETING if self.members else GroupState.EMPTY, now)
         self.unsynced.clear()
 
-    def _subscribed(self) -> frozenset[str] | None:
+    def subscribed(self) -> frozenset[str] | None:
+        """What topics is to be."""
         if self.protocol_type != CONSUMER:
             return None
         found: set[str] = set()

@@ -89,23 +89,47 @@ def test_streams_groups_come_back(tmp_path: Path) -> None:
         assert asked(broker, "ListGroups", 5, {})["Groups"] == []
 
 
-def test_consumer_groups_come_back_with_their_kind_and_epoch(tmp_path: Path) -> None:
+def test_consumer_groups_come_back(tmp_path: Path) -> None:
     beat = {"GroupId": "g", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 60_000, "TopicPartitions": []}
     beat["SubscribedTopicNames"] = ["t"]
     with Broker(data=tmp_path, topics={"t": 1}) as broker:
         joined = asked(broker, "ConsumerGroupHeartbeat", 1, beat)
         assert joined["ErrorCode"] == 0, joined
+        told = asked(broker, "ConsumerGroupDescribe", 1, {"GroupIds": ["g"]})
     with Broker(data=tmp_path) as broker:
         (group,) = asked(broker, "ListGroups", 5, {})["Groups"]
-        assert (group["GroupType"], group["GroupState"]) == ("consumer", "Empty")
-        (told,) = asked(broker, "ConsumerGroupDescribe", 1, {"GroupIds": ["g"]})["Groups"]
-        assert told["GroupEpoch"] == joined["MemberEpoch"]
-        again = asked(broker, "ConsumerGroupHeartbeat", 1, beat)
-        assert again["MemberEpoch"] == joined["MemberEpoch"] + 1
+        assert (group["GroupType"], group["GroupState"]) == ("consumer", "Stable")
+        assert asked(broker, "ConsumerGroupDescribe", 1, {"GroupIds": ["g"]}) == told
+        alive = {"GroupId": "g", "MemberId": "m", "MemberEpoch": joined["MemberEpoch"]}
+        again = asked(broker, "ConsumerGroupHeartbeat", 1, alive)
+        assert (again["ErrorCode"], again["MemberEpoch"]) == (0, joined["MemberEpoch"])
         asked(broker, "ConsumerGroupHeartbeat", 1, beat | {"MemberEpoch": -1})
         assert asked(broker, "DeleteGroups", 2, {"GroupsNames": ["g"]})["Results"][0]["ErrorCode"] == 0
     with Broker(data=tmp_path) as broker:
         assert asked(broker, "ListGroups", 5, {})["Groups"] == []
+
+
+def test_classic_groups_come_back(tmp_path: Path) -> None:
+    protocols = [{"Name": "range", "Metadata": b"what it says"}]
+    join = {"GroupId": "g", "SessionTimeoutMs": 45_000, "RebalanceTimeoutMs": 60_000, "MemberId": "",
+            "ProtocolType": "connect", "Protocols": protocols}  # fmt: skip
+    with Broker(data=tmp_path, topics={"t": 1}, config={"group.initial.rebalance.delay.ms": 0}) as broker:
+        member = asked(broker, "JoinGroup", 3, join)["MemberId"]
+        alive = {"GroupId": "g", "GenerationId": 1, "MemberId": member}
+        given = [{"MemberId": member, "Assignment": b"what it has"}]
+        assert asked(broker, "SyncGroup", 3, {**alive, "Assignments": given})["ErrorCode"] == 0
+        told = asked(broker, "DescribeGroups", 5, {"Groups": ["g"]})
+    with Broker(data=tmp_path) as broker:
+        assert asked(broker, "DescribeGroups", 5, {"Groups": ["g"]}) == told
+        assert asked(broker, "Heartbeat", 4, alive)["ErrorCode"] == 0
+        offsets = {"Topics": [{"Name": "t", "Partitions": [{"PartitionIndex": 0, "CommittedOffset": 4}]}]}
+        commit = {"GroupId": "g", "GenerationIdOrMemberEpoch": 1, "MemberId": member, **offsets}
+        assert "'ErrorCode': 0" in str(asked(broker, "OffsetCommit", 9, commit))
+        assert asked(broker, "SyncGroup", 3, {**alive, "Assignments": []})["Assignment"] == b"what it has"
+        asked(broker, "LeaveGroup", 3, {"GroupId": "g", "Members": [{"MemberId": member}]})
+    with Broker(data=tmp_path) as broker:
+        (group,) = asked(broker, "ListGroups", 5, {})["Groups"]
+        assert (group["GroupState"], group["ProtocolType"]) == ("Empty", "connect")
 
 
 def test_groups_go_where_kafka_looks_for_them() -> None:

@@ -74,10 +74,6 @@ class ConsumerGroup:
         since_4_3 = ASSIGNMENT_INTERVAL_MS if settings.era >= (4, 3) else 0
         self._interval = (since_4_3 if interval is None else interval) * MS
 
-    def restore(self, epoch: int) -> None:
-        """An empty group that goes on from that epoch."""
-        self.fresh, self.epoch, self.target_epoch = False, epoch, epoch
-
     # What it says of itself
 
     @property

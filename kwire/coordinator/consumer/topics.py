@@ -3,12 +3,13 @@
 Members are counted by name and by pattern, so that a heartbeat that changes nothing costs nothing. A new pattern is
 resolved after the heartbeat that brings it, and patterns are gone over again when topics have changed, at most every
 10 seconds: GroupMetadataManager.maybeUpdateRegularExpressions. refresh takes a snapshot of the topics asked for; a
-snapshot unlike the last one is what Kafka calls a changed metadata hash.
+snapshot whose hash is not the last one's means a new group epoch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
@@ -20,16 +21,26 @@ from kwire.coordinator.types import MS, KnownTopic
 RESOLVE_INTERVAL_MS: Final = 10_000  # REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
 
 
+def hash_of(topics: Mapping[str, KnownTopic]) -> int:
+    """Another one for other topics, 64 bits with a sign; 0 for none. Not the one that Kafka computes."""
+    if not topics:
+        return 0
+    told = repr(sorted(topics.items())).encode("utf-8", "surrogateescape")
+    return int.from_bytes(blake2b(told, digest_size=8).digest(), signed=True)
+
+
 class ConsumerTopics:
-    """topics: gives all topics there are, by name."""
+    """topics: gives all topics there are, by name. hash: of those that are asked for, as they were when last looked at.
+    resolved: what patterns come to; resolved_at: since when, ns."""
 
     def __init__(self, topics: Callable[[], Mapping[str, KnownTopic]]) -> None:
         self._all = topics
         self._askers: dict[str, int] = {}  # name → members
         self._pattern_askers: dict[str, int] = {}
         self._patterns: dict[str, TopicPattern] = {}
-        self._resolved: dict[str, frozenset[str]] = {}
-        self._resolved_at: int | None = None
+        self.resolved: dict[str, frozenset[str]] = {}
+        self.resolved_at: int | None = None
+        self.hash = 0
         self._patterns_stale = False
         self._known: dict[str, KnownTopic] = {}
         self._ids: dict[tuple[frozenset[str], str], frozenset[UUID]] = {}
@@ -39,7 +50,7 @@ class ConsumerTopics:
     @property
     def names(self) -> set[str]:
         """All that members ask for, whether it exists or not."""
-        return set(self._askers).union(*self._resolved.values())
+        return set(self._askers).union(*self.resolved.values())
 
     def changed(self) -> None:
         self.is_stale = self._patterns_stale = True
@@ -50,15 +61,23 @@ class ConsumerTopics:
         self._ids.clear()
         there = self._all()
         known = {name: there[name] for name in self.names if name in there}
-        different = known != self._known
+        before, self.hash = self.hash, hash_of(known)
         self._known = known
-        return different
+        return self.hash != before
+
+    def restore(self, resolved: Mapping[str, frozenset[str]], at: int | None, found: int) -> None:
+        """What was stored: patterns that members still have, as they were resolved at that time (ns), and the hash."""
+        self.resolved = {regex: names for regex, names in resolved.items() if regex in self._patterns}
+        self.resolved_at, self._patterns_stale = at, True
+        self.refresh()
+        self.is_stale = self.hash != found
+        self.hash = found
 
     def ids(self, names: frozenset[str], regex: str) -> frozenset[UUID]:
         """The topics that a member's names and pattern come to."""
         found = self._ids.get((names, regex))
         if found is None:
-            asked = names | self._resolved.get(regex, frozenset())
+            asked = names | self.resolved.get(regex, frozenset())
             found = frozenset(self._known[name].id for name in asked if name in self._known)
             self._ids[names, regex] = found
         return found
@@ -92,26 +111,26 @@ class ConsumerTopics:
                 self._patterns[new] = pattern
         if old and not _less(self._pattern_askers, old):
             del self._patterns[old]
-            self._resolved.pop(old, None)
-        return new in self._resolved if new else bool(old)
+            self.resolved.pop(old, None)
+        return new in self.resolved if new else bool(old)
 
     def resolve(self, now: int) -> bool:
         """Matches the patterns with the topics there are, if it is time; says whether anything came of it. What
         the budget of steps does not suffice for counts as not matching."""
         if not self._patterns:
             return False
-        if not self._resolved:
-            self._resolved_at = None
-        if self._resolved_at is not None and now <= self._resolved_at + RESOLVE_INTERVAL_MS * MS:
+        if not self.resolved:
+            self.resolved_at = None
+        if self.resolved_at is not None and now <= self.resolved_at + RESOLVE_INTERVAL_MS * MS:
             return False
-        if len(self._resolved) == len(self._patterns) and not self._patterns_stale:
+        if len(self.resolved) == len(self._patterns) and not self._patterns_stale:
             return False
         names = sorted(self._all())
         resolved, budget = {}, BUDGET
         for regex, pattern in self._patterns.items():
             resolved[regex], budget = pattern.matching(names, budget)
-        different = any(self._resolved.get(regex, frozenset()) != found for regex, found in resolved.items())
-        self._resolved, self._resolved_at, self._patterns_stale = resolved, now, False
+        different = any(self.resolved.get(regex, frozenset()) != found for regex, found in resolved.items())
+        self.resolved, self.resolved_at, self._patterns_stale = resolved, now, False
         return self.refresh() or different
 
 

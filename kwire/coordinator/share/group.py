@@ -24,6 +24,7 @@ from kwire.coordinator.assignors import Assignment, SubscribedMember
 from kwire.coordinator.consumer.bodies import by_topic, flat, refusal
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import walk_order
+from kwire.coordinator.consumer.topics import hash_of
 from kwire.coordinator.share import checks
 from kwire.coordinator.share.assignor import assign_simple
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates
@@ -51,7 +52,8 @@ class ShareMember:
 
 class ShareGroup:
     """One group. members: by id. epoch: the group epoch; target_epoch: the one its target was computed for.
-    initialised: partitions that have their state, by topic."""
+    initialised: partitions that have their state, by topic; waiting: those that are about to get it. topics_hash: of
+    the topics that members ask for, as they were when last looked at."""
 
     type: Final = "share"
     protocol_type: Final = "share"
@@ -67,18 +69,19 @@ class ShareGroup:
         self.targets: dict[str, Assignment] = {}
         self.initialised: dict[UUID, set[int]] = {}
         self.fresh = True
-        self._settings, self._all_topics, self._states = settings, topics, states
-        self._topics: dict[str, KnownTopic] = {}  # those asked for, as they were when last looked at
+        self.settings, self.all_topics, self._states = settings, topics, states
+        self._topics: dict[str, KnownTopic] = {}  # those asked for
+        self.topics_hash = 0
         self._stale = False  # topics have changed since
-        self._waiting: dict[UUID, set[int]] = {}  # partitions that are about to be initialised
-        self._target_time: int | None = None
+        self.waiting: dict[UUID, set[int]] = {}
+        self.target_time: int | None = None
         self._slots = 2  # of the hash table that Kafka keeps members in
-        self._timers = Timers()
+        self.timers = Timers()
         self._events: list[Event] = []
 
     def configure(self, settings: GroupSettings) -> None:
         """The configuration that counts for this group from now on."""
-        self._settings = settings
+        self.settings = settings
 
     # What it says of itself
 
@@ -88,7 +91,7 @@ class ShareGroup:
 
     @property
     def due(self) -> int | None:
-        return self._timers.due
+        return self.timers.due
 
     def events(self) -> list[Event]:
         """What happened since it was last asked."""
@@ -100,7 +103,7 @@ class ShareGroup:
 
     def describe(self, version: int) -> dict[str, Any]:  # noqa: ARG002
         """A DescribedGroup of ShareGroupDescribe."""
-        names = {topic.id: topic.name for topic in self._all_topics().values()}
+        names = {topic.id: topic.name for topic in self.all_topics().values()}
         return {
             "ErrorCode": codes.NONE,
             "ErrorMessage": None,
@@ -117,12 +120,12 @@ class ShareGroup:
 
     def tick(self, now: int) -> None:
         """Initialises what waits for it, and removes the members whose session has ended."""
-        while (expired := self._timers.pop(now)) is not None:
+        while (expired := self.timers.pop(now)) is not None:
             key, deadline = expired
             if key.kind == INITIALISE:
                 self._initialise()
                 continue
-            timeout = self._settings.group_share_session_timeout_ms
+            timeout = self.settings.group_share_session_timeout_ms
             member = self.members[key.member]
             why = f"no heartbeat for {timeout:,} ms (share session timeout)"
             facts = {"last_heartbeat": member.heard, "session_timeout_ms": timeout, "deadline": deadline}
@@ -138,7 +141,7 @@ class ShareGroup:
     def topics_changed(self) -> None:
         """Topics came, went or grew: the next heartbeat of any member looks again."""
         self._stale = True
-        there = {topic.id for topic in self._all_topics().values()}
+        there = {topic.id for topic in self.all_topics().values()}
         for gone in self.initialised.keys() - there:
             del self.initialised[gone]
 
@@ -148,20 +151,23 @@ class ShareGroup:
         self._states.initialise(SharePartitionKey(self.name, topic, partition), self.epoch, start)
         self.initialised.setdefault(topic, set()).add(partition)
 
-    def restore(self) -> None:
-        """The group has the partitions of which state is stored, and goes on from the epoch that wrote it."""
+    def restore(self, topics_hash: int) -> None:
+        """Its members are there again: it has the partitions of which state is stored, and looks at its topics, which
+        had that hash."""
         self.fresh = False
-        for place, stored in self._states.known.items():
+        for place in self._states.known:
             if place.group == self.name:
                 self.initialised.setdefault(place.topic, set()).add(place.partition)
-                self.epoch = self.target_epoch = max(self.epoch, stored.epoch)
+        self._look()
+        self._stale = self.topics_hash != topics_hash
+        self.topics_hash = topics_hash
 
     def _initialise(self) -> None:
-        for topic, partitions in self._waiting.items():
+        for topic, partitions in self.waiting.items():
             for partition in partitions:
                 self._states.initialise(SharePartitionKey(self.name, topic, partition), self.epoch, -1)
             self.initialised.setdefault(topic, set()).update(partitions)
-        self._waiting.clear()
+        self.waiting.clear()
 
     # The heartbeat
 
@@ -180,7 +186,7 @@ class ShareGroup:
         if refused is None and epoch == LEAVE:
             return self._leave(member_id, now)
         if refused is None:
-            refused = checks.check_size(self.members, member_id, self._settings.group_share_max_size)
+            refused = checks.check_size(self.members, member_id, self.settings.group_share_max_size)
         member = self.members.get(member_id)
         if refused is None and member is None and epoch != JOIN:
             refused = checks.unknown_member(self.name, member_id)
@@ -191,7 +197,7 @@ class ShareGroup:
         return self._accept(body, caller, now)
 
     def _accept(self, body: Mapping[str, Any], caller: ClientIdentity, now: int) -> tuple[dict[str, Any], Check]:
-        epoch, settings = body["MemberEpoch"], self._settings
+        epoch, settings = body["MemberEpoch"], self.settings
         member, changed = self._seat(body, caller, now)
         known, before = member.epoch, member.assigned
         reasons = ["subscribed names changed"] if changed else []
@@ -204,7 +210,7 @@ class ShareGroup:
         self._compute_target(now)
         self._reconcile(member, bool(reasons), now)
         member.heard = now
-        self._timers.set(Key(SESSION, self.name, member.id), now + settings.group_share_session_timeout_ms * MS)
+        self.timers.set(Key(SESSION, self.name, member.id), now + settings.group_share_session_timeout_ms * MS)
         self._wait_for_new_partitions(now)
         told = epoch == JOIN or body.get("SubscribedTopicNames") is not None or member.assigned != before
         answer = {
@@ -239,9 +245,10 @@ class ShareGroup:
     def _look(self) -> bool:
         """Looks at the topics that members ask for; says whether they are others than before."""
         self._stale = False
-        there, asked = self._all_topics(), {name for each in self.members.values() for name in each.names}
-        before, self._topics = self._topics, {name: there[name] for name in asked if name in there}
-        return before != self._topics
+        there, asked = self.all_topics(), {name for each in self.members.values() for name in each.names}
+        self._topics = {name: there[name] for name in asked if name in there}
+        before, self.topics_hash = self.topics_hash, hash_of(self._topics)
+        return self.topics_hash != before
 
     def _unassigned(self) -> bool:
         """Whether a topic that is asked for has other partitions ready than members have in their targets."""
@@ -255,11 +262,11 @@ class ShareGroup:
 
     def _wait_for_new_partitions(self, now: int) -> None:
         for topic in self._topics.values():
-            ready = self.initialised.get(topic.id, set()) | self._waiting.get(topic.id, set())
+            ready = self.initialised.get(topic.id, set()) | self.waiting.get(topic.id, set())
             missing = set(range(topic.partitions)) - ready
             if missing:
-                self._waiting.setdefault(topic.id, set()).update(missing)
-                self._timers.set(Key(INITIALISE, self.name), now)
+                self.waiting.setdefault(topic.id, set()).update(missing)
+                self.timers.set(Key(INITIALISE, self.name), now)
 
     # The target
 
@@ -268,10 +275,10 @@ class ShareGroup:
         self._events.append(Event(now, self.name, "epoch", member, self.epoch, why, {"epoch": self.epoch}))
 
     def _compute_target(self, now: int) -> None:
-        interval = self._settings.group_share_assignment_interval_ms * MS
+        interval = self.settings.group_share_assignment_interval_ms * MS
         if self.epoch <= self.target_epoch:
             return
-        if self._target_time is not None and interval and now < self._target_time + interval:
+        if self.target_time is not None and interval and now < self.target_time + interval:
             return
         order, self._slots = walk_order(self.members, self._slots)
         walked = [self.members[each] for each in order]
@@ -280,7 +287,7 @@ class ShareGroup:
         ]
         same = all(each.names == walked[0].names for each in walked)
         self.targets = assign_simple(subscribers, self.initialised, same)
-        self.target_epoch, self._target_time = self.epoch, now
+        self.target_epoch, self.target_time = self.epoch, now
         facts = {"epoch": self.epoch, "assignor": ASSIGNOR, "members": len(self.members)}
         why = f"{ASSIGNOR} assignor, {len(self.members):,} members"
         self._events.append(Event(now, self.name, "target", None, self.epoch, why, facts))
@@ -316,7 +323,7 @@ class ShareGroup:
     def _remove(self, member: ShareMember, time: int, kind: str, why: str, facts: Mapping[str, Any]) -> None:
         del self.members[member.id]
         self.targets.pop(member.id, None)
-        self._timers.discard(Key(SESSION, self.name, member.id))
+        self.timers.discard(Key(SESSION, self.name, member.id))
         self._event(time, kind, member, why, facts)
         self._look()
         self._bump(time, f"{member.id} {kind}", member.id)

@@ -21,6 +21,7 @@ from kwire.coordinator import codes
 from kwire.coordinator.consumer.bodies import refusal
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import walk_order
+from kwire.coordinator.consumer.topics import hash_of
 from kwire.coordinator.streams import assignor, bodies, checks, tasks
 from kwire.coordinator.streams.tasks import StreamsMember, Tasks, TaskState
 from kwire.coordinator.streams.topology import (
@@ -30,7 +31,6 @@ from kwire.coordinator.streams.topology import (
     ConfiguredTopology,
     StreamsTopology,
     configure,
-    hash_of,
 )  # fmt: skip
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic

@@ -7,7 +7,6 @@ other, changelogs as many as their subtopology has tasks. Rules: InternalTopicMa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from kwire.coordinator.codes import UNKNOWN_SERVER_ERROR
@@ -126,14 +125,6 @@ class StreamsTopology(NamedTuple):
     def recorded(self) -> dict[str, Any]:
         """A StreamsGroupTopologyValue; read() takes it back."""
         return {"Epoch": self.epoch, "Subtopologies": [each.recorded() for each in self.subtopologies]}
-
-
-def hash_of(topics: Mapping[str, KnownTopic]) -> int:
-    """Another one for other topics, 64 bits with a sign; 0 for none. Not the one that Kafka computes."""
-    if not topics:
-        return 0
-    told = repr(sorted(topics.items())).encode("utf-8", "surrogateescape")
-    return int.from_bytes(blake2b(told, digest_size=8).digest(), signed=True)
 
 
 class ConfiguredTopology(NamedTuple):
