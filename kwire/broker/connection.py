@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SIZE = Struct(">i")
 KEPT = 64 << 10  # bytes of unread requests behind the one that is being answered
 AT_ONCE = 64  # requests that are answered in one turn at most
+TOGETHER = 64 << 10  # bytes of answers that are sent in one go
 
 
 class ConnectionOwner(Protocol):
@@ -74,6 +75,9 @@ class ServedConnection(asyncio.Protocol):
         self.turn = server.turns.newcomer(self._step)
         self._work: Work[None] | None = None
         self._calls: deque[Callable[[], Work[None] | None]] = deque()
+        self._stepping = False
+        self._answers: list[bytes] = []  # of this step
+        self._answered = 0  # their bytes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -148,6 +152,7 @@ class ServedConnection(asyncio.Protocol):
 
     def _step(self) -> bool:
         """A turn: what others have caused, a step of the request in work, or the next requests."""
+        self._stepping = True
         try:
             while self._calls:
                 self._begin(self._calls.popleft()())
@@ -164,6 +169,8 @@ class ServedConnection(asyncio.Protocol):
             self._work = None
             self.close(f"a bug in kwire: {type(error).__name__}: {error}")
             self.server.bug(error)
+        self._stepping = False
+        self._send()
         self._pace()
         if self.over and not self._is_left():
             self.close("by the client")
@@ -250,13 +257,25 @@ class ServedConnection(asyncio.Protocol):
                 return
             if self.stream is not None:
                 self.stream.broker(reply.data)
-            self.transport.write(reply.data)
-            self._sent()
+            self._answers.append(reply.data)
+            self._answered += len(reply.data)
+            if not self._stepping or self._answered > TOGETHER:
+                self._send()
         if reply.close is not None:
             self.close(reply.close)
             return
         self.busy = False
-        self._look()
+        if not self._stepping:
+            self._look()
+
+    def _send(self) -> None:
+        """What a step has answered, in one go."""
+        if self._answers:
+            data = b"".join(self._answers)
+            self._answers.clear()
+            self._answered = 0
+            self.transport.write(data)
+            self._sent()
 
     def _sent(self) -> None:
         """Counts what is written and not yet sent."""
@@ -274,6 +293,7 @@ class ServedConnection(asyncio.Protocol):
             if self.gone:
                 self.server.loop.call_soon(self._end)
             elif not self.transport.is_closing():
+                self._send()
                 self.why = why
                 self.transport.close()
         if abort:
@@ -293,4 +313,5 @@ class ServedConnection(asyncio.Protocol):
         self.server.unsent.took(-self.unsent)
         self.buffer, self.unsent, self._work = bytearray(), 0, None
         self._calls.clear()
+        self._answers.clear()
         self.server.lane.leave(self)

@@ -24,13 +24,13 @@ class RecordsRefused(Refused):
                          f"and only showing the first three errors at most: [{shown}]")  # fmt: skip
 
 
-def validated(rules: BatchRules, place: str, data: bytes, now_ms: int) -> tuple[bytes, Header]:
-    """The batch as it is to be written, and its header. place: topic and partition, in words. Raises Refused."""
+def validated(rules: BatchRules, place: tuple[str, int], data: bytes, now_ms: int) -> tuple[bytes, Header]:
+    """The batch as it is to be written, and its header. place: topic and partition. Raises Refused."""
     if len(data) > rules.limit:
         raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, max.message.bytes is {rules.limit}")
     header = checked(data)
     if rules.compacted:
-        why = f"Compacted topic cannot accept message without key in topic partition {place}."
+        why = f"Compacted topic cannot accept message without key in topic partition {'-'.join(map(str, place))}."
         missing = [(n, why) for n, record in enumerate(_opened(data)) if record.key is None]
         if missing:
             raise RecordsRefused(Code.INVALID_RECORD, missing)

@@ -18,32 +18,32 @@ def rules(**values: object) -> BatchRules:
 
 def test_times_must_be_near() -> None:
     data = build([(None, b"x"), (None, b"y")], timestamp=10_000_000)
-    assert validated(rules(), "t-0", data, 10_000_000)[0] == data
+    assert validated(rules(), ("t", 0), data, 10_000_000)[0] == data
     for now, where in ((10_000_000 - 3_600_001, "[-1, 9999999]"), (0, "[-1, 3600000]")):
         with pytest.raises(RecordsRefused) as refused:
-            validated(rules(), "t-0", data, now)
+            validated(rules(), ("t", 0), data, now)
         assert refused.value.code == Code.INVALID_TIMESTAMP
         assert refused.value.errors[0][1].endswith(where)
         assert len(refused.value.errors) == 2
     old = rules(message_timestamp_before_max_ms=5)
-    assert validated(old, "t-0", data, 10_000_005)
+    assert validated(old, ("t", 0), data, 10_000_005)
     with pytest.raises(RecordsRefused):
-        validated(old, "t-0", data, 10_000_006)
+        validated(old, ("t", 0), data, 10_000_006)
     stamped = rules(message_timestamp_type="LogAppendTime")
-    assert validated(stamped, "t-0", data, 0)
+    assert validated(stamped, ("t", 0), data, 0)
 
 
 @pytest.mark.parametrize("wanted", ["gzip", "snappy", "lz4", "zstd", "uncompressed"])
 def test_compression_is_the_topics(wanted: str) -> None:
     given = build([(b"k", b"v" * 100)], compression="none" if wanted != "uncompressed" else "gzip", producer_id=5)
-    data, header = validated(rules(compression_type=wanted), "t-0", given, 0)
+    data, header = validated(rules(compression_type=wanted), ("t", 0), given, 0)
     assert header.compression == wanted.replace("uncompressed", "none")
     (batch,) = read_records(data)
     assert (batch.producer_id, batch.crc_ok, batch.records[0].value) == (5, True, b"v" * 100)
-    assert validated(rules(compression_type="producer"), "t-0", given, 0)[0] is given
+    assert validated(rules(compression_type="producer"), ("t", 0), given, 0)[0] is given
 
 
 def test_size() -> None:
     with pytest.raises(Refused) as refused:
-        validated(rules(max_message_bytes=10), "t-0", build([(None, b"x")]), 0)
+        validated(rules(max_message_bytes=10), ("t", 0), build([(None, b"x")]), 0)
     assert refused.value.code == Code.MESSAGE_TOO_LARGE

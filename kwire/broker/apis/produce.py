@@ -64,7 +64,7 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
             why = f"{counted(len(partition.in_sync), 'replica')} in sync, min.insync.replicas is {rules.least_in_sync}"
             raise Refused(Code.NOT_ENOUGH_REPLICAS, why)
         given = _records(request.version, part["Records"])
-        records, header = validated(rules, f"{topic.name}-{index}", given, now)
+        records, header = validated(rules, (topic.name, index), given, now)
         bumps = _in_transaction(request, state, partition, (topic.name, index), header)
         start = partition.log.start
         base, time = partition.log.append(records, partition.epoch, now, rules.append_time, header, bumps)
