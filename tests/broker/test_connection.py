@@ -58,8 +58,9 @@ class FakeOwner:
         self.loop = self
         self.soon: deque[Callable[[], Any]] = deque()
         self.turns = Turns(lambda: 0, self.soon.append)
-        self.unfinished = self.unsent = Pool(1 << 30, list, lambda _: (0, 0.0), "")
-        self.lane = TurnQueue(lambda each: self.turns.want(each.turn))
+        self.unfinished: Pool[ServedConnection] = Pool(1 << 30, list, lambda _: (0, 0.0), "")
+        self.unsent = self.unfinished
+        self.lane: TurnQueue[ServedConnection] = TurnQueue(lambda each: self.turns.want(each.turn))
 
     def time(self) -> float:
         return 0.0
