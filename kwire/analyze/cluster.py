@@ -15,6 +15,7 @@ from kwire.analyze.facts import host_of
 from kwire.analyze.findings import Reference
 from kwire.codec.quality import Quality
 from kwire.schema.keys import DESCRIBE_CLUSTER, FIND_COORDINATOR, METADATA
+from kwire.session.connection_info import endpoint
 from kwire.wire import uuids
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ COORDINATED = {0: "group", 1: "transactional id", 2: "share group"}
 
 
 class NodeRole(NamedTuple):
-    """Something that held from a time on, ns: node is the leader, controller or coordinator (-1: none)."""
+    """Something that held from a time on, ns: node is the leader, controller or coordinator (-1: none). in_sync: a
+    leader's replicas that were in sync when it was first told."""
 
     time: int
     node: int
     epoch: int
     proof: Reference
+    in_sync: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -151,6 +154,25 @@ class ClusterHistory:
         found = {node for _, node, host, port in self.addresses if endpoint in (f"{host}:{port}", f"[{host}]:{port}")}
         return found.pop() if len(found) == 1 else None
 
+    def names_of(self, endpoint: str) -> frozenset[str]:
+        """What a broker is called where findings name those on which they depend: its address, and its node."""
+        node = self.node_at(endpoint)
+        return frozenset({endpoint} if node is None else {endpoint, node_name(self.cluster_of(endpoint), node)})
+
+    def names_of_node(self, cluster: str, node: int) -> frozenset[str]:
+        """The same of a node: its name, and the addresses that answers told."""
+        told = {
+            endpoint(host, port) for name, number, host, port in self.addresses if (name, number) == (cluster, node)
+        }
+        return frozenset({node_name(cluster, node), *told})
+
+    def followers_of(self, endpoint: str, time: int) -> frozenset[str]:
+        """Names of the brokers for which a write to all replicas waits, at a time, ns, at one that leads them."""
+        node, cluster = self.node_at(endpoint), self.cluster_of(endpoint)
+        leads = [self.leader_at(*key, time) for key in self.leaders if key[0] == cluster] if node is not None else []
+        waited = {other for one in leads if one is not None and one.node == node for other in one.in_sync}
+        return frozenset(node_name(cluster, other) for other in waited - {node})
+
     def _is_known(self, exchange: Exchange, request: Message, response: Message) -> bool:
         """Counts a Metadata request. Whether the answer is that which the same client got to the same question on the
         same connection: a new one begins with it."""
@@ -200,7 +222,8 @@ class ClusterHistory:
                 key = cluster, name, part["PartitionIndex"]
                 if key in self.leaders or len(self.leaders) < MOST:
                     leader = part["LeaderId"] if not part["ErrorCode"] or part["LeaderId"] >= 0 else -1
-                    _note(self.leaders.setdefault(key, []), leader, part.get("LeaderEpoch", -1), proof)
+                    in_sync = tuple(part.get("IsrNodes") or ())[:MOST_STATES]
+                    _note(self.leaders.setdefault(key, []), leader, part.get("LeaderEpoch", -1), proof, in_sync)
 
     def _nodes(self, exchange: Exchange, nodes: Any, ident: str, cluster: str, proof: Reference) -> None:
         for node in nodes:
@@ -237,10 +260,15 @@ class ClusterHistory:
                 yield cluster, topic, partition, before, after
 
 
-def _note(states: list[NodeRole], node: int, epoch: int, proof: Reference) -> None:
+def node_name(cluster: str, node: int) -> str:
+    """A node's name among those on which findings depend."""
+    return f"{cluster}/{node}"
+
+
+def _note(states: list[NodeRole], node: int, epoch: int, proof: Reference, in_sync: tuple[int, ...] = ()) -> None:
     """Adds what an answer said unless it is what was known, or older than that: brokers learn at different times."""
     if states:
         last = states[-1]
         if last.node == node or (0 <= epoch < last.epoch) or len(states) >= MOST_STATES:
             return
-    states.append(NodeRole(proof.time, node, epoch, proof))
+    states.append(NodeRole(proof.time, node, epoch, proof, in_sync))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire.analyze.case import Case, rows_of
+from kwire.analyze.consequences import with_causes
 from kwire.analyze.coverage import STEP
 from kwire.analyze.detectors import Detector, Watch, detector, names
 from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
@@ -117,6 +118,7 @@ class Doctor:
                 blind.append((name, lack))
             elif not mine:
                 quiet.append(name)
+        found = with_causes(found)
         found.sort(key=lambda one: (SEVERITIES.index(one.severity), one.time, one.detector))
         return Diagnosis(self.case, found, quiet, blind)
 

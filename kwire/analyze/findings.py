@@ -53,6 +53,18 @@ class Reference(NamedTuple):
         }  # fmt: skip
 
 
+class RootEvent(NamedTuple):
+    """The event that a finding follows from: its detector, when, ns, and the broker that it is about."""
+
+    detector: str
+    time: int
+    broker: str
+
+    @classmethod
+    def of(cls, event: Finding) -> RootEvent:
+        return cls(event.detector, event.time, str(event.about.get("broker", "")))
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """severity: one of SEVERITIES; what: one line; advice: what to do, empty when nothing; subject: what it is about,
@@ -60,7 +72,8 @@ class Finding:
 
     Of a detector besides: its name; about: what it is about, by name (client_id, address, group, member, topic,
     partition, broker, principal, transactional_id, api); last: when last, None: once; count: how many equal facts it
-    stands for; otherwise: what would prove that it is not so.
+    stands for; otherwise: what would prove that it is not so; brokers: the names of those whose absence would bring it
+    about, or whose absence it is (ClusterHistory.names_of); cause: the event that it follows from, None for most.
     """
 
     severity: str
@@ -75,6 +88,8 @@ class Finding:
     last: int | None = None
     count: int = 1
     otherwise: str = ""
+    brokers: frozenset[str] = frozenset()
+    cause: RootEvent | None = None
 
     def row(self) -> dict[str, Any]:
         """As JSON of groups and trace shows it."""
@@ -85,14 +100,15 @@ class Finding:
 
     def record(self) -> dict[str, Any]:
         """As doctor writes it, and as a row of the table findings: times in ns since the epoch, packets as every
-        command takes them."""
+        command takes them; caused_by and caused_at: detector and first_time of the event that it follows from."""
         return {
             "detector": self.detector, "severity": self.severity,
             "about": {name: self.about[name] for name in ABOUT if self.about.get(name) is not None},
             "first_time": self.time, "last_time": self.time if self.last is None else max(self.last, self.time),
             "count": self.count, "packets": list(dict.fromkeys(str(reference) for reference in self.evidence)),
             "text": self.what + (f"; the broker says: {self.words}" if self.words else ""), "advice": self.advice,
-            "otherwise": self.otherwise,
+            "otherwise": self.otherwise, "caused_by": self.cause.detector if self.cause else None,
+            "caused_at": self.cause.time if self.cause else None,
         }  # fmt: skip
 
 

@@ -4,9 +4,11 @@ for in vain; and the same for programs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kwire.analyze.consequences import families, worst
 from kwire.analyze.detectors import detector
 from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat, lasted
 from kwire.counted import counted
@@ -30,10 +32,18 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, everything: bool = False) 
     if diagnosis.case.start is None:
         return lines
     clock = diagnosis.clock
-    for severity in SEVERITIES:
-        found = [one for one in diagnosis.findings if one.severity == severity]
-        for one in found if everything else found[:SHOWN]:
-            lines += [[], *finding_lines(one, clock, width)]
+    together = families(diagnosis.findings)
+    for at, severity in enumerate(SEVERITIES):
+        found = [family for family in together if worst(*family) == at]
+        for head, others in found if everything else found[:SHOWN]:
+            lines += [[], *finding_lines(head, clock, width)]
+            if others:
+                lines.append([(f"{MARGIN}from this followed", "head")])
+            for one in others if everything else others[:SHOWN]:
+                advised = one if one.severity != SEVERITIES[-1] else replace(one, advice="")  # the event's is enough
+                lines += indented(finding_lines(advised, clock, width - len(MARGIN)))
+            if len(others) > SHOWN and not everything:
+                lines.append([(f"{MARGIN}… {len(others) - SHOWN:,} more (--all)", "dim")])
         if len(found) > SHOWN and not everything:
             lines += [[], [(f"{MARGIN}… {len(found) - SHOWN:,} more of severity {severity} (--all)", "dim")]]
     if not diagnosis.findings and diagnosis.case.messages:
@@ -47,6 +57,11 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, everything: bool = False) 
         lines += [[], [("not to be judged from this capture", "head")]]
         lines += _looked_for(diagnosis.blind, width)
     return lines
+
+
+def indented(lines: list[Line]) -> list[Line]:
+    """Beneath what they follow from."""
+    return [[(MARGIN, ""), *line] for line in lines]
 
 
 def _looked_for(rows: list[tuple[str, str]], width: int) -> list[Line]:
@@ -64,7 +79,11 @@ def told_lines(told: ToldFinding, width: int) -> list[Line]:
     """What a look at traffic that goes on shows: a finding, or that there is more of it, or that it is none."""
     one, before = told.finding, told.before
     if before is None and not told.gone:
-        return [[], *finding_lines(one, TimeFormat(), width)]
+        lines = [[], *finding_lines(one, TimeFormat(), width)]
+        if one.cause is not None:
+            event = f"{one.cause.detector} of {TimeFormat()(one.cause.time)}"
+            lines += paragraph(f"follows from {event}", width, MARGIN, "dim")
+        return lines
     if told.gone:
         return [[], *_head(one, TimeFormat(), width), [(f"{MARGIN}no more: what followed shows otherwise", "dim")]]
     assert before is not None

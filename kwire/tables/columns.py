@@ -213,6 +213,8 @@ FINDINGS: list[Column] = [
     ("text", "string", "what was found"),
     ("advice", "string", "what to do"),
     ("otherwise", "string", "what would prove that it is not so"),
+    ("caused_by", "string", "the detector of the event that it follows from: null for most"),
+    *_time("caused_at", "the first_time of that event's row"),
 ]
 AUDIT: list[Column] = [
     ("release", "string", "the Kafka release that is to come: each from 4.0 on"),

@@ -7,6 +7,7 @@ from provoked import GRAVE, LABELS, capture_of, expected, found_in, matches, tol
 from scenes import diagnosed, packets_of
 from session.conftest import Packet
 
+from kwire.analyze.consequences import families
 from kwire.analyze.findings import SECOND, Reference
 
 
@@ -22,6 +23,16 @@ def test_the_troubled_give_their_trouble_and_no_other(label: str) -> None:
     assert [truth for truth in truths if not any(matches(one, truth) for one in found)] == []
     named = {truth["detector"] for truth in truths}
     assert [f"{one.detector}: {one.what}" for one in found if one.severity in GRAVE and one.detector not in named] == []
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_what_follows_from_an_event_is_told_with_it_and_nothing_else_is(label: str) -> None:
+    told = {
+        (head.detector, tuple(sorted({one.detector for one in others})))
+        for head, others in families(found_in(label)) if others
+    }  # fmt: skip
+    truths = {(truth["detector"], tuple(truth["consequences"])) for truth in expected(label) if "consequences" in truth}
+    assert told - {("leader-moved", ("coordinator-moved",))} == truths
 
 
 @pytest.mark.parametrize("label", ["head-of-line", "throttle-ignored", "slow-broker", "evicted"])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from scenes import Packet, Scene, cut, diagnosed, packets_of
+from scenes import START, Packet, Scene, cut, diagnosed, packets_of
 
+from kwire.analyze.consequences import with_causes
 from kwire.analyze.doctor import Diagnosis, Doctor
-from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines
+from kwire.analyze.findings import Finding
+from kwire.analyze.live import ToldFinding
+from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines, told_lines
 from kwire.render.lines import Line, plain
 
 BEAT = {"GroupId": "billing\x1b[31m", "MemberId": "m", "GenerationId": 1}
+NODE = frozenset({"c/1"})
 
 
 def diagnosis() -> Diagnosis:
@@ -38,10 +43,30 @@ def test_json_is_a_finding_a_line() -> None:
     row = json.loads(line)
     assert list(row) == [
         "detector", "severity", "about", "first_time", "last_time", "count", "packets", "text", "advice", "otherwise",
+        "caused_by", "caused_at",
     ]  # fmt: skip
     assert row["packets"] == ["4", "6"]
     assert (row["detector"], row["severity"], row["count"]) == ("acl-denied", "error", 2)
     assert row["last_time"] - row["first_time"] == 1_000_000_000
+
+
+def test_what_follows_from_an_event_stands_under_it() -> None:
+    event = Finding("error", "b:1 is gone", detector="broker-gone", time=START, about={"broker": "b:1"}, brokers=NODE)
+    moved = Finding("note", "1 partition moved", advice="See why.", detector="leader-moved", time=START, brokers=NODE)
+    found = replace(diagnosis(), findings=with_causes([moved, event]))
+    lines = [plain(line) for line in diagnosis_lines(found, 80)]
+    at = lines.index("error    broker-gone · at 0.000")
+    assert lines[at + 1 : at + 5] == [
+        "         b:1 is gone", "         from this followed",
+        "         note     leader-moved · at 0.000", "                  1 partition moved",
+    ]  # fmt: skip
+    assert not any("See why." in line for line in lines)
+    rows = [json.loads(line) for line in diagnosis_json(found)]
+    assert [(row["detector"], row["caused_by"], row["caused_at"]) for row in rows] == [
+        ("leader-moved", "broker-gone", START), ("broker-gone", None, None),
+    ]  # fmt: skip
+    told = [plain(line) for line in told_lines(ToldFinding(found.findings[0]), 80)]
+    assert told[-1] == "         follows from broker-gone of 22:13:20.000"
 
 
 def test_the_list_and_the_page_of_a_detector() -> None:

@@ -28,7 +28,7 @@ def test_findings_are_those_of_the_doctor(kwire: Callable[..., Any]) -> None:
         about = {name.removeprefix("about_"): value for name, value in row.items() if name.startswith("about_")}
         assert {name: value for name, value in about.items() if value is not None} == one["about"]
         assert (row["first_time_ns"], row["last_time_ns"]) == (one["first_time"], one["last_time"])
-        for name in ("detector", "severity", "count", "packets", "text", "advice", "otherwise"):
+        for name in ("detector", "severity", "count", "packets", "text", "advice", "otherwise", "caused_by"):
             assert row[name] == one[name], name
 
 

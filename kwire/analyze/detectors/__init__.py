@@ -32,6 +32,8 @@ names its element in about, holds in evidence packets that show the fact, says i
 Severity follows from what came next: error: it does not work; warning: it works badly, or will not; note: good to know.
 needs says what the capture must hold for the detector to judge: requests, answers, readable ones; and clock, where
 findings are lengths of time or rates: those are not told between whose times the capture's clock was set back.
+event is for events of the cluster, from which other findings follow: the lower, the nearer to the root, 0 for all else.
+What follows from events names the brokers on which it depends (analyze/consequences.py).
 """
 
 from __future__ import annotations
@@ -97,6 +99,7 @@ class Detector:
     batches: bool = False
     connections: bool = False
     needs: tuple[str, ...] = ()
+    event: int = 0
 
 
 @cache

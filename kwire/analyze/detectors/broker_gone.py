@@ -62,7 +62,7 @@ class Gone(Watch):
         return Finding(
             severity, what, tuple(ref for one in failing for ref in one.samples)[:8], advice, time=first, last=last,
             about=about(broker=target, address=failing[0].host if len(failing) == 1 else ""), count=attempts,
-            otherwise="a connection to that address came about afterwards",
+            otherwise="a connection to that address came about afterwards", brokers=self.case.cluster.names_of(target),
         )  # fmt: skip
 
 
@@ -75,4 +75,5 @@ DETECTOR = Detector(
     proof="SYNs that are reset, or sent again without an answer while others' answers are in the capture.",
     advice="Look at that broker: process, host, firewall. If it only restarted, see how long it was away.",
     thresholds={"seconds": 10},
+    event=1,
 )

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kwire.analyze.cluster import node_name
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
 from kwire.counted import counted
 from kwire.schema import keys
+from kwire.session.connection_info import endpoint
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
@@ -28,6 +30,8 @@ class Controllers(Watch):
         super().__init__(case, limits)
         self.leaders: list[tuple[int, int, Reference]] = []  # epoch, leader, proof
         self.votes = 0
+        self.addresses: dict[int, set[str]] = {}  # of controllers, as they name each other
+        self.cluster = ""
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -39,7 +43,11 @@ class Controllers(Watch):
             self._note(body.get("ControllerEpoch", -1), body.get("ControllerId", -1), Reference.of(request))
             return
         self.votes += kind.key == keys.VOTE
+        self.cluster = body.get("ClusterId") or self.cluster
         answer = (response.body() if response is not None else None) or {}
+        for node in answer.get("NodeEndpoints") or ():
+            if len(self.addresses) < MOST:
+                self.addresses.setdefault(node["NodeId"], set()).add(endpoint(node["Host"], node["Port"]))
         for source, message in ((body, request), (answer, response)):
             for part in _partitions(source):
                 if message is not None and not part.get("ErrorCode"):
@@ -64,7 +72,13 @@ class Controllers(Watch):
             else "kwire stats --quorum has it over time.",
             time=known[1][2].time, last=known[-1][2].time, count=len(known) - 1, about={"broker": str(known[-1][1])},
             otherwise="the capture has quorums of several clusters",
+            brokers=self._names({node for _, node, _ in known[:-1]}),
         )  # fmt: skip
+
+    def _names(self, nodes: set[int]) -> frozenset[str]:
+        """Of the controllers before."""
+        told = {name for node in nodes for name in self.addresses.get(node, ())}
+        return frozenset({*told, *(node_name(self.cluster, node) for node in nodes)})
 
 
 def _partitions(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -82,5 +96,6 @@ DETECTOR = Detector(
     proof="Messages with different leaders under rising epochs.",
     advice="Nothing, if a controller was restarted. Otherwise look for pauses and network trouble between controllers.",
     thresholds={"changes": 3},
+    event=2,
     exchanges=(*RAFT, *ZOOKEEPER),
 )

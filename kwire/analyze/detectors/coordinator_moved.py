@@ -52,11 +52,22 @@ class Coordinators(Watch):
         return Finding(
             "warning" if over else "error", what, tuple(ref for one in troubles for ref in one.samples)[:8], advice,
             time=first, last=last, about={kind: name}, count=count, words=worst.words,
-            otherwise="a request to the coordinator went well in between",
+            otherwise="a request to the coordinator went well in between", brokers=self._before(kind, name, first),
         )  # fmt: skip
 
+    def _before(self, kind: str, name: str, time: int) -> frozenset[str]:
+        """Whom answers had named as the coordinator last before a time, ns."""
+        cluster, found = self.case.cluster, frozenset[str]()
+        for (ident, of, key), states in cluster.coordinators.items():
+            if (of.replace(" ", "_"), key) == (kind, name):
+                found |= next(
+                    (cluster.names_of_node(ident, one.node) for one in reversed(states) if one.time < time), found
+                )
+        return found
+
     def _moves(self) -> Iterator[Finding]:
-        for (_, kind, name), states in self.case.cluster.coordinators.items():
+        cluster = self.case.cluster
+        for (ident, kind, name), states in cluster.coordinators.items():
             if len(states) < 2:
                 continue
             nodes = " → ".join(str(state.node) for state in states[:6]) + (" → …" if len(states) > 6 else "")
@@ -69,6 +80,7 @@ class Coordinators(Watch):
                 "warning" if often else "note", what, evidence, "Brokers restart, or their internal topics move."
                 if often else "", time=states[1].time, last=states[-1].time, about={field: name}, count=len(states) - 1,
                 otherwise="brokers answered that had not learned of the change yet",
+                brokers=frozenset().union(*(cluster.names_of_node(ident, one.node) for one in states[:-1])),
             )  # fmt: skip
 
 
@@ -81,4 +93,5 @@ DETECTOR = Detector(
     proof="Answers with these errors to one client without a success between; answers that name different nodes.",
     advice="Look at the brokers that lead __consumer_offsets or __transaction_state.",
     thresholds={"seconds": 5, "moves": 4},
+    event=4,
 )

@@ -52,6 +52,7 @@ class HeadOfLine(Watch):
                 waits.samples += [request_of(batch, row), before.answer(batch, row), answer_of(batch, row)]
 
     def findings(self) -> Iterator[Finding]:
+        cluster = self.case.cluster
         for (caller, api, blocker, held), waits in self.waits.known.items():
             if waits.count < self.limit("least"):
                 continue
@@ -65,6 +66,7 @@ class HeadOfLine(Watch):
                 severity, what, tuple(waits.samples), advice, time=waits.first, last=waits.last, count=waits.count,
                 about=caller.about | {"broker": caller.broker, "api": api},
                 otherwise="the answer was ready before the one in front of it",
+                brokers=frozenset() if blocker != "Produce" else cluster.followers_of(caller.broker, waits.first),
             )  # fmt: skip
 
 

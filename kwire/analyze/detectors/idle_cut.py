@@ -108,7 +108,7 @@ class IdleCut(Watch):
             yield Finding(
                 "warning", what, tuple(lost.proof for lost, _, _ in cuts[:4]), advice, time=first.time,
                 last=max(until for _, _, until in cuts), count=len(cuts), about=first.caller.about | {"broker": broker},
-                otherwise="the broker's host was gone at that moment",
+                otherwise="the broker's host was gone at that moment", brokers=self.case.cluster.names_of(broker),
             )  # fmt: skip
 
 

@@ -30,12 +30,12 @@ class MovedLeaders(Watch):
             if not groups or after.time - groups[-1][-1][3].time > TOGETHER:
                 groups.append([])
             groups[-1].append((topic, partition, before, after))
-        for (_, node), groups in events.items():
+        for (cluster, node), groups in events.items():
             for moves in groups:
                 if node >= 0:
-                    yield self._finding(node, moves)
+                    yield self._finding(cluster, node, moves)
 
-    def _finding(self, node: int, moves: list[Move]) -> Finding:
+    def _finding(self, cluster: str, node: int, moves: list[Move]) -> Finding:
         clock = self.case.clock
         first = min(after.time for _, _, _, after in moves)
         last = max(after.time for _, _, _, after in moves)
@@ -62,7 +62,8 @@ class MovedLeaders(Watch):
         evidence = (moves[0][2].proof, moves[0][3].proof, *(one.fact.proof for one in hurt[:4]))
         advice = "See why that broker gave them up: a restart, an election, a failure. Clients retry by themselves."
         return Finding(severity, what, evidence, advice, time=first, last=last, about=of, count=len(moves),
-                       otherwise="brokers answered that had not learned of the change yet")  # fmt: skip
+                       otherwise="brokers answered that had not learned of the change yet",
+                       brokers=self.case.cluster.names_of_node(cluster, node))  # fmt: skip
 
     @staticmethod
     def _follows(trouble: Trouble, parts: set[tuple[str, int]], time: int) -> bool:
@@ -81,4 +82,5 @@ DETECTOR = Detector(
     proof="Two answers that name different leaders, the second with a higher leader epoch where it has one.",
     advice="Nothing, if it was meant. Otherwise look at the broker that lost them.",
     thresholds={"seconds": 10},
+    event=3,
 )

@@ -36,16 +36,16 @@ class Stale(Watch):
         who = fact.client_id or f"a client at {fact.host}"
         known = self.case.participants.known.get((fact.client_id, fact.host))
         software = f" ({known.software})" if known and known.software else ""
-        what = f"{who}{software} asks {trouble.last.broker} for {partition}, which node {node} leads since "
-        what += (
-            f"{clock(since)}: {fact.error} {counted(trouble.count, 'time')} in {lasted(trouble.last.time - fact.time)}"
-        )
+        what = f"{who}{software} asks {trouble.last.broker} for {partition}, of which an answer told at "
+        what += f"{clock(since)} that node {node} leads it: {fact.error} {counted(trouble.count, 'time')} in "
+        what += lasted(trouble.last.time - fact.time)
         what += f"; over at {clock(trouble.over)}" if trouble.over else ""
         return Finding(
             "warning" if trouble.over else "error", what, tuple(trouble.samples),
             "The client does not take up the new leader: upgrade it, and restart it for now.", time=fact.time,
             last=trouble.last.time, count=trouble.count, about=trouble.about | {"broker": trouble.last.broker},
             otherwise="Metadata of another broker still named the old leader",
+            brokers=self.case.cluster.names_of(trouble.last.broker),
         )  # fmt: skip
 
 

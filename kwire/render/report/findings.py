@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from kwire.analyze.consequences import families, worst
 from kwire.analyze.detectors import detector
 from kwire.analyze.findings import SEVERITIES, Finding, Reference, TimeFormat
 from kwire.counted import counted
@@ -18,6 +19,8 @@ OPEN = 3  # of a detector; the others are behind a fold
 REFERENCES = 12  # of a finding
 LETTERS = 1500  # of each of its texts
 DIAGRAMS = 700_000  # letters of all diagrams
+FOLLOWING = 20  # findings that follow from one
+Family = tuple[Finding, list[Finding]]
 
 
 class Proofs:
@@ -60,13 +63,18 @@ class Proofs:
 def findings_section(material: Material, proofs: Proofs) -> Markup:
     """All findings, then what was looked for in vain."""
     diagnosis = material.diagnosis
-    shown = diagnosis.findings[: material.most(MOST)]
-    parts: list[Content] = list(
-        _by_detector(shown, lambda one: finding_article(one, diagnosis.clock, proofs, material))
-    )
-    if len(diagnosis.findings) > len(shown):
+    together = families(diagnosis.findings)
+    shown, most = together[: material.most(MOST)], material.most(FOLLOWING)
+
+    def article(family: Family) -> Markup:
+        head, others = family
+        return finding_article(head, diagnosis.clock, proofs, material, others[:most])
+
+    parts: list[Content] = list(_by_detector(shown, article))
+    told = sum(1 + len(others[:most]) for _, others in shown)
+    if len(diagnosis.findings) > told:
         command = element("code", material.commands("doctor", ("--all", "")))
-        parts.append(element("p", f"and {len(diagnosis.findings) - len(shown):,} more: ", command))
+        parts.append(element("p", f"and {len(diagnosis.findings) - told:,} more: ", command))
     if not diagnosis.findings:
         parts.append(element("p", "Nothing found.", class_="good"))
     if material.evidence() and not material.frames:
@@ -83,11 +91,11 @@ def findings_section(material: Material, proofs: Proofs) -> Markup:
     return joined(parts, LINE)
 
 
-def _by_detector(findings: Iterable[Finding], article: Callable[[Finding], Markup]) -> Iterator[Markup]:
+def _by_detector(findings: Iterable[Family], article: Callable[[Family], Markup]) -> Iterator[Markup]:
     """Findings of one severity and detector beside each other, the first ones open, the others behind a fold."""
-    together: dict[tuple[str, str], list[Finding]] = {}
+    together: dict[tuple[int, str], list[Family]] = {}
     for one in findings:
-        together.setdefault((one.severity, one.detector), []).append(one)
+        together.setdefault((worst(*one), one[0].detector), []).append(one)
     for (_, name), several in together.items():
         yield from map(article, several[:OPEN])
         if behind := several[OPEN:]:
@@ -96,8 +104,10 @@ def _by_detector(findings: Iterable[Finding], article: Callable[[Finding], Marku
             )
 
 
-def finding_article(finding: Finding, clock: TimeFormat, proofs: Proofs, material: Material) -> Markup:
-    """One finding."""
+def finding_article(
+    finding: Finding, clock: TimeFormat, proofs: Proofs, material: Material, others: Sequence[Finding] = ()
+) -> Markup:
+    """One finding, with those that follow from it."""
     first, last = clock(finding.time), clock(finding.last if finding.last is not None else finding.time)
     when = f"at {first} s" if first == last else f"{first} to {last} s"
     times = f"{finding.count:,} times" if finding.count > 1 else ""
@@ -109,6 +119,8 @@ def finding_article(finding: Finding, clock: TimeFormat, proofs: Proofs, materia
     return element("article", head, said(finding), proofs.of(finding.evidence),
                    element("p", "of this detector: ", more, " · ", element("code", material.commands(
                        "doctor", ("--only", finding.detector), ("--all", ""))), class_="dim small") if more else None,
+                   *([element("p", "From this followed:")] if others else []),
+                   *(finding_article(one, clock, proofs, material) for one in others),
                    class_=f"finding s-{finding.severity}")  # fmt: skip
 
 

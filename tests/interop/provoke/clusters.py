@@ -60,7 +60,8 @@ def broker_gone(stage: Stage) -> None:
 
     def kill() -> None:
         if stage.sick:
-            stage.found("broker-gone", broker=f"127.0.0.1:{stage.cluster.port(3)}")
+            followed = "head-of-line", "leader-moved"
+            stage.found("broker-gone", followed=followed, broker=f"127.0.0.1:{stage.cluster.port(3)}")
             stage.cluster.kill(3)
 
     timer = threading.Timer(4, kill)
@@ -123,7 +124,7 @@ def stale_leader(stage: Stage) -> None:
     first, asked, led = known.leader_for_partition(place), known.leader_for_partition, known.partitions_for_broker
     when = moved(stage)
     if stage.sick:
-        stage.found("leader-moved", when, topic=stage.topic, partition=0)
+        stage.found("leader-moved", when, ("stale-leader",), topic=stage.topic, partition=0)
         known.leader_for_partition = lambda which: first if which == place else asked(which)
         known.partitions_for_broker = lambda node: {*(led(node) or ()), place} - ({place} if node != first else set())
         stage.found("stale-leader", topic=stage.topic, partition=0, client_id="stubborn")
@@ -161,7 +162,8 @@ def controller_change(stage: Stage) -> None:
         leader = int(next(line.split()[-1] for line in out.splitlines() if line.startswith("LeaderId")))
         stage.found("controller-change")
         stage.cluster.kill(leader, signal.SIGTERM)
-        stage.found("broker-gone", broker=f"127.0.0.1:{stage.cluster.port(leader) + 2}")
+        gone = f"127.0.0.1:{stage.cluster.port(leader) + 2}"
+        stage.found("broker-gone", followed=("controller-change",), broker=gone)
     time.sleep(6)
 
 

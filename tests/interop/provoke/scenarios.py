@@ -4,7 +4,7 @@ kept."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,10 +33,12 @@ class Stage:
     def group(self) -> str:
         return f"{self.name}-g"
 
-    def found(self, detector: str, at: float | None = None, **about: Any) -> None:
-        """Truth: what a doctor has to find. at: seconds since the epoch; now, without it."""
+    def found(self, detector: str, at: float | None = None, followed: Iterable[str] = (), **about: Any) -> None:
+        """Truth: what a doctor has to find. at: seconds since the epoch; now, without it. followed: the detectors whose
+        findings follow from it."""
         when = round((time.time() if at is None else at) * 1000) * 1_000_000
-        self.truth.append({"detector": detector, "time": when, "about": about})
+        consequences = {"consequences": sorted(followed)} if followed else {}
+        self.truth.append({"detector": detector, "time": when, "about": about, **consequences})
 
     @cached_property
     def admin(self) -> AdminClient:
