@@ -62,10 +62,12 @@ class Connections:
         """Adds a block of segments. sweep: what is closed or idle is ended too."""
         return self._through_tls(self._feed(segments, sweep, None))
 
-    def feed_opened(self, segments: Segments, read: Callable[[OpenedConnections], None]) -> Iterator[Connection]:
+    def feed_opened(
+        self, segments: Segments, read: Callable[[OpenedConnections], None], sweep: bool = True
+    ) -> Iterator[Connection]:
         """As feed. read gets the connections that open in the block and lack nothing, before all that got something new
         are given: what it does not settle has no pieces then."""
-        return self._through_tls(self._feed(segments, True, read))
+        return self._through_tls(self._feed(segments, sweep, read))
 
     def _through_tls(self, touched: Iterator[Connection]) -> Iterator[Connection]:
         """The same connections; what TLS wraps is unwrapped, where its keys are known."""

@@ -25,6 +25,7 @@ from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Partial, Raw
 from kwire.session.messages import read_request
 from kwire.session.pieces import joined
+from kwire.session.resting import Rest
 from kwire.session.sasl import Login
 
 IDENTIFYING = (17, 18, 36)
@@ -88,6 +89,7 @@ class ConnectionPart:
     clients: list[Client] = field(default_factory=list)
     names: dict[UUID, str] = field(default_factory=dict)
     far: list[Any] = field(default_factory=list)
+    final: bool = False
 
 
 class Edge(NamedTuple):
@@ -195,6 +197,31 @@ def exit_of(conversation: Conversation) -> PartExit | None:
         conversation.info.identity.said,
         dict(conversation.info.clients), conversation.info.login,
     )  # fmt: skip
+
+
+def exit_at_rest(rest: Rest) -> PartExit | None:
+    """As exit_of, of a connection of which all was read without a conversation; the client opened it."""
+    connection, info = rest.info.tcp, rest.info
+    if info.login.active:
+        return None
+    flows = [
+        Flow(
+            stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated,
+            Partial(end, taken, b"", 0, (0, 0), []), taken,
+        )
+        for stream, end, taken in zip(connection.streams, rest.ends, rest.taken, strict=True)
+    ]  # fmt: skip
+    return PartExit(
+        (flows[0], flows[1]), connection.opener, connection.first_time, connection.last_time, connection.segments,
+        (bool(connection.fins & 1), bool(connection.fins & 2)), connection.reset, connection.fin, connection.rst,
+        list(connection.opening), list(connection.opened_at), [], info.exchanges, info.identity.said,
+        dict(info.clients), info.login,
+    )  # fmt: skip
+
+
+def is_over(part: ConnectionPart) -> bool:
+    """Whether nothing of it is open or begun, and it has its beginning."""
+    return part.opened and not part.exit.open and not any(flow.frames.parts for flow in part.exit.flows)
 
 
 def _raw(message: Message) -> Raw:

@@ -55,11 +55,14 @@ class Surveyed:
     seams: int  # bytes that travelled
 
 
-def survey_splits(spark: SparkSession, splits: Sequence[Split], job: Job, staged: str) -> Surveyed:
-    """Reads all splits, small files several in a task. Their rows go below the folder, which all workers see."""
+def survey_splits(
+    spark: SparkSession, splits: Sequence[Split], job: Job, staged: str, finals: bool = False
+) -> Surveyed:  # fmt: skip
+    """Reads all splits, small files several in a task. Their rows go below the folder, which all workers see. finals:
+    as survey has it."""
     tasks = packed(splits)
     frame = spark.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(
-        _surveying(tasks, job, os.path.join(staged, "rows")), "data binary"
+        _surveying(tasks, job, os.path.join(staged, "rows"), finals), "data binary"
     )
     rows = [bytes(row.data) for row in frame.collect()]
     made: list[tuple[Survey, dict[str, str]]] = [pickle.loads(zlib.decompress(data)) for data in rows]
@@ -105,14 +108,17 @@ def packed(splits: Iterable[Split]) -> list[list[Split]]:
     return out
 
 
-def _surveying(tasks: list[list[Split]], job: Job, folder: str) -> Any:
+def _surveying(tasks: list[list[Split]], job: Job, folder: str, finals: bool) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for split in (split for number in _numbers(batches) for split in tasks[number]):
-            spill = Spill(folder, _task())
+            tag = _task()
+            spill = Spill(folder, tag)
             with few_collections():
                 made = survey_with_rows(
-                    split, job.names, spill.write, job.settings, wanted(job.names), bodies=job.bodies
-                )
+                    split, job.names, spill.write, job.settings, wanted(job.names), bodies=job.bodies,
+                    finals=finals,
+                )  # fmt: skip
+            made.final.keep(folder, tag)
             yield _data(zlib.compress(pickle.dumps((made, spill.close()))))
 
     return run

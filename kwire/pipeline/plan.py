@@ -15,6 +15,7 @@ import pyarrow as pa
 from kwire.capture.tcp import Key
 from kwire.pipeline.capture_quality import of_chain, of_file
 from kwire.pipeline.duplicates import Origin
+from kwire.pipeline.final_connections import EpochNames
 from kwire.pipeline.leftover_segments import Residue, pair, residue
 from kwire.pipeline.reading import read, survey
 from kwire.pipeline.splits import Split, whole
@@ -111,9 +112,16 @@ def stitch(
             plan.failed[surveys[0].split.path] = surveys[0].error
     known: dict[UUID, str] = {}
     while True:
-        made, unknown, learned = _stitched(
+        made, unknown, learned, doubted = _stitched(
             plan, chains(good) if good else [], tables, settings, bodies, window, known, origins
         )
+        if doubted and "clients" in tables:  # they counted its clients
+            want = wanted(tables)
+            good = [
+                [survey(placed(one), settings, want, window) if one.split in doubted else one for one in surveys]
+                for surveys in good
+            ]
+            continue
         if not unknown or learned.keys() <= known.keys():
             made.names = learned
             return made
@@ -123,7 +131,7 @@ def stitch(
 def _stitched(
     plan: TaskPlan, joined: list[list[list[Survey]]], tables: list[str], settings: Settings, bodies: BodyTexts | None,
     window: int | None, known: dict[UUID, str], origins: bool,
-) -> tuple[TaskPlan, bool, dict[UUID, str]]:  # fmt: skip
+) -> tuple[TaskPlan, bool, dict[UUID, str], set[Split]]:  # fmt: skip
     def again(made: Survey, keys: set[Key]) -> Iterator[Residue]:
         return residue(placed(made), settings, keys, window)
 
@@ -131,7 +139,11 @@ def _stitched(
     builder = Builder(tables, lambda name, batch: out.rows.append((name, batch)), bodies, whole=False)
     names, unknown = dict(known), False
     readers: list[Reader] = []
+    doubted: set[Split] = set()
     for chain in joined:
+        apart = met_otherwise([made for surveys in chain for made in surveys])
+        chain = [[with_parts(made, apart) for made in surveys] for surveys in chain]
+        epochs = EpochNames()
         stitching = Stitch(settings, builder, again, names, tracking=builder.tracking, origins=origins)
         for surveys in chain:
             stitching.add(surveys)
@@ -142,9 +154,16 @@ def _stitched(
         out.origins += stitching.origins
         out.parts += stitching.out.parts
         out.again += stitching.out.again
+        doubted |= stitching.doubted
         flat = [made for surveys in chain for made in surveys]
+        finals = [fixes for surveys in chain for fixes in final_fixes(surveys, apart, epochs)]
+        out.parts += sum(map(len, finals))
         out.packets += sum(made.packets for made in flat)
-        out.tasks += [task_of(made, fixes) for made, fixes in zip(flat, stitching.out.fixes, strict=True) if fixes]
+        out.tasks += [
+            task_of(made, fixes, final)
+            for made, fixes, final in zip(flat, stitching.out.fixes, finals, strict=True)
+            if fixes or final
+        ]
         unread: dict[str, int] = {}
         for surveys in chain:
             of_file(builder, surveys, unread)
@@ -155,7 +174,7 @@ def _stitched(
     reading.readers = readers
     builder.finish(reading)
     out.exchanges = builder.exchanges
-    return out, unknown, names
+    return out, unknown, names, doubted
 
 
 def placed(made: Survey) -> Split:
@@ -163,19 +182,57 @@ def placed(made: Survey) -> Split:
     return made.split if made.split.whole else replace(made.split, at=made.begin)
 
 
-def task_of(made: Survey, fixes: Fixes) -> Task:
-    """What is to be done with a split."""
+def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
+    """The endpoints of final connections that are to be stitched all the same, since they meet again."""
+    others: set[Key] = set()
+    out: set[Key] = set()
+    syns: dict[Key, int] = {}
+    for made in surveys:
+        others |= made.again | {pair(part.key) for part in made.parts}
+        others |= {pair(key) for left in made.residue for key in left.segments.keys}
+    for made in surveys:
+        for key, syn in zip(made.final.keys, made.final.syns, strict=True):
+            both = pair(key)
+            if both in others or syns.get(both) == syn:
+                out.add(both)
+            syns[both] = syn
+    return out
+
+
+def with_parts(made: Survey, apart: set[Key]) -> Survey:
+    """The survey with the final connections between these endpoints as parts."""
+    more = made.final.parts(apart)
+    return replace(made, parts=sorted([*made.parts, *more], key=lambda part: part.number)) if more else made
+
+
+def final_fixes(surveys: Sequence[Survey], apart: set[Key], epochs: EpochNames) -> Iterator[dict[int, Fix]]:
+    """The names of each split's final connections, by their ordinals, but for those between these endpoints."""
+    before, capture = 0, Path(surveys[0].split.path).name
+    for made in surveys:
+        out: dict[int, Fix] = {}
+        for key, ordinal in zip(made.final.keys, made.final.ordinals, strict=True):
+            if not apart or pair(key) not in apart:
+                out[ordinal] = Fix(capture, *epochs.name_of(key), (0, 0), (0, 0), (), before, True)
+        before += made.packets
+        yield out
+
+
+def task_of(made: Survey, fixes: Fixes, final: dict[int, Fix] | None = None) -> Task:
+    """What is to be done with a split. final: the names of those connections, by their ordinals."""
     ordinals = {part.ordinal: fixes[fix] for part in made.parts if (fix := (pair(part.key), part.number)) in fixes}
+    ordinals |= final or {}
     return Task(placed(made), fixes, ordinals, made.rows)
 
 
 def survey_with_rows(
     split: Split, names: Iterable[str], emit: Emit, settings: Settings, want: SurveyNames, *,
-    bodies: BodyTexts | None = None, window: int | None = None,
+    bodies: BodyTexts | None = None, window: int | None = None, finals: bool = False,
 ) -> Survey:  # fmt: skip
-    """The survey of a split, and the rows of what it can read, with names that are not final (provisional.py)."""
-    builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False)
-    made = survey(split, settings, want, window, builder if builder.names else None)
+    """The survey of a split, and the rows of what it can read, with names that are not final (provisional.py). finals:
+    as survey has it."""
+    made_here = [name for name in names if name not in SUMS or (finals and name == "connections")]
+    builder = Builder(made_here, emit, bodies, whole=False)
+    made = survey(split, settings, want, window, builder if builder.names else None, finals and bool(builder.names))
     if made.error is None:
         builder.finish(Reading([], settings))
     return made

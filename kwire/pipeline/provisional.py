@@ -42,6 +42,8 @@ def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: dict[
     found = [fixes.get(ordinal) for ordinal in ordinals]
     which = coded.indices.to_numpy()
     columns = {name: batch.column(name) for name in batch.schema.names}
+    if table == "connections":  # the stitch makes the row of those that it read on
+        found = [fix if fix is not None and fix.final else None for fix in found]
     nobody = Fix("", "", 0, (0, 0), (0, 0), ())
     known = [fix or nobody for fix in found]
     for name, texts in (("capture", [fix.capture for fix in known]), ("connection", [fix.connection for fix in known])):

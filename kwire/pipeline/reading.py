@@ -2,13 +2,14 @@
 
 The survey says what of each connection the split can read by itself, and in which state it leaves it; whatever is not
 regular (bytes that are missing, an answer without its request, a place that cannot be found) it leaves to the stitch,
-with the segments when they are few. Rows of the exchanges that lie in the split as a whole are made on the way, with
+with the segments when they are few. Connections that are regular from their SYN to their end are final in the split,
+rows and all. Rows of the exchanges that lie in the split as a whole are made on the way, with
 names that are not final (rows.py), or by reading the split again when the stitch has said how its parts are called.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,19 +18,19 @@ import numpy as np
 
 from kwire.analyze.client_columns import clients_of
 from kwire.analyze.clients import Clients
-from kwire.capture.connection import Connection
 from kwire.capture.connections import Connections
 from kwire.capture.segmenter import Segmenter
 from kwire.capture.streams import WRAP
 from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.errors import KwireError
-from kwire.pipeline.connection_parts import IDENTIFYING, ConnectionPart, exit_of
+from kwire.pipeline.connection_parts import IDENTIFYING, ConnectionPart, is_over
 from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import ProvisionalNames, provisional_name
 from kwire.pipeline.remote_bytes import Finder, leave, long
 from kwire.pipeline.splits import Split, SplitReader
 from kwire.pipeline.survey import Fix, Survey, SurveyBlock, SurveyNames
+from kwire.pipeline.tracks import Track
 from kwire.session.api_versions import Kinds
 from kwire.session.batch import ExchangeBatch, of_exchanges
 from kwire.session.connection_info import ConnectionInfo
@@ -37,6 +38,7 @@ from kwire.session.conversation import Conversation
 from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange
 from kwire.session.reader import Settings
+from kwire.session.resting import Resting
 from kwire.session.roles import Brokers
 from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
@@ -51,11 +53,13 @@ SHIPPED = 1 << 16  # bytes of a connection's segments that travel; more are read
 
 
 def survey(
-    split: Split, settings: Settings, wanted: SurveyNames, window: int | None = None, builder: Builder | None = None
+    split: Split, settings: Settings, wanted: SurveyNames, window: int | None = None, builder: Builder | None = None,
+    finals: bool = False,
 ) -> Survey:  # fmt: skip
-    """The split's seams. What goes wrong is said in its error. builder: gets rows with names that are not final."""
+    """The split's seams. What goes wrong is said in its error. builder: gets rows with names that are not final;
+    finals: of connections that are over too, of which the survey tells no more than who they are."""
     try:
-        return _Reading(split, settings, window, wanted=wanted, builder=builder).survey()
+        return _Reading(split, settings, window, wanted=wanted, builder=builder).survey(finals)
     except (KwireError, OSError) as error:
         return Survey(split, error=str(getattr(error, "problem", None) or error))
 
@@ -68,33 +72,6 @@ def read(
     topics = Topics()
     topics.names.update(names)
     _Reading(split, settings, window, fixes=fixes, builder=builder, topics=topics).run()
-
-
-@dataclass(slots=True, eq=False)
-class _Track:
-    """A connection, from the first that the split has of it. conversation: once it is read; half: before."""
-
-    connection: Connection
-    block: int
-    number: int
-    ordinal: int
-    conversation: Conversation | None = None
-    half: Half | None = None
-    part: ConnectionPart | None = None
-    fix: Fix | None = None
-    turn: int = 0
-    spoiled: bool = False
-    closed: bool = False
-    last_time: int = 0
-    seen: int = 0
-    clients: Clients | None = None
-    kinds: dict[tuple[int, int], int] = field(default_factory=dict)
-    names: dict[UUID, str] = field(default_factory=dict)
-
-    def spoil(self) -> None:
-        """It is left to the stitch."""
-        self.spoiled, self.conversation, self.half = True, None, None
-        self.connection.let_go()
 
 
 class _Reading:
@@ -113,20 +90,23 @@ class _Reading:
         if fixes is None:
             self._topics.names = ProvisionalNames()
         self._aligned = self._cut.aligned
-        self._tracks: dict[int, _Track] = {}
-        self._pairs: dict[Key, list[_Track]] = {}
+        self._tracks: dict[int, Track] = {}
+        self._pairs: dict[Key, list[Track]] = {}
         self._spoiled: set[Key] = set()
-        self._of: dict[int, _Track] = {}  # by conversation
+        self._of: dict[int, Track] = {}  # by conversation
         self._survey = Survey(split)
         self._kept: list[tuple[int, bool, Segments, int | None]] = []
         scans = (builder is not None and builder.scans) or (wanted is not None and wanted.clients)
         self._vectorized = Vectorized(self._kinds, settings.max_size, scans)
+        self._resting = Resting(self._vectorized, self._brokers, None)
+        self._name = Path(split.path).name
+        self._clients = Clients()  # of connections that are final
         self._singles: list[Exchange] = []
         self._nows: list[int] = []  # of the blocks
         self._before = next(iter(fixes.values())).packets if fixes else 0
 
-    def survey(self) -> Survey:
-        """All but the rows."""
+    def survey(self, finals: bool) -> Survey:
+        """All but the rows. finals: as the function of this name has it."""
         out = self._survey
         self.run()
         cut = self._cut
@@ -134,18 +114,24 @@ class _Reading:
         out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._segmenter.counts
         if self._segmenter.pending and not cut.split.whole:
             out.odd = out.odd or "a datagram is cut by its splits"
+        over: list[tuple[Track, ConnectionPart]] = []
         for key, tracks in self._pairs.items():
-            parts = [] if key in self._spoiled else [self._part(track) for track in tracks]
+            parts = [] if key in self._spoiled else [track.part_of() for track in tracks]
             good = [part for part in parts if part is not None]
-            if good and len(good) == len(tracks):
-                out.parts += good
-            else:
+            if not good or len(good) < len(tracks):
                 self._spoiled.add(key)
+            elif finals and all(map(is_over, good)) and all(track.connection.closed for track in tracks):
+                over += zip(tracks, good, strict=True)
+            else:
+                out.parts += good
         out.rows = self._builder is not None
         if any(long(part) for part in out.parts):
             finder = Finder((segments, base) for _, _, segments, base in self._kept if base is not None)
             out.parts = [leave(part, finder) for part in out.parts]
         out.parts.sort(key=lambda part: part.number)
+        for track, part in sorted(over, key=lambda one: one[0].ordinal):
+            self._final(track, part)
+        out.clients = self._clients.all
         self._leave()
         return out
 
@@ -183,11 +169,11 @@ class _Reading:
             firsts[pair(key)] = min(number, firsts.get(pair(key), number))
             if self._fixes is None and joined:
                 self._spoiled.add(pair(key))
-        for connection in self._connections.feed(segments, sweep=False):
+        for connection in self._connections.feed_opened(segments, self._resting.read, sweep=False):
             key = pair(connection.key)
             track = self._tracks.get(id(connection))
             if track is None:
-                track = self._tracks[id(connection)] = _Track(connection, at, firsts[key], len(self._tracks))
+                track = self._tracks[id(connection)] = Track(connection, at, firsts[key], len(self._tracks))
                 if connection.opening:
                     track.number = connection.opening[0]
                 track.turn = firsts[key]
@@ -201,7 +187,8 @@ class _Reading:
             self._go_on(track)
         for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of what is not known
             self._spoiled.add(key)
-        batches = list(self._vectorized.rounds())
+        rested = self._resting.batch()
+        batches = [*([] if rested is None else [rested]), *self._vectorized.rounds()]
         for batch in [*batches, of_exchanges(self._singles)] if self._singles else batches:
             self._batch(batch, at)
         self._singles = []
@@ -209,7 +196,7 @@ class _Reading:
             self._look(track)
         self._of.clear()
 
-    def _first(self, track: _Track) -> None:
+    def _first(self, track: Track) -> None:
         """A connection that the split did not know."""
         connection = track.connection
         track.last_time, track.seen = connection.last_time, len(self._nows) - 1
@@ -220,6 +207,8 @@ class _Reading:
                 self._spoiled.add(pair(connection.key))
                 return
         track.fix = fix
+        if self._wanted is not None and self._wanted.clients:
+            track.clients = Clients()
         if connection.opener is None:
             track.half = Half()
             return
@@ -229,12 +218,8 @@ class _Reading:
         )
         if not fine:
             self._spoiled.add(pair(connection.key))
-            return
-        track.conversation = self._conversation(track)
-        if fix is not None:
-            track.conversation.info.capture, connection.epoch = fix.capture, fix.epoch
 
-    def _go_on(self, track: _Track) -> None:
+    def _go_on(self, track: Track) -> None:
         """More of a connection."""
         connection = track.connection
         streams = connection.streams
@@ -250,13 +235,18 @@ class _Reading:
             return
         if track.half is not None:
             self._halfway(track)
-        elif track.conversation is not None and (streams[0].pieces or streams[1].pieces):
-            self._of[id(track.conversation.info)] = track
-            track.conversation.pump(self._vectorized)
-            if track.conversation.info.verdict is not None:
+        elif self._resting.turn(connection, lambda _: self._info(track)):
+            track.rest = self._resting.wake(connection)
+            assert track.rest is not None
+            self._of[id(track.rest.info)] = track
+        elif streams[0].pieces or streams[1].pieces:
+            conversation = track.conversation = track.conversation or self._conversation(track)
+            self._of[id(conversation.info)] = track
+            conversation.pump(self._vectorized)
+            if conversation.info.verdict is not None:
                 self._spoil(track)
 
-    def _halfway(self, track: _Track) -> None:
+    def _halfway(self, track: Track) -> None:
         half, connection = track.half, track.connection
         assert half is not None
         half.add(connection)
@@ -268,15 +258,12 @@ class _Reading:
         client = begun.client
         key = connection.key if client == 0 else (*connection.key[3:], *connection.key[:3])
         fix = track.fix
-        if fix is not None:
-            connection.epoch = fix.epoch
         track.half, conversation = None, self._conversation(track)
         track.conversation = conversation
         conversation.known_from(client, conversation.info.name)
         left = list(begun.left)
         track.part = ConnectionPart(key, False, track.block, track.number, begun.heads, _NOWHERE, ordinal=track.ordinal)
         if fix is not None:
-            conversation.info.capture = fix.capture
             conversation.indexes[:] = fix.indexes
             conversation.info.identity.take(fix.identity)
             for turn, base in enumerate(fix.bases):
@@ -291,18 +278,23 @@ class _Reading:
         self._of[id(conversation.info)] = track
         conversation.pump(self._vectorized)
 
-    def _conversation(self, track: _Track) -> Conversation:
-        made = Conversation(
-            ConnectionInfo(Path(self._survey.split.path).name, track.connection, self._kinds, self._topics),
-            self._brokers, lambda exchange: self._done(track, exchange), self._settings.max_size,
-        )  # fmt: skip
-        if self._fixes is None:
-            made.info.name = provisional_name(track.ordinal)
-        if self._wanted is not None and self._wanted.clients:
-            track.clients = Clients()
+    def _conversation(self, track: Track) -> Conversation:
+        rest, track.rest = track.rest, None
+        info = self._info(track) if rest is None else rest.info
+        made = Conversation(info, self._brokers, lambda found: self._done(track, found), self._settings.max_size)
+        if rest is not None:
+            made.stand(rest.taken, rest.ends)
         return made
 
-    def _done(self, track: _Track, exchange: Exchange) -> None:
+    def _info(self, track: Track) -> ConnectionInfo:
+        made, fix = ConnectionInfo(self._name, track.connection, self._kinds, self._topics), track.fix
+        if self._fixes is None:
+            made.name = provisional_name(track.ordinal)
+        elif fix is not None:
+            made.capture, track.connection.epoch = fix.capture, fix.epoch
+        return made
+
+    def _done(self, track: Track, exchange: Exchange) -> None:
         """An exchange that lies in the split as a whole, or that tells that its connection is not regular."""
         request, response = exchange.request, exchange.response
         if request is None or (response is None and not exchange.silent):
@@ -341,7 +333,7 @@ class _Reading:
             if met is not None:
                 met.merge([client])
 
-    def _look(self, track: _Track) -> None:
+    def _look(self, track: Track) -> None:
         """Whether the connection is still regular."""
         conversation = track.conversation
         if conversation is None:
@@ -353,27 +345,26 @@ class _Reading:
         if odd or lost or waits or pairing.early or len(pairing.open) > OPEN_MOST:
             self._spoil(track)
 
-    def _spoil(self, track: _Track) -> None:
+    def _spoil(self, track: Track) -> None:
         self._spoiled.add(pair(track.connection.key))
         track.spoil()
 
-    def _part(self, track: _Track) -> ConnectionPart | None:
-        """What the track came to; None when the stitch must read it."""
-        conversation = track.conversation
-        if conversation is None or track.spoiled:
-            return None
-        exit = exit_of(conversation)
-        if exit is None:
-            return None
-        client, key = conversation.info.client, track.connection.key
-        part = track.part or ConnectionPart(
-            key if client == 0 else (*key[3:], *key[:3]), True, track.block, track.number, (None, None), exit,
-            ordinal=track.ordinal,
-        )  # fmt: skip
-        return replace(
-            part, exit=exit, turn=track.turn, kinds=track.kinds, names=track.names,
-            clients=track.clients.all if track.clients else [],
-        )  # fmt: skip
+    def _final(self, track: Track, part: ConnectionPart) -> None:
+        """A connection of which the split has all: what the stitch must know of it comes with all others'."""
+        out, builder = self._survey, self._builder
+        info = track.info
+        assert info is not None
+        assert builder is not None
+        builder.close(info)
+        out.final.add(part)
+        for kind, block in part.kinds.items():
+            out.kinds[kind] = min(block, out.kinds.get(kind, block))
+        broker = track.connection.ends[1 - (info.client or 0)]
+        out.brokers[broker] = min(track.block, out.brokers.get(broker, track.block))
+        out.names.update(part.names)
+        whose = {f"{part.ordinal} {out.split.number} {out.split.path}"}
+        self._clients.merge([replace(client, connections=whose) for client in part.clients])
+        part.clients, part.names, part.kinds, part.final = [], {}, {}, True
 
     def _leave(self) -> None:
         """The segments of what is left to the stitch."""

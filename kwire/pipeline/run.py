@@ -160,7 +160,7 @@ def _tables(
         named_apart(there)
         job = replace(job, names=tuple(dict.fromkeys([*job.names, *NEEDED])))
     splits = plan(there, split_size, stores=stores)
-    surveyed = survey_splits(spark, splits, job, staged)
+    surveyed = survey_splits(spark, splits, job, staged, finals=not drop_duplicates)
     files = survey_all(splits, lambda _: surveyed.surveys, job.settings, wanted(job.names))
     planned = stitch(files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates)
     written = write_rows(surveyed, planned, job, staged, run)

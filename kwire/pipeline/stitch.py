@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from uuid import UUID
 
 import numpy as np
 
-from kwire.capture.connection import Connection
+from kwire.capture.connection import Connection, Endpoint
 from kwire.capture.tcp import SYN, Key, Segments
 from kwire.pipeline.connection_parts import ConnectionPart, Edge, edge_behind, edge_of, follows, join, take_over
 from kwire.pipeline.duplicates import Origin, origin_of
 from kwire.pipeline.leftover_segments import Residue, pair, together
 from kwire.pipeline.remote_bytes import fetch
+from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import Fix, Survey
 from kwire.session.api_versions import Kinds
 from kwire.session.connection_info import ConnectionInfo
@@ -55,8 +57,8 @@ class _Pair:
 
 @dataclass(slots=True)
 class _File:
-    """A file's surveys. starts: packets before each; left: segments to be read; kinds: what parts ask, by block; begun:
-    surveys that were come to; fit: whether the parts of a connection in a split go on."""
+    """A file's surveys. starts: packets before each; left: segments to be read; kinds, brokers: what parts ask, and
+    whom, by block; begun: surveys that were come to; fit: whether the parts of a connection in a split go on."""
 
     surveys: Sequence[Survey]
     name: str
@@ -64,6 +66,7 @@ class _File:
     fixes: list[dict[tuple[Key, int], Fix]] = field(default_factory=list)
     left: dict[Place, list[tuple[bool, Segments]]] = field(default_factory=lambda: defaultdict(list))
     kinds: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
+    brokers: dict[Place, list[Endpoint]] = field(default_factory=dict)
     begun: set[int] = field(default_factory=set)
     fit: dict[tuple[int, Key], bool] = field(default_factory=dict)
     known: dict[int, dict[Key, list[ConnectionPart]]] = field(default_factory=dict)
@@ -95,14 +98,21 @@ class Stitch:
         self._tells = origins
         self._before = 0  # packets in the splits before
         self.origins: list[Origin] = []
+        self.doubted: set[Split] = set()  # of which a connection that was taken for final is none
 
     def add(self, surveys: Sequence[Survey]) -> None:
         """The splits of a file."""
         file = _File(surveys, Path(surveys[0].split.path).name)
         self.reader.places.begin(file.name, self._before)
-        for survey in surveys:
+        for at, survey in enumerate(surveys):
             file.starts.append(self._before)
             self._before += survey.packets
+            for kind, block in survey.kinds.items():
+                file.kinds.setdefault((at, block), []).append(kind)
+            for broker, block in survey.brokers.items():
+                file.brokers.setdefault((at, block), []).append(broker)
+            self.topics.names.update(survey.names)
+            self._builder.clients.merge([deepcopy(client) for client in survey.clients])
             for secrets in survey.secrets:
                 self.reader.settings.keys.add(secrets)
             for residue in survey.residue:
@@ -160,6 +170,8 @@ class Stitch:
         for place in group:
             for kind in file.kinds.pop(place, ()):
                 reader.kinds.of(*kind).asked = True
+            for broker in file.brokers.pop(place, ()):
+                reader.brokers.add(broker)
         joins = [
             (found.first, self._join(at, part, file, there)) for found in good.values() for at, part in found.parts
         ]
@@ -203,8 +215,10 @@ class Stitch:
             if file.fit[surveys[0], key]:
                 good[key] = found
             else:
-                for at, _ in found.parts:
+                for at, part in found.parts:
                     again[at].add(key)
+                    if part.final:
+                        self.doubted.add(file.surveys[at].split)
         for at, keys in again.items():
             self._read_again(at, keys, file)
         return good

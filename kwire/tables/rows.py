@@ -27,7 +27,7 @@ def connection_row(connection: ConnectionInfo, counted: ConnectionRow) -> Row:
     identity = connection.identity
     return {
         "capture": connection.capture,
-        "connection": counted.name,
+        "connection": connection.full_name,
         "first_time": counted.first_time,
         "last_time": counted.last_time,
         "exchanges": counted.exchanges,

@@ -123,7 +123,8 @@ def core(path: Path, names: list[str], split_size: int) -> None:
     def survey() -> None:
         for split in splits:
             spill = Spill(folder.name, str(split.number))
-            surveys.append(planning.survey_with_rows(split, names, spill.write, settings, want))
+            surveys.append(planning.survey_with_rows(split, names, spill.write, settings, want, finals=True))
+            surveys[-1].final.keep(folder.name, str(split.number))
             files[split.number] = spill.close()
 
     def stitch() -> None:

@@ -6,6 +6,7 @@ import functools
 import gzip
 import importlib.util
 import os
+import pickle
 import shutil
 import sys
 import zipfile
@@ -109,9 +110,11 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Rows, planning.T
             if again:
                 return survey(split, settings, want, window)
             mine = made[split.path, split.number] = []
-            return planning.survey_with_rows(
-                split, names, lambda name, batch: mine.append((name, batch)), settings, want, window=window
-            )
+            found = planning.survey_with_rows(
+                split, names, lambda name, batch: mine.append((name, batch)), settings, want, window=window,
+                finals=True,
+            )  # fmt: skip
+            return pickle.loads(pickle.dumps(found))
 
         with monkeypatch.context() as patch:
             if window is not None:

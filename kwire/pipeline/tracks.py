@@ -1,0 +1,69 @@
+"""Connections while a split is read: what is found of each, up to the part that it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from kwire.analyze.clients import Clients
+from kwire.capture.connection import Connection
+from kwire.pipeline.connection_parts import ConnectionPart, exit_at_rest, exit_of
+from kwire.pipeline.midstream import Half
+from kwire.pipeline.survey import Fix
+from kwire.session.connection_info import ConnectionInfo
+from kwire.session.conversation import Conversation
+from kwire.session.resting import Rest
+
+
+@dataclass(slots=True, eq=False)
+class Track:
+    """A connection, from the first that the split has of it. conversation: once it is read; half: before; rest: while
+    what it said so far is read without one (session/resting.py)."""
+
+    connection: Connection
+    block: int
+    number: int
+    ordinal: int
+    conversation: Conversation | None = None
+    half: Half | None = None
+    rest: Rest | None = None
+    part: ConnectionPart | None = None
+    fix: Fix | None = None
+    turn: int = 0
+    spoiled: bool = False
+    closed: bool = False
+    last_time: int = 0
+    seen: int = 0
+    clients: Clients | None = None
+    kinds: dict[tuple[int, int], int] = field(default_factory=dict)
+    names: dict[UUID, str] = field(default_factory=dict)
+
+    def spoil(self) -> None:
+        """It is left to the stitch."""
+        self.spoiled, self.conversation, self.half, self.rest = True, None, None, None
+        self.connection.let_go()
+
+    @property
+    def info(self) -> ConnectionInfo | None:
+        """What is known of it, once it is read."""
+        if self.conversation is not None:
+            return self.conversation.info
+        return None if self.rest is None else self.rest.info
+
+    def part_of(self) -> ConnectionPart | None:
+        """What it came to; None when the stitch must read it."""
+        conversation, rest = self.conversation, self.rest
+        if self.spoiled or (conversation is None and rest is None):
+            return None
+        exit = exit_of(conversation) if conversation is not None else None if rest is None else exit_at_rest(rest)
+        if exit is None:
+            return None
+        client, key = 0 if conversation is None else conversation.info.client, self.connection.key
+        part = self.part or ConnectionPart(
+            key if client == 0 else (*key[3:], *key[:3]), True, self.block, self.number, (None, None), exit,
+            ordinal=self.ordinal,
+        )  # fmt: skip
+        return replace(
+            part, exit=exit, turn=self.turn, kinds=self.kinds, names=self.names,
+            clients=self.clients.all if self.clients else [],
+        )  # fmt: skip
