@@ -18,8 +18,9 @@ import numpy as np
 from kwire.analyze.callers import callers, request_of
 from kwire.analyze.client import BROKERS
 from kwire.analyze.findings import Reference, lasted
+from kwire.analyze.gates import OPTIONAL, brokers_serving, gated
 from kwire.analyze.libraries import ClientLibrary, cure_of, library_of, release_of
-from kwire.analyze.offers import Release, is_gone, known_releases, offer_of, release_like, versions_at
+from kwire.analyze.offers import Release, is_gone, meet, offer_of, range_words, release_like, versions_at
 from kwire.analyze.produced import produced
 from kwire.schema.keys import API_VERSIONS, FIND_COORDINATOR, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.schema.model import Versions
@@ -287,6 +288,7 @@ class Audit:
         blocks: list[BlockingApi] = []
         doubts: list[BlockingApi] = []
         fitting: list[BlockingApi] = []
+        absent = False  # whether the release does not know an API yet
         own = release_of(speaker.library, speaker.software_version)
         names = builtin()
         for key in sorted({key for key, _ in speaker.uses}):
@@ -309,8 +311,10 @@ class Audit:
                 unsure = {version: use for version, use in low.items() if tops and version >= min(tops) and taken}
                 sure = {version: use for version, use in low.items() if version not in unsure}
                 bends = high
-                if own is not None and _meet(versions_at(key, own), taken):  # it has others, as is known of it
+                if own is not None and meet(versions_at(key, own), taken):  # it has others, as is known of it
                     bends, unsure = bends | unsure, {}
+                if not taken and key not in OPTIONAL:
+                    sure, bends, absent = sure | bends, {}, absent or not gone
             elif speaker.midstream:
                 unsure = high
             else:
@@ -319,12 +323,12 @@ class Audit:
             for kept, into in ((sure, blocks), (unsure, doubts), (bends, fitting)):
                 if kept:
                     proofs = tuple(use.proof for use in kept.values() if use.proof)
-                    into.append(BlockingApi(name, tuple(sorted(kept)), _range(taken), proofs[:3]))
+                    into.append(BlockingApi(name, tuple(sorted(kept)), range_words(taken), proofs[:3]))
         if speaker.magics and versions_at(PRODUCE, to).low > OLD_MAGIC:
             magics = tuple(sorted(magic for magic in speaker.magics if magic < OLD_MAGIC))
             blocks.append(BlockingApi("Produce", (), "magic 2", tuple(speaker.magics.values())[:2], magics))
         if blocks:
-            cure = cure_of(speaker.library, speaker.software_version)
+            cure = cure_of(speaker.library, speaker.software_version) if not absent else brokers_serving(speaker.uses)
             return ClientVerdict(speaker, BLOCKED, tuple(blocks), "", cure, tuple(fitting))
         seen = f" in the {lasted(speaker.last - speaker.first)} that it was seen"
         if doubts:
@@ -333,7 +337,19 @@ class Audit:
             return ClientVerdict(speaker, UNPROVEN, tuple(doubts), why, negotiated=tuple(fitting))
         if {key for key, _ in speaker.uses} <= GREETINGS:
             return ClientVerdict(speaker, UNPROVEN, (), f"it greeted brokers, and did nothing of its own{seen}")
-        return ClientVerdict(speaker, READY, negotiated=tuple(fitting))
+        return self._conditional(speaker, to, speaker.brokers, tuple(fitting))
+
+    def _conditional(
+        self, speaker: Speaker, to: Release, brokers: set[str], fitting: tuple[BlockingApi, ...] = ()
+    ) -> ClientVerdict:
+        """Of a client whose versions are taken: whether the release takes what is behind a setting or a feature.
+        brokers: those that show whether the condition is met."""
+        found = gated(speaker.uses, map(self.release_of, brokers), to)
+        shut = [one for one in found if one.shut]
+        by = tuple(_use_of(speaker, one.key, versions_at(one.key, to)) for one in shut)
+        reasons = [f"{builtin().name_of(one.key)} {one.gate.needs}" for one in (shut or found)[:1]]
+        cure = shut[0].gate.cure if shut else ""
+        return ClientVerdict(speaker, UNPROVEN if shut else READY, by, "".join(reasons), cure, fitting)
 
     def reverse(self, new: Release, brokers: Release | None) -> list[ClientVerdict]:
         """Whether clients of a new release that do what these do would be served: by brokers of another release, or
@@ -350,22 +366,17 @@ class Audit:
             spoken = versions_at(key, new)
             for taken in self._taken(speaker, key, brokers):
                 known = True
-                if spoken and (not taken or spoken.low > taken.high or taken.low > spoken.high):
-                    versions = tuple(version for of, version in speaker.uses if of == key)
-                    proofs = tuple(use.proof for (of, _), use in speaker.uses.items() if of == key and use.proof)
-                    name = builtin().name_of(key) or str(key)
-                    blocks.append(BlockingApi(name, tuple(sorted(versions)), _range(taken), proofs[:3]))
+                if key not in OPTIONAL and spoken and not (taken and meet(spoken, taken)):
+                    blocks.append(_use_of(speaker, key, taken))
                     break
         if blocks:
-            needed = next(
-                (one for one in known_releases() if all(_meet(versions_at(key, new), versions_at(key, one))
-                                                        for key, _ in speaker.uses if key != API_VERSIONS)), None
-            )  # fmt: skip
-            cure = f"brokers of {needed[0]}.{needed[1]} or newer" if needed else "brokers of the client's release"
-            return ClientVerdict(speaker, BLOCKED, tuple(blocks), "", cure)
+            return ClientVerdict(speaker, BLOCKED, tuple(blocks), "", brokers_serving(speaker.uses, new))
         if not known:
             return ClientVerdict(speaker, UNPROVEN, (), "its brokers were not seen to say which versions they take")
-        return ClientVerdict(speaker, READY)
+        if brokers is not None:
+            return self._conditional(speaker, brokers, set())
+        there = [release for one in speaker.brokers if (release := self.release_of(one)) is not None]
+        return self._conditional(speaker, min(there), speaker.brokers) if there else ClientVerdict(speaker, READY)
 
     def _taken(self, speaker: Speaker, key: int, brokers: Release | None) -> Iterator[Versions]:
         if brokers is not None:
@@ -376,12 +387,9 @@ class Audit:
             yield Versions(low, high)
 
 
-def _meet(one: Versions, other: Versions) -> bool:
-    return not one or (bool(other) and one.low <= other.high and other.low <= one.high)
-
-
-def _range(versions: Versions) -> str:
-    """As "takes v4 to v17"."""
-    if not versions:
-        return "takes none"
-    return f"takes v{versions.low}" + (f" to v{versions.high}" if versions.high > versions.low else "")
+def _use_of(speaker: Speaker, key: int, taken: Versions) -> BlockingApi:
+    """All that a client asks for of an API."""
+    uses = sorted((version, use.proof) for (of, version), use in speaker.uses.items() if of == key)
+    proofs = tuple(proof for _, proof in uses if proof)
+    name = builtin().name_of(key) or str(key)
+    return BlockingApi(name, tuple(version for version, _ in uses), range_words(taken), proofs[:3])

@@ -101,3 +101,15 @@ def release_like(offered: frozenset[tuple[int, int, int]]) -> Release | None:
         if fits:
             found = release
     return found
+
+
+def meet(one: Versions, other: Versions) -> bool:
+    """Whether there is a version in both; one that is empty asks for none."""
+    return not one or (bool(other) and one.low <= other.high and other.low <= one.high)
+
+
+def range_words(versions: Versions) -> str:
+    """As "takes v4 to v17"."""
+    if not versions:
+        return "takes none"
+    return f"takes v{versions.low}" + (f" to v{versions.high}" if versions.high > versions.low else "")

@@ -123,7 +123,7 @@ def test_the_reverse() -> None:
         2, "ConsumerGroupHeartbeat", 0, {"GroupId": "g", "MemberId": "m", "MemberEpoch": 0}, {"ErrorCode": 0}
     )
     (one,) = audited(group.packets).reverse((4, 3), (3, 3))
-    assert (one.verdict, one.cure) == (BLOCKED, "brokers of 3.7 or newer")
+    assert (one.verdict, one.cure) == (BLOCKED, "brokers of 4.0 or newer")
 
 
 def test_real_old_clients() -> None:
