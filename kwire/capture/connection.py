@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kwire.capture.streams import Stream
 from kwire.capture.tcp import ACK, Key
+
+if TYPE_CHECKING:
+    from kwire.capture.flows import Opening
 
 Endpoint = tuple[str, int]
 
@@ -64,6 +68,15 @@ class Connection:
             self.opened_at.append(time)
         self.streams[side].open(seq)
         self.opener = 1 - side if flags & ACK else side
+
+    def open_whole(self, ask: Opening, answer: Opening) -> None:
+        """It begins with these flows, whose bytes are read elsewhere."""
+        self.opener = 0
+        self.opening, self.opened_at = [ask.number, answer.number], [ask.time, answer.time]
+        self.segments = ask.segments + answer.segments
+        self.first_time, self.last_time = min(ask.first, answer.first), max(ask.last, answer.last)
+        for stream, one in zip(self.streams, (ask, answer), strict=True):
+            stream.pass_over(one.seq, one.size, one.last_number, one.last_time)
 
     def let_go(self) -> None:
         """What came and was not read is of no use."""

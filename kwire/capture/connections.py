@@ -100,8 +100,6 @@ class Connections:
                 connection, side = self._sides.get(key) or self._begin(key)
                 if fresh and read is not None and block.opened(flow, other):
                     opened.add(connection, flows)
-                    for turn, one in enumerate(flows):
-                        self._add(connection, turn, block, one, True)
                 elif not connection.segments and all(map(block.opens.__getitem__, flows)):
                     for turn, one in enumerate(flows):
                         self._add(connection, side ^ turn, block, one)
@@ -119,11 +117,13 @@ class Connections:
             if segments.tunnels and not connection.tunnel:
                 connection.tunnel = segments.tunnels.get(key, "")
             if len(self._open) > self._limit:
+                _open(opened, block)
                 opened.settle_all()
                 opened = OpenedConnections(block)
                 for over in self._trim():
                     touched.pop(id(over), None)
                     yield over
+        _open(opened, block)
         for key, window in segments.full:
             if known := self._sides.get(key):
                 known[0].streams[known[1]].stall(window)
@@ -180,8 +180,8 @@ class Connections:
         connection.finish()
         return connection
 
-    def _add(self, connection: Connection, side: int, block: Flows, flow: int, opened: bool = False) -> None:
-        """A flow without a SYN, or with one that stands first. opened: its bytes stay in the block."""
+    def _add(self, connection: Connection, side: int, block: Flows, flow: int) -> None:
+        """A flow without a SYN, or with one that stands first."""
         stream = connection.streams[side]
         low, high = block.bounds[flow], block.bounds[flow + 1]
         _note(connection, block.first_times[flow], block.last_times[flow], high - low)
@@ -191,9 +191,7 @@ class Connections:
         plain = block.whole[flow] and data not in block.cuts
         if stream.next is None and plain:
             stream.next = stream.first = block.begins[flow]
-        if opened:
-            stream.pass_over(block.size(flow), block.numbers[high - 1], block.times[high - 1])
-        elif plain and not stream.held and stream.next == block.begins[flow]:
+        if plain and not stream.held and stream.next == block.begins[flow]:
             stream.extend(*block.joined(data, high, stream.position))
         elif data < high:
             self._take(connection, side, block.runs(data, high))
@@ -231,7 +229,8 @@ class Connections:
             _note(connection, block.times[at], block.times[at], 1)
             if block.lengths[at]:
                 runs[side].append(block.run(at, at + 1, seq))
-            controls.append((at, side))
+            if at in block.control:
+                controls.append((at, side))
         self._settle(connection, runs, controls, block)
         return ended, connection
 
@@ -320,25 +319,31 @@ def _note(connection: Connection, first: int, last: int, segments: int) -> None:
     connection.last_time = max(connection.last_time, last)
 
 
+def _open(opened: OpenedConnections, block: Flows) -> None:
+    opened.open()
+    for at, flow in enumerate(opened.flows):
+        for row in block.controls.get(flow, ()):
+            _control(opened.connections[at // 2], at % 2, block, row)
+
+
 def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
-    flags, stream = int(block.flags[at]), connection.streams[side]
-    if flags & FIN and not block.lengths[at] and at in block.cuts:  # it says what was left out before it
+    """What a FIN or RST says."""
+    (flags, end), stream, number = block.control[at], connection.streams[side], block.numbers[at]
+    if flags & FIN and at in block.cuts and not block.lengths[at]:  # it says what was left out before it
         stream.take([block.run(at, at + 1, int(block.seqs[at]))])
-    end = (int(block.seqs[at] + block.lengths[at]) + (flags & SYN > 0)) % WRAP
     if not stream.near(end):
         return
-    if flags & (FIN | RST) and len(connection.closing) < 8:
-        connection.closing.append((side, block.numbers[at]))
+    if len(connection.closing) < 8:
+        connection.closing.append((side, number))
     if flags & FIN:
         connection.fins |= 1 << side
-        connection.fin = min(block.numbers[at], connection.fin or block.numbers[at])
+        connection.fin = min(number, connection.fin or number)
         stream.close(end)
     if flags & RST:
         connection.reset = True
-        connection.rst = min(block.numbers[at], connection.rst or block.numbers[at])
-    if flags & (FIN | RST):
-        ended = block.times[at], side
-        connection.ended_by = min(connection.ended_by or ended, ended)
+        connection.rst = min(number, connection.rst or number)
+    ended = block.times[at], side
+    connection.ended_by = min(connection.ended_by or ended, ended)
 
 
 def _reverse(key: Key) -> Key:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,21 @@ from kwire.capture.tcp import ACK, FIN, RST, SYN, Segments
 from kwire.wire.columns import tally
 
 ASKS, ANSWERS = 1, 2
+
+
+class Opening(NamedTuple):
+    """A flow from its SYN on: what the SYN says, how many bytes there are, the last packet that brought some, how many
+    segments, and the times of the first and of the last one, ns."""
+
+    seq: int
+    number: int
+    time: int
+    size: int
+    last_number: int
+    last_time: int
+    segments: int
+    first: int
+    last: int
 
 
 class Flows:
@@ -42,8 +59,9 @@ class Flows:
         low, high = bounds[:-1], bounds[1:]
         self._offsets: list[int] = (sums[:-1] - sums[low][flow]).tolist()  # within the flow
         self.bounds: list[int] = bounds.tolist()
-        self.first_times: list[int] = np.minimum.reduceat(time, bounds[:-1]).tolist()
-        self.last_times: list[int] = np.maximum.reduceat(time, bounds[:-1]).tolist()
+        self._first, self._last = np.minimum.reduceat(time, low), np.maximum.reduceat(time, low)
+        self.first_times: list[int] = self._first.tolist()
+        self.last_times: list[int] = self._last.tolist()
         data = low + np.add.reduceat(bare[order].astype(np.int64), low)
         self._data, self._bounds = data, bounds
         self.data: list[int] = data.tolist()  # the first segment of each flow that carries bytes
@@ -53,7 +71,13 @@ class Flows:
         self.whole: list[bool] = whole.tolist()  # whether the segments with bytes follow each other and are not cut
         self.index = {key: number for number, key in enumerate(segments.keys)}
         syns = np.flatnonzero(flags & SYN)
-        self.syns, self.controls = _of_flows(flow, syns), _of_flows(flow, np.flatnonzero(flags & (FIN | RST)))
+        controls = np.flatnonzero(flags & (FIN | RST))
+        self.syns, self.controls = _of_flows(flow, syns), _of_flows(flow, controls)
+        ends = (seq + length + (flags & SYN > 0))[controls] % WRAP
+        # the rows of FINs and RSTs: their flags, and the sequence number behind them
+        self.control = dict(
+            zip(controls.tolist(), zip(flags[controls].tolist(), ends.tolist(), strict=True), strict=True)
+        )
         # whether a SYN, if there is one, is alone, carries nothing and comes right before what there is
         opens = tally(flow[syns], size=len(low)) < 2
         of = flow[syns]
@@ -65,13 +89,15 @@ class Flows:
         self.numbers: list[int] = self.number.tolist()
         self._starts: list[int] = start.tolist()
         self._ends: list[int] = (start + have).tolist()
-        # whether all of a flow is there from its SYN on: ASKS or ANSWERS, as the SYN does, else 0
-        plain = whole & opens & (tally(of, size=len(low)) == 1)
-        entire = np.zeros(len(low), np.int64)
-        entire[of] = np.where(flags[syns] & ACK, ANSWERS, ASKS)
+        self._buffer, self._begin, self._have = segments.buffer, start, have
+        # whether all of a flow is there from its SYN on, and could be Kafka's, as the first byte is the zero of a size
+        # below 16 MiB: ASKS or ANSWERS, as the SYN does, else 0
+        plain = whole & opens & (tally(of, size=len(low)) == 1) & (not segments.cuts)
+        plain[plain] = np.frombuffer(self._buffer, np.uint8)[start[begin[plain]]] == 0
+        entire, self._syn = np.zeros(len(low), np.int64), np.zeros(len(low), np.intp)
+        entire[of], self._syn[of] = np.where(flags[syns] & ACK, ANSWERS, ASKS), syns
         entire[~plain] = 0
         self.entire: list[int] = entire.tolist()
-        self._buffer, self._begin, self._have = segments.buffer, start, have
         self.cuts: dict[int, Cut] = {}  # of a slice: what was left out before a segment
         if segments.cuts:
             places = np.argsort(order).tolist()
@@ -86,12 +112,18 @@ class Flows:
         return int(self._sums[self.bounds[flow + 1]] - self._sums[self.bounds[flow]])
 
     def opened(self, flow: int, other: int | None) -> bool:
-        """Whether both flows are all that there is so far of a connection that the first one opens, and could be
-        Kafka's: the first byte of both is the zero of a size below 16 MiB."""
-        if other is None or other <= flow or self.entire[flow] != ASKS or self.entire[other] != ANSWERS:
-            return False
-        firsts = (self._starts[self.data[one]] for one in (flow, other))
-        return not self.cuts and not any(self._buffer[at] for at in firsts)
+        """Whether both flows are all that there is so far of a connection that the first one opens."""
+        return other is not None and other > flow and self.entire[flow] == ASKS and self.entire[other] == ANSWERS
+
+    def openings(self, flows: Sequence[int]) -> Iterator[Opening]:
+        """What is known of flows that are entire."""
+        of = np.array(flows, np.intp)
+        syn, low, high = self._syn[of], self._bounds[of], self._bounds[of + 1]
+        columns = (
+            self.seqs[syn], self.number[syn], self.time[syn], self._sums[high] - self._sums[low],
+            self.number[high - 1], self.time[high - 1], high - low, self._first[of], self._last[of],
+        )  # fmt: skip
+        return map(Opening._make, zip(*(column.tolist() for column in columns), strict=True))
 
     def data_at(self, flows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Of flows that are whole the first segment with bytes, and how many there are."""

@@ -46,6 +46,12 @@ class OpenedConnections:
         self.connections.append(connection)
         self.flows += flows
 
+    def open(self) -> None:
+        """The connections begin as the block says."""
+        flows = self._block.openings(self.flows)
+        for connection, ask, answer in zip(self.connections, flows, flows, strict=True):
+            connection.open_whole(ask, answer)
+
     def columns(self) -> StreamColumns:
         """All their bytes, two streams of each connection."""
         block = self._block

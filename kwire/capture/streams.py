@@ -127,12 +127,12 @@ class Stream:
         assert self.next is not None
         self.next = (self.next + len(data)) % WRAP
 
-    def pass_over(self, length: int, number: int, time: int) -> None:
-        """As extend, of bytes that are read elsewhere. number, time: of the last packet."""
+    def pass_over(self, seq: int, length: int, number: int, time: int) -> None:
+        """As open and extend, of bytes that are read elsewhere. number, time: of the last packet."""
+        self.open(seq)
         self.latest = number, time
-        self.position += length
-        assert self.next is not None
-        self.next = (self.next + length) % WRAP
+        self.position = length
+        self.next = (seq + 1 + length) % WRAP
 
     def take(self, runs: list[SegmentRun]) -> None:
         """Adds segments, in any order."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kwire.session.twins import LOOKED_AT
+from kwire.session.twins import LOOKED_AT, Head
 
 if TYPE_CHECKING:
     from kwire.capture.connection import Connection
@@ -41,7 +41,8 @@ class Resting:
         self._found: ExchangesOfOpened | None = None
         self._numbers: dict[int, int] = {}  # of connections in what was found, by their ids
         self._infos: dict[int, ConnectionInfo] = {}  # of those that had their turn, by their numbers
-        self._firsts: list[int] = []  # when each side's first bytes came, ns
+        self._taken: list[list[int]] = []  # how many requests and responses were read of each
+        self._heads: list[Head] = []  # each side's first bytes
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -57,20 +58,26 @@ class Resting:
         for number in np.flatnonzero(~found.whole).tolist():
             opened.settle(number)
         self._numbers = {id(opened.connections[number]): number for number in np.flatnonzero(found.whole).tolist()}
-        self._firsts = found.data.mark_time[np.searchsorted(found.data.mark_at, found.data.base)].tolist()
+        data = found.data
+        times = data.mark_time[np.searchsorted(data.mark_at, data.base)]
+        lengths = np.minimum(data.length, LOOKED_AT)
+        self._taken = found.taken.tolist()
+        self._heads = [
+            (data.buffer[begin : begin + length], time)
+            for begin, length, time in zip(data.base.tolist(), lengths.tolist(), times.tolist(), strict=True)
+        ]
 
     def turn(self, connection: Connection, make: Callable[[Connection], ConnectionInfo]) -> bool:
         """Whether what the connection got was read here."""
         number = self._numbers.pop(id(connection), None)
         if number is None or self._found is None:
             return False
-        info, found = make(connection), self._found
-        requests, responses = found.taken[number].tolist()
+        info = make(connection)
+        requests, responses = self._taken[number]
         ends = connection.streams[0].position, connection.streams[1].position
         self._known[id(connection)] = Rest(info, (requests, responses), ends)
         if self._twins is not None:
-            heads = self._head(2 * number), self._head(2 * number + 1)
-            info.twin_of = self._twins.of_heads(connection, heads, info.capture)
+            info.twin_of = self._twins.of_heads(connection, self._heads[2 * number : 2 * number + 2], info.capture)
             if info.twin_of:
                 return True  # it is read where it was seen first
         info.client, connection.known = 0, True  # its opener
@@ -79,17 +86,11 @@ class Resting:
         self._infos[number] = info
         return True
 
-    def _head(self, side: int) -> tuple[bytes, int]:
-        """The first bytes of a side, and when they came."""
-        assert self._found is not None
-        data = self._found.data
-        begin = int(data.base[side])
-        return data.buffer[begin : begin + min(LOOKED_AT, int(data.length[side]))], self._firsts[side]
-
     def batch(self) -> ExchangeBatch | None:
         """The exchanges of those that had their turn."""
         found, self._found = self._found, None
         infos, self._infos = self._infos, {}
+        self._taken, self._heads = [], []
         return None if found is None else self._vectorized.named(found, infos)
 
     def wake(self, connection: Connection) -> Rest | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from kwire.capture.connection import Connection
 from kwire.capture.connections import Connections
 from kwire.capture.opened import OpenedConnections
+from kwire.capture.streams import Stream
 
 ANSWER = (("10.0.0.2", 9092), ("10.0.0.1", 40000))
 REQUEST, RESPONSE = b"\0\0\0\x02ab", b"\0\0\0\x01c"
@@ -54,6 +57,20 @@ def test_settled_they_are_pieces(make: Any) -> None:
     (sent,), (answered,) = (stream.pieces for stream in connection.streams)
     assert (sent.position, sent.data, sent.starts, sent.numbers) == (0, REQUEST, [0, 4], [3, 5])
     assert (answered.position, answered.data, answered.starts, answered.numbers) == (0, RESPONSE, [0], [4])
+
+
+def test_it_stands_as_one_whose_bytes_are_taken_at_once(make: Any) -> None:
+    opened, connection = feed(make, *packets(make))
+    assert opened is not None
+    opened.settle_all()
+    (other,) = Connections().feed(make.segments(make.block(packets(make))))
+    assert state(connection) == state(other)
+
+
+def state(connection: Connection) -> dict[str, Any]:
+    """All that is known of a connection."""
+    streams = [{name: getattr(stream, name) for name in Stream.__slots__} for stream in connection.streams]
+    return {field.name: getattr(connection, field.name) for field in fields(connection)} | {"streams": streams}
 
 
 @pytest.mark.parametrize(
