@@ -69,14 +69,23 @@ class Connection:
         self.streams[side].open(seq)
         self.opener = 1 - side if flags & ACK else side
 
-    def open_whole(self, ask: Opening, answer: Opening) -> None:
-        """It begins with these flows, whose bytes are read elsewhere."""
+    def open_whole(self, ask: Opening, answer: Opening) -> bool:
+        """It begins with these flows, whose bytes are read elsewhere. Whether it ends with them too, each with a FIN:
+        else what they say of its end is still to be added."""
         self.opener = 0
         self.opening, self.opened_at = [ask.number, answer.number], [ask.time, answer.time]
         self.segments = ask.segments + answer.segments
         self.first_time, self.last_time = min(ask.first, answer.first), max(ask.last, answer.last)
         for stream, one in zip(self.streams, (ask, answer), strict=True):
             stream.pass_over(one.seq, one.size, one.last_number, one.last_time)
+        if ask.fin_number < 0 or answer.fin_number < 0:
+            return False
+        for stream in self.streams:
+            stream.end = stream.position
+        self.fins, self.closing = 3, [(0, ask.fin_number), (1, answer.fin_number)]
+        self.fin = min(ask.fin_number, answer.fin_number)
+        self.ended_by = min((ask.fin_time, 0), (answer.fin_time, 1))
+        return True
 
     def let_go(self) -> None:
         """What came and was not read is of no use."""

@@ -320,10 +320,10 @@ def _note(connection: Connection, first: int, last: int, segments: int) -> None:
 
 
 def _open(opened: OpenedConnections, block: Flows) -> None:
-    opened.open()
-    for at, flow in enumerate(opened.flows):
-        for row in block.controls.get(flow, ()):
-            _control(opened.connections[at // 2], at % 2, block, row)
+    for at in opened.open():
+        for side in (0, 1):
+            for row in block.controls.get(opened.flows[2 * at + side], ()):
+                _control(opened.connections[at], side, block, row)
 
 
 def _control(connection: Connection, side: int, block: Flows, at: int) -> None:

@@ -21,7 +21,8 @@ ASKS, ANSWERS = 1, 2
 
 class Opening(NamedTuple):
     """A flow from its SYN on: what the SYN says, how many bytes there are, the last packet that brought some, how many
-    segments, and the times of the first and of the last one, ns."""
+    segments, and the times of the first and of the last one, ns. fin_number, fin_time: of the FIN right behind its
+    bytes; -1 where that is not all that it says of its end."""
 
     seq: int
     number: int
@@ -32,6 +33,8 @@ class Opening(NamedTuple):
     segments: int
     first: int
     last: int
+    fin_number: int
+    fin_time: int
 
 
 class Flows:
@@ -83,6 +86,10 @@ class Flows:
         of = flow[syns]
         opens[of] &= (length[syns] == 0) & ((data[of] == high[of]) | (seq[begin[of]] == (seq[syns] + 1) % WRAP))
         self.opens: list[bool] = opens.tolist()
+        # the row of each flow's FIN, where it has one and no RST
+        of_controls, self._fins = flow[controls], np.full(len(low), -1)
+        self._fins[of_controls] = np.where(flags[controls] & RST, -1, controls)
+        self._fins[tally(of_controls, size=len(low)) != 1] = -1
         self.order, self.seqs, self.lengths, self.flags = order, seq, length, flags
         self.time, self.number = time, segments.number[order]
         self.times: list[int] = time.tolist()
@@ -119,9 +126,14 @@ class Flows:
         """What is known of flows that are entire."""
         of = np.array(flows, np.intp)
         syn, low, high = self._syn[of], self._bounds[of], self._bounds[of + 1]
+        sizes = self._sums[high] - self._sums[low]
+        ends = (self.seqs[syn] + 1 + sizes) % WRAP
+        fins = self._fins[of]
+        fins[(self.seqs[fins] + self.lengths[fins]) % WRAP != ends] = -1
         columns = (
-            self.seqs[syn], self.number[syn], self.time[syn], self._sums[high] - self._sums[low],
+            self.seqs[syn], self.number[syn], self.time[syn], sizes,
             self.number[high - 1], self.time[high - 1], high - low, self._first[of], self._last[of],
+            np.where(fins < 0, -1, self.number[fins]), np.where(fins < 0, -1, self.time[fins]),
         )  # fmt: skip
         return map(Opening._make, zip(*(column.tolist() for column in columns), strict=True))
 

@@ -3,7 +3,7 @@ where they are, so that those of thousands of connections become columns at once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,11 +46,12 @@ class OpenedConnections:
         self.connections.append(connection)
         self.flows += flows
 
-    def open(self) -> None:
-        """The connections begin as the block says."""
+    def open(self) -> Iterator[int]:
+        """The connections begin as the block says. Gives the places of those whose ends are still to be added."""
         flows = self._block.openings(self.flows)
-        for connection, ask, answer in zip(self.connections, flows, flows, strict=True):
-            connection.open_whole(ask, answer)
+        for at, (connection, ask, answer) in enumerate(zip(self.connections, flows, flows, strict=True)):
+            if not connection.open_whole(ask, answer):
+                yield at
 
     def columns(self) -> StreamColumns:
         """All their bytes, two streams of each connection."""
