@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -119,6 +120,8 @@ def cli() -> None:
 
 def main() -> None:
     """Runs the command line and exits with a status of kwire.errors.Exit; no traceback reaches the user."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for matrices, and there are none here
+    gc.set_threshold(50_000, 20, 50)  # what is imported makes objects by the thousand, and no garbage
     try:
         _run()
     finally:

@@ -1,14 +1,75 @@
-"""Texts of columns as Arrow arrays, gathered from where they lie in a buffer."""
+"""Columns as Arrow arrays: numbers without a copy, texts from where they lie in a buffer, values by their numbers.
+
+Arrow's functions are called by name: pyarrow.compute makes and documents a wrapper of each of them when it is imported,
+a tenth of the start-up.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kwire.wire.columns import repeat
+from kwire.session.record import error_name
+from kwire.wire.columns import Ints, repeat
+
+try:
+    from pyarrow._compute import call_function
+except ImportError:
+    from pyarrow.compute import call_function
 
 LIMIT = (1 << 31) - 1  # bytes that offsets of 32 bits reach
+
+
+Mask = NDArray[np.bool_]
+
+
+def numbers(values: NDArray[Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
+    """Signed integers or booleans, which must fit the kind; null where they are not valid."""
+    if kind == pa.bool_():
+        data = np.packbits(values, bitorder="little")
+    else:
+        data = np.ascontiguousarray(values, f"i{kind.bit_width // 8}")
+    made: pa.Array = pa.Array.from_buffers(kind, len(values), [_bits(valid), pa.py_buffer(data)])
+    return made
+
+
+def take(column: pa.Array, which: Ints, valid: Mask | None = None) -> pa.Array:
+    """Values by their numbers in the column; null where they are not valid."""
+    return call_function("take", [column, numbers(which, pa.int64(), valid)])
+
+
+def chosen(values: Sequence[Any], which: Ints | Mask, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
+    """The same of a few values, or None."""
+    if len(values) == 1 and valid is None:
+        return pa.repeat(pa.scalar(values[0], kind), len(which))
+    return take(pa.array(values, kind), which.astype(np.int64), valid)
+
+
+def first_of(*columns: pa.Array) -> pa.Array:
+    """Of each row the first value that is not null."""
+    return call_function("coalesce", list(columns))
+
+
+def error_names(codes: NDArray[Any], valid: Mask) -> pa.Array:
+    """The names of error codes; null where they are not valid."""
+    known, which = np.unique(np.where(valid, codes, 0), return_inverse=True)
+    return chosen([error_name(code) for code in known.tolist()], which, pa.string(), valid)
+
+
+def encoded(column: pa.Array) -> tuple[list[Any], Ints]:
+    """The distinct values of a column, in the order in which they come, and of each row which of them is there; -1:
+    null."""
+    coded = call_function("dictionary_encode", [column])
+    which = first_of(coded.indices, pa.scalar(-1, coded.indices.type))
+    return coded.dictionary.to_pylist(), which.to_numpy().astype(np.int64)
+
+
+def _bits(valid: Mask | None) -> pa.Buffer | None:
+    return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def mended(text: str) -> str:
@@ -32,8 +93,7 @@ def slices(
         raise OverflowError(f"{total:,} bytes in a column; an array takes {LIMIT:,}")
     offsets = np.zeros(len(starts) + 1, np.int32)
     offsets[1:] = ends
-    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-    made = pa.Array.from_buffers(kind, len(starts), [bits, pa.py_buffer(offsets), pa.py_buffer(data)])
+    made = pa.Array.from_buffers(kind, len(starts), [_bits(valid), pa.py_buffer(offsets), pa.py_buffer(data)])
     if kind == pa.string():
         try:
             made.validate(full=True)

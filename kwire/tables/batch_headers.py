@@ -23,6 +23,7 @@ from kwire.records import batch as v2
 from kwire.records import legacy
 from kwire.records.compression import name_of
 from kwire.records.read import MAX_MAGIC, walk
+from kwire.tables.arrow import chosen, numbers
 from kwire.wire.columns import Columns, Ints
 
 Mask = NDArray[np.bool_]
@@ -142,8 +143,7 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
     fields = found.fields
 
     def number(name: str, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-        values = fields[name]
-        return pa.array(values.astype(values.dtype.newbyteorder("=")), kind, mask=None if valid is None else ~valid)
+        return numbers(fields[name], kind, valid)
 
     def flag(bit: int) -> Mask:
         return np.asarray(fields["attributes"] & bit, bool)
@@ -158,23 +158,21 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
         return np.asarray(fields["producer_id"] != NO_PRODUCER, bool)
 
     return {
-        "number": lambda: pa.array(found.number, pa.int32()),
+        "number": lambda: numbers(found.number, pa.int32()),
         "base_offset": lambda: number("base_offset", pa.int64()),
         "last_offset": lambda: _last_offset(fields),
         "records": lambda: number("records", pa.int32(), said()),
-        "bytes": lambda: pa.array(found.end - found.start, pa.int32()),
+        "bytes": lambda: numbers(found.end - found.start, pa.int32()),
         "magic": lambda: number("magic", pa.int8()),
-        "compression": lambda: pa.array(COMPRESSIONS, pa.string()).take(pa.array(found.compression)),
-        "timestamp_type": lambda: pa.array(["create", "append"]).take(
-            pa.array(flag(APPEND_TIME).astype(np.int8), mask=~timed())
-        ),
+        "compression": lambda: chosen(COMPRESSIONS, found.compression, pa.string()),
+        "timestamp_type": lambda: chosen(("create", "append"), flag(APPEND_TIME), pa.string(), timed()),
         "first_timestamp": lambda: number("first_timestamp", pa.int64(), timed()),
         "max_timestamp": lambda: number("max_timestamp", pa.int64(), timed()),
         "producer_id": lambda: number("producer_id", pa.int64(), produced()),
         "producer_epoch": lambda: number("producer_epoch", pa.int16(), produced()),
         "base_sequence": lambda: number("base_sequence", pa.int32(), produced()),
-        "is_transactional": lambda: pa.array(flag(16)),
-        "is_control": lambda: pa.array(flag(32)),
+        "is_transactional": lambda: numbers(flag(16), pa.bool_()),
+        "is_control": lambda: numbers(flag(32), pa.bool_()),
         "crc_ok": lambda: pa.array(_crc_ok(found, buffer), pa.bool_()),
     }
 
@@ -183,7 +181,7 @@ def _last_offset(fields: NDArray[Any]) -> pa.Array:
     """Null beyond 64 bits."""
     base, delta = fields["base_offset"].astype(np.int64), fields["last_delta"].astype(np.int64)
     last = base + delta
-    return pa.array(last, mask=(last < base) != (delta < 0))
+    return numbers(last, pa.int64(), (last < base) == (delta < 0))
 
 
 def _crc_ok(found: Headers, buffer: bytes) -> list[bool]:

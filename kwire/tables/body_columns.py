@@ -20,7 +20,7 @@ from kwire.session.about_columns import abouts_of
 from kwire.session.api_versions import Kind
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.topics import Topics
-from kwire.tables.arrow import mended
+from kwire.tables.arrow import chosen, mended, numbers
 from kwire.tables.schemas import Makes
 from kwire.wire.columns import Columns, Ints, tally
 
@@ -45,19 +45,19 @@ class BodyColumns:
 
         def number(name: str, side: Side, kind: pa.DataType) -> pa.Array:
             values, there = self._numbers(name, side)
-            return pa.array(values, kind, mask=~there)
+            return numbers(values, kind, there)
 
         def throttle() -> pa.Array:
             values, there = self._numbers("ThrottleTimeMs", batch.response)
-            return pa.array(values * MS, mask=~there)
+            return numbers(values * MS, pa.int64(), there)
 
         def isolation() -> pa.Array:
             values, there = self._numbers("IsolationLevel", request)
-            return pa.array(ISOLATION).take(pa.array(values, mask=~there | (values < 0) | (values >= len(ISOLATION))))
+            return chosen(ISOLATION, values, pa.string(), there & (values >= 0) & (values < len(ISOLATION)))
 
         def max_wait() -> pa.Array:
             values, there = self._max_wait()
-            return pa.array(values, pa.int32(), mask=~there)
+            return numbers(values, pa.int32(), there)
 
         return {
             "throttle_ns": throttle, "held_ns": self._held, "acks": partial(number, "Acks", request, pa.int16()),
@@ -186,7 +186,7 @@ class BodyColumns:
         if not known:
             return pa.nulls(len(batch), pa.string())
         texts = [mended(name.decode("utf-8", "surrogateescape")) for name in known]
-        return pa.array(texts, pa.string()).take(pa.array(which, mask=which < 0))
+        return chosen(texts, which, pa.string(), which >= 0)
 
     def _speaks(self, slot: Slot, plan: StructPlan, rows: Ints) -> Mask:
         """Which bodies do not end with this text, empty, and no tagged fields."""
@@ -214,7 +214,7 @@ class BodyColumns:
                 empty = rows[read.there][_record_bytes(read.columns) == 0]
                 held[empty] = True
                 ns[empty] = np.minimum(ns[empty], waits[empty] * MS)
-        return pa.array(ns, mask=~held)
+        return numbers(ns, pa.int64(), held)
 
 
 FIND_COORDINATOR = 10

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kwire.tables.arrow import slices
+from kwire.tables.arrow import encoded, slices
 from kwire.wire.columns import Ints
 
 
@@ -14,7 +14,4 @@ def distinct(
     buffer: bytes, starts: Ints, lengths: Ints, valid: NDArray[np.bool_] | None = None
 ) -> tuple[list[bytes], Ints]:
     """The texts as bytes, in the order in which they come, and of each place which of them is there; -1: null."""
-    coded = slices(buffer, starts, lengths, valid, pa.binary()).dictionary_encode()
-    which: Ints = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
-    found: list[bytes] = coded.dictionary.to_pylist()
-    return found, which
+    return encoded(slices(buffer, starts, lengths, valid, pa.binary()))

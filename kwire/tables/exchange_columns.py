@@ -3,7 +3,7 @@ for: each is made by a function of its own, when its name is among the wanted on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import cache, partial
 from typing import Any
 
@@ -15,8 +15,7 @@ from kwire.capture.packet_numbers import Places
 from kwire.codec.quality import QUALITIES
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.exchange import TOKEN
-from kwire.session.record import error_name
-from kwire.tables.arrow import mended, slices
+from kwire.tables.arrow import chosen, error_names, mended, numbers, slices, take
 from kwire.tables.body_columns import BodyColumns
 from kwire.tables.schemas import Makes, record_batch
 
@@ -33,40 +32,39 @@ def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Ma
     """The rows of the table messages: of each exchange the request, then the response. columns: only these, None: all;
     common: see shared()."""
     sides = (batch.request, batch.response)
-    chosen = np.flatnonzero(_both(*(side.there for side in sides)))
-    row, answers = chosen // 2, chosen % 2 == 1
+    there = np.flatnonzero(_both(*(side.there for side in sides)))
+    row, answers = there // 2, there % 2 == 1
     paired = answers & batch.request.there[row]
-    rows = pa.array(row)
 
     def number(name: str) -> Callable[[], pa.Array]:
         kind = pa.int32() if name == "size" else pa.int64()
-        return lambda: pa.array(_both(*(getattr(side, name) for side in sides))[chosen], kind)
+        return lambda: numbers(_both(*(getattr(side, name) for side in sides))[there], kind)
 
     def of(make: Callable[[], pa.Array], where: Mask | None = None) -> Callable[[], pa.Array]:
         """A column of exchanges for their messages; null but where it holds."""
-        return lambda: make().take(rows if where is None else pa.array(row, mask=~where))
+        return lambda: take(make(), row, where)
 
     makes = {name: of(make) for name, make in (common or shared(batch)).items()}
     makes |= {name: number(name) for name in NUMBERS}
     places = _places(batch)
     if places is not None:
-        packets = {name: _both(*(getattr(side, name) for side in sides))[chosen] for name in ("packet", "last_packet")}
+        packets = {name: _both(*(getattr(side, name) for side in sides))[there] for name in ("packet", "last_packet")}
         files = places.split(packets["packet"])[0]
-        makes["capture"] = lambda: _taken([mended(name) for name in places.names], files, pa.string())
-        makes |= {name: partial(pa.array, places.split(found)[1]) for name, found in packets.items()}
+        makes["capture"] = lambda: chosen([mended(name) for name in places.names], files, pa.string())
+        makes |= {name: partial(numbers, places.split(found)[1], pa.int64()) for name, found in packets.items()}
     headers = [(kind and kind.request_header, kind and kind.response_header) for kind in batch.kinds]
     kind = batch.kind[row] * 2 + answers
     wrong = answers & (batch.errors[row] > 0)
     errors = _errors(batch)
     makes |= {
-        "kind": lambda: _taken(("request", "response"), answers, pa.string()),
-        "header_version": lambda: _taken([version for both in headers for version in both], kind, pa.int8()),
+        "kind": lambda: chosen(("request", "response"), answers, pa.string()),
+        "header_version": lambda: chosen([version for both in headers for version in both], kind, pa.int8()),
         "error_code": of(errors["error_code"], wrong),
         "error": of(errors["error"], wrong),
-        "errors": lambda: pa.array(np.where(answers, batch.errors[row], 0).astype(np.int32)),
-        "latency_ns": lambda: pa.array(batch.latency[row], mask=~paired),
-        "quality": lambda: _taken(QUALITIES, _both(*(side.quality for side in sides))[chosen], pa.string()),
-        "note": lambda: _taken(batch.texts, _both(*(side.note for side in sides))[chosen], pa.string()),
+        "errors": lambda: numbers(np.where(answers, batch.errors[row], 0), pa.int32()),
+        "latency_ns": lambda: numbers(batch.latency[row], pa.int64(), paired),
+        "quality": lambda: chosen(QUALITIES, _both(*(side.quality for side in sides))[there], pa.string()),
+        "note": lambda: chosen(batch.texts, _both(*(side.note for side in sides))[there], pa.string()),
     }
     return record_batch("messages", makes, columns)
 
@@ -78,10 +76,10 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
 
     def number(side: Side, name: str) -> Callable[[], pa.Array]:
         kind = pa.int32() if name.endswith("size") else pa.int64()
-        return lambda: pa.array(getattr(side, name), kind, mask=~side.there)
+        return lambda: numbers(getattr(side, name), kind, side.there)
 
     makes = (common or shared(batch)) | _errors(batch) | BodyColumns(batch).makes | {
-        "time": lambda: pa.array(batch.time),
+        "time": lambda: numbers(batch.time, pa.int64()),
         "request_index": number(request, "index"),
         "request_size": number(request, "size"),
         "request_packet": number(request, "packet"),
@@ -89,16 +87,16 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
         "response_size": number(response, "size"),
         "response_packet": number(response, "packet"),
         "response_time": number(response, "time"),
-        "latency_ns": lambda: pa.array(batch.latency, mask=~paired),
-        "outcome": lambda: _taken(OUTCOMES, outcomes(batch), pa.string()),
+        "latency_ns": lambda: numbers(batch.latency, pa.int64(), paired),
+        "outcome": lambda: chosen(OUTCOMES, outcomes(batch), pa.string()),
         "note": lambda: _notes(batch),
     }  # fmt: skip
     places = _places(batch)
     if places is not None:
         files, first = places.split(batch.packet)
-        makes["capture"] = lambda: _taken([mended(name) for name in places.names], files, pa.string())
-        makes["request_packet"] = lambda: pa.array(first, mask=~request.there)
-        makes["response_packet"] = lambda: pa.array(places.split(response.packet)[1], mask=~response.there)
+        makes["capture"] = lambda: chosen([mended(name) for name in places.names], files, pa.string())
+        makes["request_packet"] = lambda: numbers(first, pa.int64(), request.there)
+        makes["response_packet"] = lambda: numbers(places.split(response.packet)[1], pa.int64(), response.there)
     return record_batch("exchanges", makes, columns)
 
 
@@ -106,12 +104,12 @@ def shared(batch: ExchangeBatch) -> Makes:
     """Columns that the rows of both tables have in common, each made once."""
     connections, kinds, length = batch.connections, batch.kinds, batch.client_length
     makes: Makes = {
-        "capture": lambda: _taken([mended(known.capture) for known in connections], batch.connection, pa.string()),
-        "connection": lambda: _taken([known.name for known in connections], batch.connection, pa.string()),
-        "api_key": lambda: _taken([kind and kind.key for kind in kinds], batch.kind, pa.int16()),
+        "capture": lambda: chosen([mended(known.capture) for known in connections], batch.connection, pa.string()),
+        "connection": lambda: chosen([known.name for known in connections], batch.connection, pa.string()),
+        "api_key": lambda: chosen([kind and kind.key for kind in kinds], batch.kind, pa.int16()),
         "api": lambda: _apis(batch),
-        "api_version": lambda: _taken([kind and kind.version for kind in kinds], batch.kind, pa.int16()),
-        "correlation_id": lambda: pa.array(batch.correlation_id.astype(np.int32), mask=~batch.identified),
+        "api_version": lambda: chosen([kind and kind.version for kind in kinds], batch.kind, pa.int16()),
+        "correlation_id": lambda: numbers(batch.correlation_id, pa.int32(), batch.identified),
         "client_id": lambda: slices(batch.buffer, batch.client_start, np.maximum(length, 0), length >= 0, pa.string()),
     }  # fmt: skip
     return {name: cache(make) for name, make in makes.items()}
@@ -131,24 +129,17 @@ def outcomes(batch: ExchangeBatch) -> Numbers:
 
 def _apis(batch: ExchangeBatch) -> pa.Array:
     names = [kind and kind.api for kind in batch.kinds]
-    return _taken([*names, TOKEN], np.where(batch.token, len(names), batch.kind), pa.string())
+    return chosen([*names, TOKEN], np.where(batch.token, len(names), batch.kind), pa.string())
 
 
 def _errors(batch: ExchangeBatch) -> Makes:
     """The code and the name of each first error, null where there is none, and how many there are."""
 
-    def name() -> pa.Array:
-        wrong = batch.errors > 0
-        codes, which = np.unique(batch.first_error[wrong], return_inverse=True)
-        chosen = np.zeros(len(batch), np.int64)
-        chosen[wrong] = which
-        names = [error_name(code) for code in codes.tolist()] or [None]
-        return pa.array(names, pa.string()).take(pa.array(chosen, mask=~wrong))
-
+    wrong = batch.errors > 0
     return {
-        "error_code": lambda: pa.array(batch.first_error.astype(np.int16), mask=batch.errors == 0),
-        "error": name,
-        "errors": lambda: pa.array(batch.errors.astype(np.int32)),
+        "error_code": lambda: numbers(batch.first_error, pa.int16(), wrong),
+        "error": lambda: error_names(batch.first_error, wrong),
+        "errors": lambda: numbers(batch.errors, pa.int32()),
     }
 
 
@@ -164,15 +155,9 @@ def _notes(batch: ExchangeBatch) -> pa.Array:
             both[pair] = len(texts)
             texts.append(f"{batch.texts[pair[0]]}; {batch.texts[pair[1]]}")
         which[row] = both[pair]
-    return _taken(texts, which, pa.string())
+    return chosen(texts, which, pa.string())
 
 
 def _both(first: Numbers | Mask, second: Numbers | Mask) -> Any:
     """What belongs to requests and to responses, by turns."""
     return np.stack((first, second), axis=1).reshape(-1)
-
-
-def _taken(values: Sequence[Any], which: Numbers | Mask, kind: pa.DataType) -> pa.Array:
-    if len(values) == 1:
-        return pa.repeat(pa.scalar(values[0], kind), len(which))
-    return pa.array(values, kind).take(pa.array(which.astype(np.int64)))

@@ -12,12 +12,11 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
 from kwire.schema.keys import JOIN_GROUP, LEAVE_GROUP
 from kwire.session.decoded import Bodies, Decoded
-from kwire.tables.arrow import slices
+from kwire.tables.arrow import first_of, numbers, slices, take
 from kwire.tables.schemas import Makes, record_batch
 from kwire.wire.columns import Ints
 
@@ -37,17 +36,17 @@ def rows_of(
 
     def text(*said: tuple[_Side, str]) -> pa.Array:
         """The first that is there, and not empty."""
-        return pc.coalesce(*(side.text(name, empty=False) for side, name in said))
+        return first_of(*(side.text(name, empty=False) for side, name in said))
 
-    def count(*said: tuple[_Side, str]) -> pa.Array:
+    def count(*said: tuple[_Side, str], unknown: int | None = None) -> pa.Array:
         """The first that is there."""
-        return pc.coalesce(*(side.number(name) for side, name in said))
+        return first_of(*(side.number(name, unknown) for side, name in said))
 
     def generation() -> pa.Array:
-        found = count(*((side, name) for side in (answered, asked) for name in ("GenerationId", "MemberEpoch")))
-        return pc.if_else(pc.equal(found, -1), None, found) if key == JOIN_GROUP else found
+        said = ((side, name) for side in (answered, asked) for name in ("GenerationId", "MemberEpoch"))
+        return count(*said, unknown=-1 if key == JOIN_GROUP else None)
 
-    makes: Makes = {name: partial(head.column(name).take, pa.array(rows)) for name in head.schema.names} | {
+    makes: Makes = {name: partial(take, head.column(name), rows) for name in head.schema.names} | {
         "group": lambda: asked.text("GroupId"),
         "group_type": lambda: pa.repeat(pa.scalar(GROUP_TYPES[key]), len(rows)),
         "member": lambda: text((answered, "MemberId"), (asked, "MemberId")),
@@ -75,7 +74,7 @@ class _Side:
         if len(self.bodies.rows) == len(self.rows):
             return found
         places = self.bodies.places(self.rows)
-        return found.take(pa.array(places, mask=places < 0))
+        return take(found, places, places >= 0)
 
     def text(self, name: str, empty: bool = True) -> pa.Array:
         """empty: else null where it is."""
@@ -85,11 +84,12 @@ class _Side:
         valid = column.valid if empty else column.lengths > 0
         return self._taken(slices(self.bodies.buffer, column.starts, column.lengths, valid, pa.string()))
 
-    def number(self, name: str) -> pa.Array:
+    def number(self, name: str, unknown: int | None = None) -> pa.Array:
+        """unknown: the value by which it says that there is none."""
         column = self.bodies.columns.fields.get(name)
         if not isinstance(column, Numbers):
             return pa.nulls(len(self.rows), pa.int32())
-        return self._taken(pa.array(column.values, pa.int32()))
+        return self._taken(numbers(column.values, pa.int32(), None if unknown is None else column.values != unknown))
 
     def counts(self, name: str) -> pa.Array:
         """How many elements an array has; null where it has none."""
@@ -97,7 +97,7 @@ class _Side:
         if not isinstance(column, Lists):
             return pa.nulls(len(self.rows), pa.int32())
         counts = np.diff(column.offsets)
-        return self._taken(pa.array(counts, pa.int32(), mask=counts == 0))
+        return self._taken(numbers(counts, pa.int32(), counts > 0))
 
 
 def _leaving(makes: Makes, asked: _Side) -> Makes:
@@ -111,7 +111,7 @@ def _leaving(makes: Makes, asked: _Side) -> Makes:
     named = counts[which] > 0
     begins = np.append(members.offsets[:-1], 0)[places] - (np.cumsum(counts) - counts)
     member = np.where(named, np.cumsum(named) - 1 + begins[which], -1)
-    out: Makes = {name: lambda make=make: make().take(pa.array(which)) for name, make in makes.items()}  # type: ignore[misc]
+    out: Makes = {name: lambda make=make: take(make(), which) for name, make in makes.items()}  # type: ignore[misc]
 
     def text(name: str, empty: bool) -> pa.Array:
         column = flat.fields.get(name)
@@ -119,6 +119,6 @@ def _leaving(makes: Makes, asked: _Side) -> Makes:
             return pa.nulls(len(which), pa.string())
         valid = column.valid if empty else column.lengths > 0
         found = slices(asked.bodies.buffer, column.starts, column.lengths, valid, pa.string())
-        return found.take(pa.array(member, mask=member < 0))
+        return take(found, member, member >= 0)
 
     return out | {"member": lambda: text("MemberId", False), "instance": lambda: text("GroupInstanceId", True)}

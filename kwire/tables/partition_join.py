@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Numbers
+from kwire.tables.arrow import numbers
 from kwire.tables.partition_columns import NamedPartitions
 from kwire.wire.columns import Ints
 
@@ -34,20 +35,31 @@ class JoinedPartitions:
     def __len__(self) -> int:
         return len(self.owner)
 
-    def numbers(self, turn: int, name: str, kind: pa.DataType) -> pa.Array:
-        """A field of requests (0) or responses (1); null where there is none."""
-        column = self.sides[turn].fields.get(name)
+    def field(self, turn: int, name: str, unknown: int | None = None) -> tuple[NDArray[Any], Mask]:
+        """A number of requests (0) or responses (1), and where there is one. unknown: the value that says: none."""
+        side = self.sides[turn]
+        column = side.fields.get(name)
         if not isinstance(column, Numbers):
-            return pa.nulls(len(self), kind)
-        return self.taken(turn, column.values[self.sides[turn].places], kind)
+            return self.spread(turn, np.zeros(0, np.int64))
+        values = column.values[side.places]
+        return self.spread(turn, values, None if unknown is None else values != unknown)
+
+    def spread(self, turn: int, values: NDArray[Any], valid: Mask | None = None) -> tuple[NDArray[Any], Mask]:
+        """Values of one side's rows, valid or not, where they belong, and where there are some."""
+        if not len(values):
+            return np.zeros(len(self), np.int64), np.zeros(len(self), bool)
+        at = self.at[turn]
+        return values[at], at >= 0 if valid is None else (at >= 0) & valid[at]
+
+    def numbers(self, turn: int, name: str, kind: pa.DataType, unknown: int | None = None) -> pa.Array:
+        """field() as an Arrow array."""
+        values, there = self.field(turn, name, unknown)
+        return numbers(values, kind, there)
 
     def taken(self, turn: int, values: NDArray[Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-        """Values of one side's rows, valid or not, where they belong."""
-        if not len(values):
-            return pa.nulls(len(self), kind)
-        at = self.at[turn]
-        there = at >= 0 if valid is None else (at >= 0) & valid[at]
-        return pa.array(values[at], kind, mask=~there)
+        """spread() as an Arrow array."""
+        found, there = self.spread(turn, values, valid)
+        return numbers(found, kind, there)
 
     @property
     def ident(self) -> Ints:

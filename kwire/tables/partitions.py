@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kwire.codec.columnar import Lists, Numbers, Slices
 from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE
 from kwire.session.decoded import Bodies, Decoded
-from kwire.session.record import error_name
-from kwire.tables.arrow import slices
+from kwire.tables.arrow import chosen, error_names, numbers, slices, take
 from kwire.tables.batch_headers import COMPRESSIONS, Headers, columns, headers
 from kwire.tables.columns import EXCHANGE
 from kwire.tables.partition_columns import NamedPartitions, PartitionNames
@@ -35,6 +33,7 @@ OFFSETS = {  # where the column offset comes from: the request (0) or the respon
 }  # fmt: skip
 OLD_OFFSETS = "OldStyleOffsets"  # of ListOffsets v0: several of a partition, of which the first one counts
 PARTITIONED = tuple(OFFSETS)
+UNKNOWN = -1  # by which Kafka says that an offset or a node is not known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,14 +89,13 @@ def _records(side: NamedPartitions) -> Slices | None:
 def _begin(read: _Found, head: pa.RecordBatch, rows: Ints) -> Makes:
     """The columns with which both tables begin, of these rows of partitions."""
     joined, names = read.joined, read.names
-    exchange = pa.array(joined.owner[rows])
 
     def of_head(name: str) -> Callable[[], pa.Array]:
-        return lambda: head.column(name).take(exchange)
+        return lambda: take(head.column(name), joined.owner[rows])
 
     return {name: of_head(name) for name, _, _ in EXCHANGE} | {
         "topic": lambda: _texts(names.topics.array, joined.topic[rows]),
-        "partition": lambda: pa.array(joined.number[rows], pa.int32()),
+        "partition": lambda: numbers(joined.number[rows], pa.int32()),
     }
 
 
@@ -113,11 +111,11 @@ def _partition(read: _Found) -> Makes:
         ),
         "timestamp": lambda: joined.numbers(0, "Timestamp", pa.int64()),
         "high_watermark": lambda: joined.numbers(1, "HighWatermark", pa.int64()),
-        "last_stable_offset": lambda: _known(joined.numbers(1, "LastStableOffset", pa.int64())),
-        "log_start_offset": lambda: _known(joined.numbers(1, "LogStartOffset", pa.int64())),
-        "preferred_read_replica": lambda: _known(joined.numbers(1, "PreferredReadReplica", pa.int32())),
-        "error_code": lambda: _error_codes(joined),
-        "error": lambda: _error_names(joined),
+        "last_stable_offset": lambda: joined.numbers(1, "LastStableOffset", pa.int64(), UNKNOWN),
+        "log_start_offset": lambda: joined.numbers(1, "LogStartOffset", pa.int64(), UNKNOWN),
+        "preferred_read_replica": lambda: joined.numbers(1, "PreferredReadReplica", pa.int32(), UNKNOWN),
+        "error_code": lambda: joined.numbers(1, "ErrorCode", pa.int16(), 0),
+        "error": lambda: error_names(*joined.field(1, "ErrorCode", 0)),
     } | _sums(read)
 
 
@@ -146,22 +144,7 @@ def _old_offset(joined: JoinedPartitions) -> pa.Array:
 
 def _texts(texts: pa.Array, which: Ints) -> pa.Array:
     """Texts by their numbers; -1: null."""
-    return texts.take(pa.array(which, mask=which < 0))
-
-
-def _known(column: pa.Array) -> pa.Array:
-    """Null in place of -1, by which Kafka says that it is not known."""
-    return pc.if_else(pc.equal(column, -1), None, column)
-
-
-def _error_codes(joined: JoinedPartitions) -> pa.Array:
-    code = joined.numbers(1, "ErrorCode", pa.int16())
-    return pc.if_else(pc.equal(code, 0), None, code)
-
-
-def _error_names(joined: JoinedPartitions) -> pa.Array:
-    coded = _error_codes(joined).dictionary_encode()
-    return pa.array(map(error_name, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)
+    return take(texts, which, which >= 0)
 
 
 def _sums(read: _Found) -> Makes:
@@ -182,7 +165,8 @@ def _sums(read: _Found) -> Makes:
     def first() -> pa.Array:
         codes = np.full(count, -1)
         codes[batches.chain[::-1]] = batches.compression[::-1]
-        return pa.array(COMPRESSIONS).take(joined.taken(turn, codes, pa.int64(), codes >= 0))
+        found, there = joined.spread(turn, codes, codes >= 0)
+        return chosen(COMPRESSIONS, found, pa.string(), there)
 
     return {
         "bytes": lambda: joined.taken(turn, records.lengths, pa.int64(), records.valid),
