@@ -55,8 +55,14 @@ LEAST = {  # what a number is at least
     "max.message.bytes": 0, "message.max.bytes": 0, "segment.bytes": 14, "segment.ms": 1, "roll.ms": 1,
     "min.insync.replicas": 1, "delete.retention.ms": 0, "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 1,
     "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1, "interval.ms": 100,
-    "message.timestamp.before.max.ms": 0, "message.timestamp.after.max.ms": 0,
+    "message.timestamp.before.max.ms": 0, "message.timestamp.after.max.ms": 0, "offsets.retention.minutes": 1,
+    "offsets.retention.check.interval.ms": 1,
 }  # fmt: skip
+LEVELS = {  # of compression
+    "compression.gzip.level": ({-1, *range(1, 10)}, "-1 or 1 to 9"),
+    "compression.lz4.level": (range(1, 18), "1 to 17"),
+    "compression.zstd.level": (range(-131_072, 23), "-131072 to 22"),
+}
 
 
 class KnownConfig(NamedTuple):
@@ -93,17 +99,22 @@ class BatchRules(NamedTuple):
     before: int
     after: int
     compression: str  # none, or producer: as it came
+    level: int | None  # of the compression, None for the usual one
     least_in_sync: int
     retained: int  # of the log; below 0: no matter how many
 
     @classmethod
     def of(cls, configs: Configs, topic: str) -> BatchRules:
         value = partial(configs.topic, topic)
-        policy = value("cleanup.policy")
+        policy, compression = value("cleanup.policy"), value("compression.type")
+        named = f"compression.{compression}.level"
+        usual = known("topic").get(named)
+        level = value(named) if usual is not None and value(named) != usual.default else ""
         return cls(
             int(value("max.message.bytes")), "compact" in policy, value("message.timestamp.type") == "LogAppendTime",
             int(value("message.timestamp.before.max.ms")), int(value("message.timestamp.after.max.ms")),
-            value("compression.type").replace("uncompressed", "none"), int(value("min.insync.replicas")),
+            compression.replace("uncompressed", "none"), int(level) if level else None,
+            int(value("min.insync.replicas")),
             int(value("retention.bytes")) if "delete" in policy else -1,
         )  # fmt: skip
 
@@ -282,4 +293,8 @@ def _check_range(name: str, text: str) -> None:
     least = LEAST.get(name.removeprefix("log.").removeprefix("cleaner."))
     if least is not None and float(text) < least:
         why = f"Invalid value {text} for configuration {name}: Value must be at least {least}"
+        raise Refused(Code.INVALID_CONFIG, why)
+    levels, words = LEVELS.get(name, (None, ""))
+    if levels is not None and int(text) not in levels:
+        why = f"Invalid value {text} for configuration {name}: Value must be {words}"
         raise Refused(Code.INVALID_CONFIG, why)

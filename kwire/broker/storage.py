@@ -74,7 +74,7 @@ class Storage:
         now = self._state.clock.now
         known = (table for kind in KINDS for table in group_tables(groups, kind, now))
         # share groups look at their state; what has offsets and no group is taken for a classic one
-        self._tables = (share_table(groups), *known, offsets_table(groups))
+        self._tables = (share_table(groups), *known, offsets_table(groups, now))
         for table in self._tables:
             table.restore(self._state)
         self._tick()

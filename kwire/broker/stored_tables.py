@@ -110,7 +110,7 @@ OffsetKey = tuple[str, str, int]  # group, topic, partition
 OffsetValue = tuple[int, int, str]  # offset, leader epoch, metadata
 
 
-def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
+def offsets_table(groups: Coordinator, now: Callable[[], int]) -> StoredTable[OffsetKey, OffsetValue]:
     committed = groups.offsets.committed
 
     def put(key: OffsetKey, value: OffsetValue | None, time: int) -> None:
@@ -124,7 +124,7 @@ def offsets_table(groups: Coordinator) -> StoredTable[OffsetKey, OffsetValue]:
 
     def done() -> None:
         for group in committed:
-            groups.revive(group)
+            groups.revive(group, now())
 
     return StoredTable(
         "__consumer_offsets", 1, "OffsetCommitKey", "OffsetCommitValue", 3,

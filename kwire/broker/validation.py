@@ -37,7 +37,7 @@ def validated(rules: BatchRules, place: tuple[str, int], data: bytes, now_ms: in
     if not rules.append_time:
         _check_times(rules, data, header, now_ms)
     if rules.compression != "producer" and rules.compression != header.compression:
-        data = rebuilt(data, _opened(data), compression=rules.compression)
+        data = rebuilt(data, _opened(data), compression=rules.compression, level=rules.level)
         header = checked(data)
     return data, header
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kwire.coordinator import offset_retention
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.codes import (
     FENCED_INSTANCE_ID,
@@ -29,7 +30,6 @@ from kwire.coordinator.types import MS, Check
 
 HEARTBEAT, JOIN, SYNC, CLEANUP = "heartbeat", "join", "sync", "cleanup"
 NEW_MEMBER_JOIN_MS = 300_000  # how long a new member may wait for its first generation (GroupCoordinator, from 2.2 on)
-CLEANUP_MS = 600_000  # offsets.retention.check.interval.ms
 LEAST_WAIT_MS = 1_000  # before nobody's rejoining is waited for again: members choose the timeout, 0 among others
 
 
@@ -362,12 +362,14 @@ def replace(context: Context, group: Group, old: Member, new_id: str) -> Member:
 
 def clean_up_later(context: Context, group: Group) -> None:
     """cleanupGroupMetadata: an empty group that holds no offsets is forgotten at the next round."""
-    context.purgatory.wait(Key(CLEANUP, group.id), context.now + CLEANUP_MS * MS)
+    wait = context.settings.offsets_retention_check_interval_ms
+    context.purgatory.wait(Key(CLEANUP, group.id), context.now + wait * MS)
 
 
 def _clean_up(context: Context, group: Group, _: str) -> None:
     if group.state is not GroupState.EMPTY:
         return
+    offset_retention.expire(context, group.id, group.since if group.protocol_type else None)
     if group.pending or context.offsets.holds(group.id):
         clean_up_later(context, group)
         return

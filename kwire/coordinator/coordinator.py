@@ -256,10 +256,11 @@ class Coordinator:
     def may(self, may: Callable[[ClientIdentity, str], bool]) -> None:
         self._desk.may = may
 
-    def revive(self, group: str) -> None:
+    def revive(self, group: str, now: int) -> None:
         """An empty classic group, for offsets that are there again after a restart."""
         if group not in self._desk.groups:
-            classic.new_group(self._desk, group)
+            self.tick(now)
+            classic.clean_up_later(self._desk, classic.new_group(self._desk, group))
 
     def revive_stored(self, kind: StoredKind, group: str, found: Mapping[str, Rows], now: int) -> None:
         """A group with its members, from its records."""

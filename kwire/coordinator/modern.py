@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from kwire.coordinator.classic import CLEANUP_MS
-from kwire.coordinator.context import Context, shown_ms
+from kwire.coordinator import offset_retention
+from kwire.coordinator.context import Context
 from kwire.coordinator.group import Group
 from kwire.coordinator.purgatory import OperationKind
 from kwire.coordinator.timers import Key
@@ -63,10 +63,11 @@ def kinds(context: Context, settled: Callable[[Context, ModernGroup], None]) -> 
         context.now = max(context.now, now)
         group = modern(context.groups.get(key.group))
         if group is not None and not group.members:
+            offset_retention.expire(context, key.group, None)
             if context.offsets.holds(key.group):
                 settle(context, group)
             else:
-                bury(context, group, f"empty for {shown_ms(CLEANUP_MS)} and without offsets")
+                bury(context, group, "empty and without offsets")
 
     return {DUE: OperationKind(expire), CLEANUP: OperationKind(clean_up)}
 
@@ -84,7 +85,7 @@ def settle(context: Context, group: ModernGroup) -> None:
     if group.members or not group.lapses:
         context.purgatory.end(unused)
     elif unused not in context.purgatory:
-        context.purgatory.wait(unused, context.now + CLEANUP_MS * MS)
+        context.purgatory.wait(unused, context.now + context.settings.offsets_retention_check_interval_ms * MS)
 
 
 def forget(context: Context, group: ModernGroup) -> None:

@@ -102,7 +102,7 @@ def _may_commit(context: Context, group_id: str, who: Commit) -> Check:
     group = context.groups.get(group_id)
     if group is None:
         if who.generation < 0:
-            classic.new_group(context, group_id)
+            classic.clean_up_later(context, classic.new_group(context, group_id))
             return Check(0, "no member", NONE, "no member; a group for offsets only")
         error = (
             GROUP_ID_NOT_FOUND

@@ -63,7 +63,12 @@ def build(
 
 
 def rebuilt(
-    data: bytes, records: Sequence[Record], *, compression: str | None = None, delete_horizon: int | None = None
+    data: bytes,
+    records: Sequence[Record],
+    *,
+    compression: str | None = None,
+    level: int | None = None,
+    delete_horizon: int | None = None,
 ) -> bytes:
     """A batch of magic 2 with these of its records, and all else as it was: offsets, producer, epoch, last offset.
 
@@ -83,7 +88,7 @@ def rebuilt(
     body = b"".join(_record(record, header.base_offset, base_time) for record in records)
     producer = (header.producer_id, header.producer_epoch, header.base_sequence)
     covered = pack(">hiqqqhii", attributes, header.last_offset_delta, base_time, newest, *producer, len(records))
-    covered += compress(NAMES[attributes & 7], body) if records else b""
+    covered += compress(NAMES[attributes & 7], body, level=level) if records else b""
     head = pack(">qiib", header.base_offset, len(covered) + 9, header.partition_leader_epoch, 2)
     return head + pack(">I", v2.crc32c(covered)) + covered
 

@@ -24,6 +24,7 @@ XERIAL = b"\x82SNAPPY\x00"
 XERIAL_BLOCK = 32 * 1024
 LZ4_MAGIC = 0x184D2204
 LZ4_BLOCK = 64 * 1024
+LZ4_HEADER = 7  # bytes, without a content size
 LZ4_DESCRIPTOR = (0x60, 0x40)  # version 1, independent blocks; blocks of 64 KiB
 LZ4_CHECKSUMS = (0x1A, 0x82, 0x82)  # of that descriptor, by magic; the first is the wrong one
 
@@ -139,7 +140,7 @@ def _lz4_blocks(data: bytes, limit: int, by: Codecs) -> bytes:
 
 
 def compress(codec: str, data: bytes, magic: int = 2, level: int | None = None) -> bytes:
-    """The compressed bytes, in the form that Kafka's Java client writes. level: of gzip and zstd."""
+    """The compressed bytes, in the form that Kafka's Java client writes. level: None for the usual one."""
     import cramjam
 
     match codec:
@@ -154,18 +155,27 @@ def compress(codec: str, data: bytes, magic: int = 2, level: int | None = None) 
             packed = [bytes(cramjam.snappy.compress_raw(block)) for block in blocks]
             return XERIAL + pack(">ii", 1, 1) + b"".join(pack(">i", len(block)) + block for block in packed)
         case "lz4":
-            return _lz4_frame(data, magic)
+            return _lz4_frame(data, magic, level)
     raise KwireError(f"unknown compression {codec}; there are {', '.join(NAMES)}")
 
 
-def _lz4_frame(data: bytes, magic: int) -> bytes:
+def _tight(frame: bytes) -> bytes:
+    """The only block of a frame, compressed or not."""
+    (size,) = unpack_from("<I", frame, LZ4_HEADER)
+    return frame[LZ4_HEADER + 4 : LZ4_HEADER + 4 + (size & 0x7FFFFFFF)]
+
+
+def _lz4_frame(data: bytes, magic: int, level: int | None) -> bytes:
     """An LZ4 frame, without content size and checksum; a block that does not shrink stands as it is."""
     import cramjam
 
     parts = [pack("<IBBB", LZ4_MAGIC, *LZ4_DESCRIPTOR, LZ4_CHECKSUMS[magic])]
     for at in range(0, len(data), LZ4_BLOCK):
         block = data[at : at + LZ4_BLOCK]
-        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if level is None:
+            packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        else:
+            packed = _tight(bytes(cramjam.lz4.compress(block, level=level)))
         size, packed = (len(packed), packed) if len(packed) < len(block) else (len(block) | 1 << 31, block)
         parts.append(pack("<I", size) + packed)
     return b"".join((*parts, bytes(4)))

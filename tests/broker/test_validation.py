@@ -43,6 +43,21 @@ def test_compression_is_the_topics(wanted: str) -> None:
     assert validated(rules(compression_type="producer"), ("t", 0), given, 0)[0] is given
 
 
+@pytest.mark.parametrize(("kind", "low", "high"), [("gzip", 1, 9), ("lz4", 1, 17), ("zstd", -50, 22)])
+def test_and_so_is_its_level(kind: str, low: int, high: int) -> None:
+    text = " ".join(f"{n * n % 997} and {n % 31}" for n in range(9_000)).encode()
+    given = build([(b"k", text)])
+    sizes = []
+    for level in (low, high):
+        data, _ = validated(rules(compression_type=kind, **{f"compression_{kind}_level": level}), "t-0", given, 0)
+        assert read_records(data)[0].records[0].value == text
+        sizes.append(len(data))
+    assert sizes[0] > sizes[1]
+    for level in (0 if kind == "gzip" else low - 200_000, high + 1):
+        with pytest.raises(Refused, match="Value must be"):
+            rules(**{f"compression_{kind}_level": level})
+
+
 def test_size() -> None:
     with pytest.raises(Refused) as refused:
         validated(rules(max_message_bytes=10), ("t", 0), build([(None, b"x")]), 0)

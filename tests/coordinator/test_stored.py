@@ -116,7 +116,7 @@ def test_a_classic_group_that_rebalances_stays_as_it_was_written(lab: Make) -> N
 
 def made_empty(made: Any) -> Any:
     """A group of which there are offsets alone."""
-    made.coordinator.revive("g")
+    made.coordinator.revive("g", 0)
     return made
 
 

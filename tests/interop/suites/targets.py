@@ -73,11 +73,11 @@ def kafka(needs: Needs, work: Path) -> Iterator[Place]:
         (folder / "jars").symlink_to(lab / "jars")
     shutil.rmtree(folder / "data", ignore_errors=True)
     ports = [needs.port + n if needs.port else free_port() for n in range(len(needs.listeners))]
-    main = str(free_port())  # of the script, for the brokers among themselves
+    main = str(free_port(2))  # of the script, for the brokers among themselves; the next one is the controller's
     certificate, key_store = certificate_of(work)
     (folder / "extra.properties").write_text(properties(needs, ports, main, key_store))
     os.environ["EXTRA_PROPS"] = str(folder / "extra.properties")
-    print(call("sh", script, "start", folder, main), end="", file=sys.stderr)
+    print(must("sh", script, "start", folder, main), end="", file=sys.stderr)
     try:
         place = Place(
             {name: f"localhost:{port}" for name, port in zip(needs.listeners, ports, strict=True)}, certificate
@@ -143,10 +143,14 @@ def credentials(needs: Needs, place: Place) -> None:
             future.result()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
+def free_port(together: int = 1) -> int:
+    """The first of as many ports in a row that nobody has."""
+    while True:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            port: int = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            for further in range(port + 1, port + together):
+                held.enter_context(socket.create_server(("127.0.0.1", further)))
+            return port
 
 
 @contextlib.contextmanager
