@@ -49,7 +49,7 @@ def test_and_so_is_its_level(kind: str, low: int, high: int) -> None:
     given = build([(b"k", text)])
     sizes = []
     for level in (low, high):
-        data, _ = validated(rules(compression_type=kind, **{f"compression_{kind}_level": level}), "t-0", given, 0)
+        data, _ = validated(rules(compression_type=kind, **{f"compression_{kind}_level": level}), ("t", 0), given, 0)
         assert read_records(data)[0].records[0].value == text
         sizes.append(len(data))
     assert sizes[0] > sizes[1]
