@@ -6,11 +6,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 from kwire.broker.codes import Refused
 from kwire.broker.configs import BROKER, checked, known
 from kwire.broker.context import BrokerSettings
+from kwire.coordinator.types import GroupSettings, TransactionSettings
 from kwire.errors import KwireError
 
 SETTINGS = {"num.partitions": "partitions", "auto.create.topics.enable": "create_topics"}
@@ -18,7 +20,7 @@ LIMITS = {
     "connections.max.idle.ms": "idle_ms", "max.connections": "connections", "max.connections.per.ip": "per_ip",
     "socket.request.max.bytes": "frame",
 }  # fmt: skip
-PARTS = ("groups", "transactions")  # of BrokerSettings: their fields are called as the configurations, with underscores
+PARTS = {"groups": GroupSettings, "transactions": TransactionSettings}  # fields are named as the configurations, with _
 BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -51,34 +53,35 @@ def _text(name: str, value: object) -> str:
         raise KwireError(f"{refused.why}{f'; did you mean {near[0]}?' if near else ''}") from None
 
 
-def _part(settings: BrokerSettings, name: str) -> str | None:
+@cache
+def _place(name: str) -> tuple[str, str] | None:
+    """The part of the settings that a configuration is in ("": the settings themselves), and its field there."""
     field = name.replace(".", "_")
-    for part in PARTS:
-        if field != "era" and field in {each.name for each in fields(getattr(settings, part))}:
-            return part
-    return None
+    for part, kind in PARTS.items():
+        if field != "era" and field in {each.name for each in fields(kind)}:
+            return part, field
+    if name in SETTINGS:
+        return "", SETTINGS[name]
+    return ("limits", LIMITS[name]) if name in LIMITS else None
 
 
 def _value(settings: BrokerSettings, name: str) -> Any:
     """What a setting is now, None where the configuration is none."""
-    part = _part(settings, name)
-    if part is not None:
-        return getattr(getattr(settings, part), name.replace(".", "_"))
-    if name in SETTINGS:
-        return getattr(settings, SETTINGS[name])
-    return getattr(settings.limits, LIMITS[name]) if name in LIMITS else None
+    place = _place(name)
+    if place is None:
+        return None
+    part, field = place
+    return getattr(getattr(settings, part) if part else settings, field)
 
 
 def _with(settings: BrokerSettings, name: str, text: str) -> BrokerSettings:
+    place = _place(name)
+    if place is None:
+        return settings
+    part, field = place
     value: Any = text == "true" if text in ("true", "false") else text
-    part = _part(settings, name)
-    if part is not None or name in SETTINGS or name in LIMITS:
-        value = int(text) if text.lstrip("-").isdecimal() else value
-    if part is not None:
-        changed = replace(getattr(settings, part), **{name.replace(".", "_"): value})
-        return replace(settings, **{part: changed})
-    if name in SETTINGS:
-        return replace(settings, **{SETTINGS[name]: value})
-    if name in LIMITS:
-        return replace(settings, limits=replace(settings.limits, **{LIMITS[name]: value}))
-    return settings
+    if text.lstrip("-").isdecimal():
+        value = int(text)
+    if not part:
+        return replace(settings, **{field: value})
+    return replace(settings, **{part: replace(getattr(settings, part), **{field: value})})
