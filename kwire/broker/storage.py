@@ -20,7 +20,7 @@ from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
 from kwire.broker.stored_rights import dump_rights, restore_rights
-from kwire.broker.stored_tables import StoredTable, group_tables, offsets_table, share_table
+from kwire.broker.stored_tables import StoredTable, group_tables, offsets_table, restore, share_table
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.stored import KINDS
 from kwire.errors import KwireError
@@ -75,8 +75,7 @@ class Storage:
         known = (table for kind in KINDS for table in group_tables(groups, kind, now))
         # share groups look at their state; what has offsets and no group is taken for a classic one
         self._tables = (share_table(groups), *known, offsets_table(groups, now))
-        for table in self._tables:
-            table.restore(self._state)
+        restore(self._state, self._tables)
         self._tick()
 
     def stop(self) -> None:

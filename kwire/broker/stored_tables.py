@@ -8,7 +8,7 @@ tombstone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -22,9 +22,11 @@ from kwire.coordinator.hashorder import hash_code
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
 from kwire.coordinator.stored import RecordKey, StoredKind
-from kwire.records import build, read_records
+from kwire.errors import KwireError
+from kwire.records import Record, build, read_records
 from kwire.wire.uuids import to_text
 
+KIND = 2  # bytes: the number that a key begins with, and the version that a value begins with
 K = TypeVar("K")
 V = TypeVar("V")
 Fields = dict[str, Any]
@@ -86,24 +88,36 @@ class StoredTable(Generic[K, V]):
             partition.log.append(build([(named, data)], timestamp=moment), partition.epoch, moment)
         self._written = now
 
-    def restore(self, state: BrokerCore) -> None:
-        topic = state.cluster.topics.get(self.topic)
-        library = builtin_library()
+    def take(self, record: Record) -> None:
+        """A record that was written. Raises KwireError."""
+        library, named = builtin_library(), record.key or b""
+        key = self.key_of(library.codec(self.key, 0).decode_at(named, KIND)[0])
+        if record.value is None:
+            self._written.pop(key, None)
+            self.put(key, None, 0)
+            return
+        codec = library.codec(self.value, int.from_bytes(record.value[:KIND]))
+        value = self._written[key] = self.value_of(codec.decode_at(record.value, KIND)[0])
+        self.put(key, value, (record.timestamp or 0) * MS)
+
+
+def restore(state: BrokerCore, tables: Sequence[StoredTable[Any, Any]]) -> None:
+    """Reads what was written, each topic once; then tables are done in their order. Raises KwireError with the place of
+    what cannot be read."""
+    for name in dict.fromkeys(table.topic for table in tables):
+        topic = state.cluster.topics.get(name)
+        kinds = {table.kind: table for table in tables if table.topic == name}
         for partition in topic.partitions if topic is not None else ():
             for entry in partition.log.entries:
                 for record in read_records(entry.data)[0].records:
-                    named = record.key or b""
-                    if int.from_bytes(named[:2]) != self.kind:
-                        continue
-                    key = self.key_of(library.codec(self.key, 0).decode_at(named, 2)[0])
-                    if record.value is None:
-                        self._written.pop(key, None)
-                        self.put(key, None, 0)
-                        continue
-                    codec = library.codec(self.value, int.from_bytes(record.value[:2]))
-                    value = self._written[key] = self.value_of(codec.decode_at(record.value, 2)[0])
-                    self.put(key, value, (record.timestamp or 0) * MS)
-        self.done()
+                    table = kinds.get(int.from_bytes((record.key or b"")[:KIND]))
+                    try:
+                        if table is not None:
+                            table.take(record)
+                    except KwireError as error:
+                        raise KwireError(f"{name}-{partition.index}, offset {record.offset}: {error}") from None
+    for table in tables:
+        table.done()
 
 
 OffsetKey = tuple[str, str, int]  # group, topic, partition

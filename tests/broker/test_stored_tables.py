@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kwire.broker.stored_tables import coordinated
 from kwire.client.address import Address
 from kwire.client.connection import BrokerConnection
+from kwire.errors import KwireError
 from kwire.payloads.files import open_file
+from kwire.records import build, read_records
 from kwire.testing import Broker
 
 
@@ -130,6 +134,19 @@ def test_classic_groups_come_back(tmp_path: Path) -> None:
     with Broker(data=tmp_path) as broker:
         (group,) = asked(broker, "ListGroups", 5, {})["Groups"]
         assert (group["GroupState"], group["ProtocolType"]) == ("Empty", "connect")
+
+
+def test_a_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    beat = {"GroupId": "g", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 60_000, "TopicPartitions": []}
+    with Broker(data=tmp_path, topics={"t": 1}) as broker:
+        asked(broker, "ConsumerGroupHeartbeat", 1, beat | {"SubscribedTopicNames": ["t"]})
+    (log,) = tmp_path.glob("__consumer_offsets-3/*.log")
+    written = log.read_bytes()
+    offset = sum(len(batch.records) for batch in read_records(written))
+    log.write_bytes(written + build([(b"\0\3\0\1g", b"\0\0\0")], base_offset=offset))
+    where = f"__consumer_offsets-3, offset {offset}: ConsumerGroupMetadataValue v0: Epoch"
+    with pytest.raises(KwireError, match=where), Broker(data=tmp_path):
+        pass
 
 
 def test_groups_go_where_kafka_looks_for_them() -> None:
