@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.scan_code import fixed_size
 from kwire.codec.scan_columns import ColumnWalk
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.wire import uuids
 from kwire.wire.columns import Columns, Ints, repeat
 from kwire.wire.fixed import SIZES
 
 Mask = NDArray[np.bool_]
-CHUNK = 6 << 20  # bytes of messages read together: they and what is made of them stay in the processor's cache
 SMALL = 64  # elements of an array that are read without a look at how many bytes are left
-LEAST = 256  # messages read together at least
 MOST_PLANS = 4096  # whose runs are kept
 DTYPES = {
     "bool": "?", "int8": "i1", "int16": ">i2", "uint16": ">u2", "int32": ">i4", "uint32": ">u4", "int64": ">i8",
@@ -111,11 +110,14 @@ class Structs:
 Column = Numbers | Slices | Lists | Structs
 
 
-def decode_columns(plan: Plan, buffer: bytes, starts: Ints, ends: Ints) -> tuple[Structs, Mask]:
+def decode_columns(
+    plan: Plan, buffer: bytes, starts: Ints, ends: Ints, thresholds: Thresholds = DEFAULT
+) -> tuple[Structs, Mask]:
     """The messages that lie in buffer from starts to ends, and which of them are among the columns, in their order."""
     data = Columns(buffer)
     mean = max(int((ends - starts).mean()), 1) if len(starts) else 1
-    chunks = max(round(len(starts) / max(CHUNK // mean, LEAST)), 1)  # of equal size: a small one costs as much
+    size = max(thresholds.chunk // mean, thresholds.least)
+    chunks = max(round(len(starts) / size), 1)  # of equal size: a small one costs as much
     bounds = [len(starts) * number // chunks for number in range(chunks + 1)]
     parts = [_decode(plan, data, starts[low:high], ends[low:high]) for low, high in pairwise(bounds)]
     if len(parts) == 1:

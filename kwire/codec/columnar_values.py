@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from kwire.codec.columnar import DTYPES, Column, Lists, Numbers, Slices, Structs, decode_columns, joined
 from kwire.codec.plan import Plan, Slot, StructPlan
-from kwire.codec.thresholds import DEFAULT
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.codec.values import Codec
 from kwire.errors import DecodeError
 from kwire.wire.columns import Ints, repeat
 
 Mask = NDArray[np.bool_]
-PIECE = 1 << 20  # bytes of messages whose values are in memory at once
 
 
 class Messages(NamedTuple):
@@ -34,17 +33,17 @@ class Messages(NamedTuple):
 
 
 def decode_messages(
-    plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, few: int = DEFAULT.bodies
+    plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, thresholds: Thresholds = DEFAULT
 ) -> Messages:
-    """The messages that lie in buffer from starts to ends. few: up to so many are left to the values codec."""
-    if len(starts) > few:
-        columns, fine = decode_columns(plan, buffer, starts, ends)
+    """The messages that lie in buffer from starts to ends; few of them are left to the values codec."""
+    if len(starts) > thresholds.bodies:
+        columns, fine = decode_columns(plan, buffer, starts, ends, thresholds)
         if fine.all():
             return Messages(columns, fine, buffer)
     else:
         fine = np.zeros(len(starts), bool)
     texts = _Texts(len(buffer) if fine.any() else 0)
-    parts, there = _read_singly(plan, codec, buffer, starts, ends, fine, texts)
+    parts, there = _read_singly(plan, codec, buffer, starts, ends, fine, texts, thresholds.values)
     if not fine.any():
         return Messages(parts, there, texts.bytes)
     both = joined([columns, parts])
@@ -58,10 +57,10 @@ def decode_messages(
 
 
 def _read_singly(
-    plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, fine: Mask, texts: _Texts
+    plan: Plan, codec: Codec, buffer: bytes, starts: Ints, ends: Ints, fine: Mask, texts: _Texts, most: int
 ) -> tuple[Structs, Mask]:
-    """Those that are not fine yet, a few at a time, since values take many times the room of columns; and which can be
-    read at all."""
+    """Those that are not fine yet, so many bytes at most at a time, since values take many times the room of columns;
+    and which can be read at all."""
     there, values, size = fine.copy(), [], 0
     parts = []
     for row in np.flatnonzero(~fine).tolist():
@@ -72,7 +71,7 @@ def _read_singly(
             continue
         there[row] = True
         size += len(data)
-        if size > PIECE:
+        if size > most:
             parts.append(texts.structs(plan.root, values))
             values, size = [], 0
     parts.append(texts.structs(plan.root, values))

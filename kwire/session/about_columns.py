@@ -94,8 +94,8 @@ class _Reading:
                 first, of = rows, np.arange(len(rows))
             return np.array([self._single(row) for row in first.tolist()], np.int64)[of]
         found = np.zeros(len(first), np.int64)
-        plan, few = kind.plan("request"), kind.thresholds.bodies
-        read = decode_messages(plan, kind.codecs[0], batch.buffer, side.body[first], side.end[first], few)
+        starts, ends = side.body[first], side.end[first]
+        read = decode_messages(kind.plan("request"), kind.codecs[0], batch.buffer, starts, ends, kind.thresholds)
         topics = self.topics or batch.connections[0].topics
         events = Events(read.buffer, topics, kind.key)
         events.struct(read.columns, kind.plan("request").root, np.arange(len(read.columns)))

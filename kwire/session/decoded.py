@@ -66,6 +66,7 @@ def bodies_of(batch: ExchangeBatch, rows: Ints, side: Side) -> Bodies:
     if kind is None or not kind.supported or not len(rows):
         return Bodies(Structs({}, 0), rows[:0], batch.buffer)
     name, turn = ("response", 1) if side is batch.response else ("request", 0)
-    few = kind.thresholds.bodies
-    read = decode_messages(kind.plan(name), kind.codecs[turn], batch.buffer, side.body[rows], side.end[rows], few)
+    read = decode_messages(
+        kind.plan(name), kind.codecs[turn], batch.buffer, side.body[rows], side.end[rows], kind.thresholds
+    )
     return Bodies(read.columns, rows[read.there], read.buffer)

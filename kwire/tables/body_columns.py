@@ -89,10 +89,8 @@ class BodyColumns:
 
     def _decoded(self, kind: Kind, side: Side, rows: Ints) -> Messages:
         name, turn = ("response", 1) if side is self._batch.response else ("request", 0)
-        few = kind.thresholds.bodies
-        return decode_messages(
-            kind.plan(name), kind.codecs[turn], self._batch.buffer, side.body[rows], side.end[rows], few
-        )
+        starts, ends = side.body[rows], side.end[rows]
+        return decode_messages(kind.plan(name), kind.codecs[turn], self._batch.buffer, starts, ends, kind.thresholds)
 
     def _numbers(self, name: str, side: Side) -> tuple[Ints, Mask]:
         """A number that bodies begin with or hold; and which exchanges have it."""

@@ -15,7 +15,7 @@ from kwire.tables.partition_columns import NamedPartitions
 from kwire.wire.columns import Ints
 
 Mask = NDArray[np.bool_]
-MOST_KEYS = 1 << 62
+MOST_KEYS = 1 << 62  # what fits into a number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,15 +68,15 @@ class JoinedPartitions:
         return np.where(first >= 0, first, second)
 
 
-def join(sides: tuple[NamedPartitions, NamedPartitions]) -> JoinedPartitions:
+def join(sides: tuple[NamedPartitions, NamedPartitions], most: int = MOST_KEYS) -> JoinedPartitions:
     """By exchange, group, topic and partition, in the order of the exchanges. A partition that an exchange names
     several times has as many rows: the first time on both sides is one, and so on."""
     names = "owner", "group", "topic", "number"
     columns = [np.concatenate([getattr(side, name) for side in sides]) for name in names]
-    keys = _keys(*columns)
+    keys = _keys(most, *columns)
     count = len(sides[0])
     if any(len(np.unique(part)) < len(part) for part in (keys[:count], keys[count:])):
-        keys = _keys(*columns, np.concatenate([_times(keys[:count]), _times(keys[count:])]))
+        keys = _keys(most, *columns, np.concatenate([_times(keys[:count]), _times(keys[count:])]))
     _, first, key = np.unique(keys, return_index=True, return_inverse=True)
     rows = key[:count], key[count:]
     at = []
@@ -98,13 +98,13 @@ def _times(keys: Ints) -> Ints:
     return out
 
 
-def _keys(*columns: Ints) -> Ints:
+def _keys(limit: int, *columns: Ints) -> Ints:
     """Rows as single numbers, which have the order of the first column, then that of the second one, and so on."""
     keys, most = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))
         size = int(column.max(initial=0)) - low + 1
-        if most * size > MOST_KEYS:
+        if most * size > limit:
             keys = np.unique(keys, return_inverse=True)[1]
             most = int(keys.max(initial=0)) + 1
         keys, most = keys * size + column - low, most * size

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vectors import damaged, names, vectors
 
-from kwire.codec import columnar
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs, decode_columns
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import Slot, StructPlan
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.errors import DecodeError
 from kwire.schema.registry import builtin
 
@@ -33,18 +33,20 @@ NUMBERS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint
 official = pytest.mark.parametrize("name", names())
 
 
-def columns_of(name: str, version: int, bodies: Sequence[bytes]) -> tuple[Structs, list[bool], list[Any]]:
+def columns_of(
+    name: str, version: int, bodies: Sequence[bytes], thresholds: Thresholds = DEFAULT
+) -> tuple[Structs, list[bool], list[Any]]:
     """The columns, which bodies are among them, and what the columns say."""
     sizes = np.array([len(body) for body in bodies], np.int64)
     ends, buffer = np.cumsum(sizes), b"".join(bodies)
-    columns, fine = decode_columns(builtin_library().plan(name, version), buffer, ends - sizes, ends)
+    columns, fine = decode_columns(builtin_library().plan(name, version), buffer, ends - sizes, ends, thresholds)
     return columns, fine.tolist(), columns.to_list(buffer)
 
 
-def check(name: str, version: int, bodies: Sequence[bytes]) -> list[bool]:
+def check(name: str, version: int, bodies: Sequence[bytes], thresholds: Thresholds = DEFAULT) -> list[bool]:
     """What is among the columns is what the values codec reads, in order; what is broken is not among them."""
     codec = builtin_library().codec(name, version)
-    columns, fine, got = columns_of(name, version, bodies)
+    columns, fine, got = columns_of(name, version, bodies, thresholds)
     expected = []
     for body, good in zip(bodies, fine, strict=True):
         if good:
@@ -176,9 +178,8 @@ def test_any_mixture_is_read_right(
 
 
 @pytest.mark.parametrize(("chunk", "least"), [(1, 1), (1, 2), (40, 1), (300, 3), (1 << 22, 256)])
-def test_chunks_change_nothing(chunk: int, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar, "CHUNK", chunk)
-    monkeypatch.setattr(columnar, "LEAST", least)
+def test_chunks_change_nothing(chunk: int, least: int) -> None:
+    thresholds = Thresholds(chunk=chunk, least=least)
     rng = random.Random(5)
     for name, version in [
         ("MetadataResponse", 12), ("MetadataResponse", 1), ("OffsetFetchResponse", 9), ("FetchResponse", 16),
@@ -187,8 +188,8 @@ def test_chunks_change_nothing(chunk: int, least: int, monkeypatch: pytest.Monke
         codec = builtin_library().codec(name, version)
         bodies = [codec.encode(made(codec.plan.root, rng, 0.1)) for _ in range(12)]
         bodies = [damaged(body, rng) if rng.random() < 0.2 else body for body in bodies]
-        check(name, version, bodies)
-        assert check(name, version, []) == []
+        check(name, version, bodies, thresholds)
+        assert check(name, version, [], thresholds) == []
 
 
 @official

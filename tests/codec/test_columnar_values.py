@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from vectors import damaged, names, vectors
 
-from kwire.codec import columnar_values
 from kwire.codec.columnar_values import Messages, decode_messages, take
 from kwire.codec.library import builtin_library
 from kwire.codec.plan import StructPlan
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.errors import DecodeError
 
 TOPIC: dict[str, Any] = {"Name": "t", "TopicId": UUID(int=5), "IsInternal": False, "ErrorCode": 0}
@@ -25,28 +25,26 @@ BODIES = [
 ]
 
 
-def read(bodies: list[bytes], few: int, name: str = "MetadataResponse", version: int = 12) -> Messages:
+def read(
+    bodies: list[bytes], few: int, name: str = "MetadataResponse", version: int = 12, most: int = DEFAULT.values
+) -> Messages:
     library = builtin_library()
     ends = np.cumsum([len(body) for body in bodies])
     starts = ends - [len(body) for body in bodies]
     plan = library.plan(name, version)
-    return decode_messages(plan, library.codec(name, version), b"".join(bodies), starts, ends, few)
+    return decode_messages(
+        plan, library.codec(name, version), b"".join(bodies), starts, ends, Thresholds(bodies=few, values=most)
+    )
 
 
 @pytest.mark.parametrize("few", [0, 24, 1 << 30])
-def test_messages_come_back_in_their_order(few: int) -> None:
+@pytest.mark.parametrize("most", [1, 5000, DEFAULT.values])
+def test_messages_come_back_in_their_order(few: int, most: int) -> None:
     codec = builtin_library().codec("MetadataResponse", 12)
     bodies = [codec.encode(BODIES[number % 4]) for number in range(40)]
-    found = read(bodies, few)
+    found = read(bodies, few, most=most)
     assert found.there.all()
     assert found.columns.to_list(found.buffer) == [codec.decode(body) for body in bodies]
-
-
-@pytest.mark.parametrize("few", [0, 24, 1 << 30])
-@pytest.mark.parametrize("piece", [1, 5000])
-def test_values_are_made_columns_a_few_at_a_time(few: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar_values, "PIECE", piece)
-    test_messages_come_back_in_their_order(few)
 
 
 @pytest.mark.parametrize("few", [0, 1 << 30])

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kwire.codec import columnar_values
+from kwire.codec.thresholds import Thresholds
 from kwire.session.about import About
 from kwire.session.about_columns import abouts_of
+from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.select import Selection
 
@@ -22,11 +23,11 @@ FILES = [path for path in sorted(CAPTURES.glob("*.pcap*")) if path.name in NAMES
 
 @pytest.mark.parametrize("few", [0, 24, 1 << 30])
 @pytest.mark.parametrize("path", FILES, ids=[path.name.split(".")[0] for path in FILES])
-def test_columns_say_what_single_bodies_say(path: Path, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar_values.decode_messages, "__defaults__", (few,))
+def test_columns_say_what_single_bodies_say(path: Path, few: int) -> None:
+    settings = Settings(thresholds=Thresholds(bodies=few))
     single = [exchange.about for batch in Reading([path], tracking=True).batches() for exchange in batch]
     whole: list[About] = []
-    for batch in Reading([path], tracking=True).batches():
+    for batch in Reading([path], settings, tracking=True).batches():
         found = abouts_of(batch)
         whole += [found.values[place] for place in found.which.tolist()]
         assert [exchange.about for exchange in batch] == whole[-len(batch) :]

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from kwire.codec.columnar import Numbers
-from kwire.tables import partition_join
 from kwire.tables.partition_columns import NamedPartitions
 from kwire.tables.partition_join import JoinedPartitions, join
 
@@ -29,14 +28,13 @@ ASKED: list[Place] = [(0, -1, 0, 3), (0, -1, 0, 1), (2, 1, 1, -1), (3, 0, 0, 1 <
 ANSWERED: list[Place] = [(0, -1, 0, 1), (1, -1, 0, 1), (2, 1, 1, -1), (2, 0, 1, -1), (3, 0, 0, 1 << 31)]
 
 
-def made(most: int, monkeypatch: pytest.MonkeyPatch) -> JoinedPartitions:
-    monkeypatch.setattr(partition_join, "MOST_KEYS", most)
-    return join((named(ASKED, [10, 11, 12, 13]), named(ANSWERED, [20, 21, 22, 23, 24], 5)))
+def made(most: int) -> JoinedPartitions:
+    return join((named(ASKED, [10, 11, 12, 13]), named(ANSWERED, [20, 21, 22, 23, 24], 5)), most)
 
 
 @pytest.mark.parametrize("most", [1 << 62, 1], ids=["small numbers", "large numbers"])
-def test_what_is_of_one_place_meets(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = made(most, monkeypatch)
+def test_what_is_of_one_place_meets(most: int) -> None:
+    found = made(most)
     both = zip(*(found.numbers(turn, "Value", pa.int64()).to_pylist() for turn in (0, 1)), strict=True)
     places = zip(*(each.tolist() for each in (found.owner, found.group, found.topic, found.number)), strict=True)
     assert dict(zip(places, both, strict=True)) == {
@@ -46,8 +44,8 @@ def test_what_is_of_one_place_meets(most: int, monkeypatch: pytest.MonkeyPatch) 
     assert found.owner.tolist() == [0, 0, 1, 2, 2, 3]
 
 
-def test_rows_lead_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = made(1 << 62, monkeypatch)
+def test_rows_lead_back() -> None:
+    found = made(1 << 62)
     assert [found.at[0][row] for row in found.rows[0]] == list(range(len(ASKED)))
     assert [found.at[1][row] for row in found.rows[1]] == list(range(len(ANSWERED)))
 
@@ -58,8 +56,8 @@ def test_the_id_is_of_the_request_or_else_of_the_response() -> None:
     assert join((named(ASKED[:1], [0]), sides[1])).ident.tolist() == [5, 5]
 
 
-def test_a_field_that_is_not_there_and_values_that_are_not_valid_are_null(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = made(1 << 62, monkeypatch)
+def test_a_field_that_is_not_there_and_values_that_are_not_valid_are_null() -> None:
+    found = made(1 << 62)
     assert found.numbers(0, "Other", pa.int32()).null_count == len(found)
     valid = np.array([True, False, True, True])
     assert found.taken(0, np.arange(4), pa.int8(), valid).to_pylist() == [None, 0, None, None, 2, 3]
