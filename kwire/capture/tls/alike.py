@@ -27,7 +27,7 @@ LONG = 8192  # bytes of a record, beside which what is done for each one is litt
 _LOCAL = threading.local()
 
 
-class Opening(Protocol):
+class RecordOpener(Protocol):
     """What opens records. typed: their type stands behind what they hold; lead and extra as Protection has them; into
     takes nonce, what is encrypted, additional data, and the place for what it holds. odd: so many calls of run() to
     come do not try it, as the last one was in vain."""
@@ -45,7 +45,7 @@ class Opening(Protocol):
         """The nonces and the additional data of records, counted from number; heads: where they begin."""
 
 
-def run_alike(opening: Opening, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> bytes:
+def run_alike(opening: RecordOpener, number: int, data: bytes, pos: int, heads: list[int], sizes: list[int]) -> bytes:
     """The contents as of Protection.run(), for records of one header; nothing where these are few. Ends before one that
     is not authentic or of another type."""
     from cryptography.exceptions import InvalidTag
