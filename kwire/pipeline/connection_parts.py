@@ -295,7 +295,7 @@ def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int
             position=base + raw.position, packet=raw.packet + packets, last_packet=raw.last_packet + packets,
             marks=tuple((at, number + packets) for at, number in raw.marks),
         )  # fmt: skip
-        conversation.pairing.asked(Exchange(conversation.info, conversation.request(there)))
+        conversation.pairing.asked(Exchange(conversation.info, conversation.messages.request(there)))
     conversation.indexes[0] = first + exit.flows[0].number
     conversation.indexes[1] += exit.flows[1].number
 

@@ -1,7 +1,7 @@
-"""One connection as a conversation: from its streams to requests and responses, and what the client says of itself.
+"""One connection as a conversation: from its streams to frames of both sides, in the order in which they can be paired.
 
-What is regular is left to vectorized.py, all else is read frame by frame and goes to pairing.py. After SaslHandshake v0
-bare tokens travel in both directions, which only the conversation can know.
+What is regular is left to vectorized.py, all else is read frame by frame: messages.py says what a frame is, pairing.py
+which belong together.
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwire.capture.streams import HELD, PACKET_COST, Piece
-from kwire.codec.quality import Quality
 from kwire.codec.verdict import judge
-from kwire.schema.keys import SASL_HANDSHAKE
 from kwire.session import roles
 from kwire.session.acks import is_silent
 from kwire.session.connection_info import ConnectionInfo
-from kwire.session.exchange import Exchange, Message
+from kwire.session.exchange import Exchange
 from kwire.session.framing import Framer, Raw, Skipped
-from kwire.session.messages import read_request
+from kwire.session.messages import FrameMessages
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
-from kwire.session.resync import find_request, find_response, looks_like_request
-from kwire.session.sasl import IDENTIFYING, UNREAD
+from kwire.session.resync import find_request, find_response
 from kwire.session.twins import Twins
 
 if TYPE_CHECKING:
@@ -53,9 +50,7 @@ class Conversation:
         self.known, self.done, self._twins, self._max_size = known, done, twins, max_size
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
         self._midstream = self.connection.opener is None
-        self.indexes = [0, 0]
-        self._finished = False
-        self.jumps: tuple[list[tuple[int, int]], ...] = [], []  # of a slice: positions, and the frames' numbers there
+        self.messages = FrameMessages(info)
         self._left = NO_PIECES  # of what came, what is still to be read
         self._few = self._worth = 0  # frames to be read one by one; bytes that vectorized may look at in all
         self._block: list[Piece] = []  # all requests that came
@@ -75,6 +70,11 @@ class Conversation:
     @cached_property
     def responses(self) -> Framer:
         return Framer(self._find_response, self._midstream, self._max_size)
+
+    @property
+    def indexes(self) -> list[int]:
+        """How many requests and responses there were."""
+        return self.messages.indexes
 
     @property
     def _framers(self) -> tuple[Framer, ...]:
@@ -153,9 +153,9 @@ class Conversation:
         self._left = deque(new[self.info.client]), deque(new[1 - self.info.client])
         self._block, self._ids, self._open_ids = new[self.info.client], None, frozenset(self.pairing.ids)
         self._start = None if self.requests.clean else self.requests.fork()
-        for jumps, pieces in zip(self.jumps, self._left, strict=True):
+        for jumps, pieces in zip(self.messages.jumps, self._left, strict=True):
             jumps += [(one.position, cut.frame or 0) for one in pieces if (cut := one.left_out) is not None]
-        if vectorized is None or self.jumps[0] or self.jumps[1]:
+        if vectorized is None or any(self.messages.jumps):
             self.read_rest()
         else:
             self._few, self._worth = 1, ROUNDS * sum(len(piece.data) for side in new for piece in side)
@@ -247,7 +247,7 @@ class Conversation:
         if pairing.idle:
             count = len(responses)
             for raw in requests:
-                request = self.request(raw)
+                request = self.messages.request(raw)
                 taken += 1
                 exchange = Exchange(self.info, request)
                 if paired < count and not request.token:
@@ -259,7 +259,7 @@ class Conversation:
                         and not is_silent(request.api, request.data, request.body_at)
                     ):
                         paired += 1
-                        pairing.pair(exchange, self._response(answer))
+                        pairing.pair(exchange, self.messages.response(answer))
                         continue
                 pairing.asked(exchange)
                 if pairing.open:
@@ -270,7 +270,7 @@ class Conversation:
     def finish(self, why: str = "the capture ended") -> None:
         """Nothing more will come: what is open stays without an answer."""
         self.pump()
-        self._finished = True
+        self.messages.finished = True
         if self._reads:
             assert self.info.client is not None
             reason = self.connection.ending or why
@@ -308,71 +308,11 @@ class Conversation:
 
     def _requests(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self.pairing.asked(Exchange(self.info, self.request(raw)))
+            self.pairing.asked(Exchange(self.info, self.messages.request(raw)))
 
     def _responses(self, frames: list[Raw]) -> None:
         for raw in frames:
-            self.pairing.answered(self._response(raw), self.info.login.token_after is not None)
-
-    def request(self, raw: Raw) -> Message:
-        """The next frame of the client."""
-        index = self._index(0, raw.position)
-        message = Message(self.info, "request", index, *raw)
-        data = message.data
-        if self.info.login.token_after is not None and self._is_token(data):
-            message.token, message.quality, message.guarded = True, Quality.OPAQUE, True
-            message.note = f"a bare SASL token{self.info.identity.of_mechanism} after SaslHandshake v0"
-            self.info.identity.token(data[4:])
-            return message
-        names = len(self.info.clients)
-        read_request(message, self.info.kinds, self.info.clients)
-        kind = message.api
-        key, headed = -1 if kind is None else kind.key, message.body_at is not None
-        if not self.info.login.reads(key, data, message.quality, headed):
-            message.hide(UNREAD)
-            if len(self.info.clients) > names:
-                self.info.clients.popitem()  # no client's id
-            return message
-        self._believe(message, len(self.info.clients) > names)
-        message.guarded = self.info.login.guarded
-        if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
-            self.info.identity.request(message.body())
-            if kind.key == SASL_HANDSHAKE and kind.version == 0:
-                self.info.login.token_after = data[12 : message.body_at]
-        return message
-
-    def _believe(self, message: Message, new: bool) -> None:
-        """A client id that the connection did not name before is believed of frames that are whole, or the first one
-        where nothing but the snaplen cut it: else it may be anything, a piece of a password too."""
-        if new and message.quality not in (Quality.OK, Quality.TRAILING):
-            first = len(self.info.clients) == 1 and not self._finished
-            if not first or message.quality not in (Quality.TRUNCATED, Quality.GAP):
-                self.info.clients.popitem()
-                message.client_id = None
-
-    def _index(self, turn: int, position: int) -> int:
-        """The number of the next frame of the client (0) or the broker (1)."""
-        jumps, index = self.jumps[turn], self.indexes[turn]
-        while jumps and jumps[0][0] <= position:
-            index = max(index, jumps.pop(0)[1])
-        self.indexes[turn] = index + 1
-        return index
-
-    def _is_token(self, data: bytes) -> bool:
-        """After SaslHandshake v0 frames are tokens until one is a request of the same client."""
-        client = self.info.login.token_after
-        assert client is not None
-        if looks_like_request(data, 0, self.info.kinds) and data[12 : 12 + len(client)] == client:
-            self.info.login.token_after = None
-            return False
-        return True
-
-    def _response(self, raw: Raw) -> Message:
-        index = self._index(1, raw.position)
-        message = Message(self.info, "response", index, *raw)
-        if len(message.data) >= 8:
-            message.correlation_id = id_at(message.data, 4)[0]
-        return message
+            self.pairing.answered(self.messages.response(raw), self.info.login.token_after is not None)
 
     def _find_request(self, data: bytes, starts: list[int]) -> int | None:
         return find_request(data, starts, self.info.kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as StructError
+from typing import TYPE_CHECKING
 
 from kwire.codec.annotate import decode_error
 from kwire.codec.headers import behind_tags
@@ -11,9 +12,15 @@ from kwire.codec.quality import Quality
 from kwire.codec.scan_code import Scan
 from kwire.counted import counted
 from kwire.errors import DecodeError
-from kwire.schema.keys import API_VERSIONS
+from kwire.schema.keys import API_VERSIONS, SASL_HANDSHAKE
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.exchange import REFUSED, REFUSED_VERSION, Message, refusal_note
+from kwire.session.resync import looks_like_request
+from kwire.session.sasl import IDENTIFYING, UNREAD
+
+if TYPE_CHECKING:
+    from kwire.session.connection_info import ConnectionInfo
+    from kwire.session.framing import Raw
 
 CLIENTS = 1000  # client ids of a connection that are remembered as text
 REFUSAL = REFUSED.to_bytes(2, "big")
@@ -21,6 +28,7 @@ REFUSAL = REFUSED.to_bytes(2, "big")
 header_at = Struct(">hhih").unpack_from
 short_header_at = Struct(">hhi").unpack_from
 short_at = Struct(">h").unpack_from
+id_at = Struct(">i").unpack_from
 
 
 def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> None:
@@ -138,3 +146,79 @@ def _why(message: Message, pos: int, version: int | None) -> str:
     plan = kind.library.plan_of(definition, kind.version if version is None else version)
     problem: DecodeError = decode_error(plan, message.data, pos)
     return str(problem)
+
+
+class FrameMessages:
+    """request(raw) and response(raw) make messages of a connection's frames, in the order in which they were sent. What
+    the client says of itself on the way goes to info.
+
+    indexes: how many frames of the client and of the broker there were; jumps, of a slice: positions, and the frames'
+    numbers there; finished: no more will come. After SaslHandshake v0 bare tokens travel in both directions.
+    """
+
+    def __init__(self, info: ConnectionInfo) -> None:
+        self.info = info
+        self.indexes = [0, 0]
+        self.jumps: tuple[list[tuple[int, int]], ...] = [], []
+        self.finished = False
+
+    def request(self, raw: Raw) -> Message:
+        """The next frame of the client."""
+        index = self._index(0, raw.position)
+        message = Message(self.info, "request", index, *raw)
+        data = message.data
+        if self.info.login.token_after is not None and self._is_token(data):
+            message.token, message.quality, message.guarded = True, Quality.OPAQUE, True
+            message.note = f"a bare SASL token{self.info.identity.of_mechanism} after SaslHandshake v0"
+            self.info.identity.token(data[4:])
+            return message
+        names = len(self.info.clients)
+        read_request(message, self.info.kinds, self.info.clients)
+        kind = message.api
+        key, headed = -1 if kind is None else kind.key, message.body_at is not None
+        if not self.info.login.reads(key, data, message.quality, headed):
+            message.hide(UNREAD)
+            if len(self.info.clients) > names:
+                self.info.clients.popitem()  # no client's id
+            return message
+        self._believe(message, len(self.info.clients) > names)
+        message.guarded = self.info.login.guarded
+        if kind is not None and kind.key in IDENTIFYING and message.body_at is not None:
+            self.info.identity.request(message.body())
+            if kind.key == SASL_HANDSHAKE and kind.version == 0:
+                self.info.login.token_after = data[12 : message.body_at]
+        return message
+
+    def response(self, raw: Raw) -> Message:
+        """The next frame of the broker; what it says is filled in by its request (pairing.py)."""
+        index = self._index(1, raw.position)
+        message = Message(self.info, "response", index, *raw)
+        if len(message.data) >= 8:
+            message.correlation_id = id_at(message.data, 4)[0]
+        return message
+
+    def _believe(self, message: Message, new: bool) -> None:
+        """A client id that the connection did not name before is believed of frames that are whole, or the first one
+        where nothing but the snaplen cut it: else it may be anything, a piece of a password too."""
+        if new and message.quality not in (Quality.OK, Quality.TRAILING):
+            first = len(self.info.clients) == 1 and not self.finished
+            if not first or message.quality not in (Quality.TRUNCATED, Quality.GAP):
+                self.info.clients.popitem()
+                message.client_id = None
+
+    def _index(self, turn: int, position: int) -> int:
+        """The number of the next frame of the client (0) or the broker (1)."""
+        jumps, index = self.jumps[turn], self.indexes[turn]
+        while jumps and jumps[0][0] <= position:
+            index = max(index, jumps.pop(0)[1])
+        self.indexes[turn] = index + 1
+        return index
+
+    def _is_token(self, data: bytes) -> bool:
+        """After SaslHandshake v0 frames are tokens until one is a request of the same client."""
+        client = self.info.login.token_after
+        assert client is not None
+        if looks_like_request(data, 0, self.info.kinds) and data[12 : 12 + len(client)] == client:
+            self.info.login.token_after = None
+            return False
+        return True

@@ -40,7 +40,9 @@ class Offering(Protocol):
     """Who offers pieces, and gets back what is not taken of them."""
 
     info: ConnectionInfo
-    indexes: list[int]
+
+    @property
+    def indexes(self) -> list[int]: ...
 
     def put_back(self, pieces: tuple[list[Piece], list[Piece]]) -> None: ...
 
