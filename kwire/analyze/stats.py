@@ -104,10 +104,11 @@ class Stats:
         measured, rows = Measured(batch, self._mutes), np.arange(len(batch))
         names, which = batch.client_ids()
         apis = [_api(kind) for kind in batch.kinds]
-        brokers = [known.ends[1] for known in batch.connections]
+        brokers: dict[str, int] = {}
+        asked = np.array([brokers.setdefault(known.ends[1], len(brokers)) for known in batch.connections], np.int64)
         groups: list[tuple[dict[str, Measure], Sequence[str], Ints, Ints]] = [
             (self.apis, [*apis, TOKEN], np.where(batch.token, len(apis), batch.kind), rows),
-            (self.brokers, brokers, batch.connection, rows),
+            (self.brokers, list(brokers), asked[batch.connection], rows),
             (self.clients, [name or NO_CLIENT for name in names], which, rows),
             (self.topics, *abouts_of(batch).topics()),
         ]
@@ -142,8 +143,8 @@ class Stats:
 
     def _failures(self, batch: ExchangeBatch) -> None:
         failed = batch.failed
-        for row in failed[: self._left]:
-            self.failures.add(batch[row])
+        for exchange in batch.at(failed[: self._left]):
+            self.failures.add(exchange)
         told = min(self._left, len(failed))
         self._left -= told
         self.untold += len(failed) - told

@@ -169,14 +169,18 @@ class ExchangeBatch:
     def __getitem__(self, row: int) -> Exchange:
         return self.made.get(row) or self._made(row, *([one.item(row) for one in part] for part in self._parts()))
 
+    def at(self, rows: list[int]) -> Iterator[Exchange]:
+        """The exchanges of these rows, made together."""
+        for row, values in zip(rows, self._values(rows), strict=True):
+            yield self.made.get(row) or self._made(row, *values)
+
     def keep(self, rows: list[int]) -> None:
         """Makes the exchanges of these rows at once. They stay, and so do their bodies once they are read, if short."""
-        for row, values in zip(rows, self._values(rows), strict=True):
-            if row not in self.made:
-                self.made[row] = made = self._made(row, *values)
-                for message in (made.request, made.response):
-                    if message is not None:
-                        message.keeps_body = len(message.data) <= SHORT
+        for row, made in zip(rows, self.at(rows), strict=True):
+            self.made[row] = made
+            for message in (made.request, made.response):
+                if message is not None:
+                    message.keeps_body = len(message.data) <= SHORT
 
     def _parts(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...], tuple[Ints, ...]]:
         """The columns of COLUMNS, and those of SIDE of request and response."""
