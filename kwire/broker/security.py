@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
 import os
 import re
 from typing import NamedTuple
 
 from kwire.broker.tokens import Token, Tokens
+from kwire.payloads.scram import HASHES, client_proof, salted_password, server_proof
 
-SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-MECHANISMS = ("PLAIN", *SCRAM)
+MECHANISMS = ("PLAIN", *HASHES)
 ITERATIONS = 4096  # the least that RFC 7677 allows, as Kafka's default is
 FIRST = re.compile(r"[ny],(?:a=[^,]*)?,(n=([^,]*),r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)")
 
@@ -60,7 +59,7 @@ class Users:
     def names(self) -> list[str]:
         """Who has a credential of some mechanism."""
         every = {*self.passwords, *(user for user, _ in self.given)}
-        return sorted(user for user in every if any(self.iterations(user, each) for each in SCRAM))
+        return sorted(user for user in every if any(self.iterations(user, each) for each in HASHES))
 
     def hint(self, user: str, mechanism: str) -> tuple[bytes, int]:
         """Salt and iterations, as they are told to anybody."""
@@ -74,8 +73,7 @@ class Users:
         given = self.given.get((user, mechanism))
         if given is not None:
             return given.salted
-        password = self.passwords[user].encode()
-        return hashlib.pbkdf2_hmac(SCRAM[mechanism], password, self.salt(user), ITERATIONS)
+        return salted_password(self.passwords[user], self.salt(user), ITERATIONS, HASHES[mechanism])
 
     def __bool__(self) -> bool:
         return bool(self.passwords)
@@ -141,7 +139,7 @@ class ScramServer:
     """The server's side of RFC 5802, without channel binding."""
 
     def __init__(self, users: Users, mechanism: str) -> None:
-        self.users, self.mechanism, self.hash = users, mechanism, SCRAM[mechanism]
+        self.users, self.mechanism, self.hash = users, mechanism, HASHES[mechanism]
         self.user = self._nonce = self._said = ""
         self.delegated: Token | None = None
         self._by_token = False
@@ -174,18 +172,14 @@ class ScramServer:
             raise wrong
         salted = self._salted()
         message = f"{self._said},{without}".encode()
-        key = hmac.digest(salted or b"", b"Client Key", self.hash)
-        stored = hashlib.new(self.hash, key).digest()
-        signature = hmac.digest(stored, message, self.hash)
+        expected = client_proof(salted or b"", message, self.hash)
         try:
             given = base64.b64decode(proof, validate=True)
         except (ValueError, binascii.Error):
             raise wrong from None
-        expected = bytes(a ^ b for a, b in zip(key, signature, strict=True))
         if salted is None or not hmac.compare_digest(given, expected):
             raise wrong
-        server = hmac.digest(hmac.digest(salted, b"Server Key", self.hash), message, self.hash)
-        return b"v=" + base64.b64encode(server)
+        return b"v=" + base64.b64encode(server_proof(salted, message, self.hash))
 
     def _salted(self) -> bytes | None:
         """What the client must have made of its password, None for who may not log in."""
@@ -193,4 +187,4 @@ class ScramServer:
             return self.users.salted(self.user, self.mechanism)
         if self.delegated is None:
             return None
-        return hashlib.pbkdf2_hmac(self.hash, self.delegated.password.encode(), self.users.salt(self.user), ITERATIONS)
+        return salted_password(self.delegated.password, self.users.salt(self.user), ITERATIONS, self.hash)

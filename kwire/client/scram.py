@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 import secrets
 
 from kwire.errors import KwireError
-from kwire.payloads.scram import MAX_ITERATIONS, server_signature
+from kwire.payloads.scram import HASHES, MAX_ITERATIONS, client_proof, salted_password, server_signature
 
-HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
 
 
@@ -46,11 +43,8 @@ class ScramClient:
             allowed = f"{MIN_ITERATIONS:,} to {MAX_ITERATIONS:,}"
             raise KwireError(f"the broker's SCRAM challenge wants {rounds:,} iterations; {allowed} are done")
         without = b"c=" + base64.b64encode(b"n,,") + b",r=" + nonce.encode()
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password.encode(), salt, rounds)
-        key = hmac.digest(salted, b"Client Key", self._hash)
-        stored = hashlib.new(self._hash, key).digest()
-        signature = hmac.digest(stored, b",".join((self._bare, challenge, without)), self._hash)
-        proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        salted = salted_password(self._password, salt, rounds, self._hash)
+        proof = client_proof(salted, b",".join((self._bare, challenge, without)), self._hash)
         self._tokens += [challenge, without + b",p=" + base64.b64encode(proof)]
         return self._tokens[-1]
 

@@ -1,4 +1,4 @@
-"""Checks a SCRAM exchange against a password that was given on purpose (RFC 5802, section 3; KIP-84).
+"""SCRAM (RFC 5802, section 3; KIP-84): its proofs, and what an exchange proves whose password is given on purpose.
 
 The server signature proves that the server knew the password's keys. The hash follows from its length: 32 bytes are
 SHA-256, 64 are SHA-512.
@@ -12,8 +12,26 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 
-HASHES = {32: "sha256", 64: "sha512"}
+HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+BY_LENGTH = {32: "sha256", 64: "sha512"}
 MAX_ITERATIONS = 1_000_000  # a server's claim; more would only burn time
+
+
+def salted_password(password: str, salt: bytes, rounds: int, name: str) -> bytes:
+    """What both sides make of a password. name: of the hash."""
+    return hashlib.pbkdf2_hmac(name, password.encode(), salt, rounds)
+
+
+def client_proof(salted: bytes, message: bytes, name: str) -> bytes:
+    """What shows the server that the client knows the password. message: the exchange up to the proof."""
+    key = hmac.digest(salted, b"Client Key", name)
+    signature = hmac.digest(hashlib.new(name, key).digest(), message, name)
+    return bytes(a ^ b for a, b in zip(key, signature, strict=True))
+
+
+def server_proof(salted: bytes, message: bytes, name: str) -> bytes:
+    """The same of the server: its signature."""
+    return hmac.digest(hmac.digest(salted, b"Server Key", name), message, name)
 
 
 def server_signature(tokens: Iterable[bytes], password: str) -> str | None:
@@ -34,11 +52,10 @@ def _check(first: bytes, challenge: bytes, final: bytes, end: bytes, password: s
         given = base64.b64decode(end[2:].split(b",")[0], validate=True)
     except (KeyError, ValueError, binascii.Error):
         return "not to be checked: the messages do not parse"
-    name = HASHES.get(len(given))
+    name = BY_LENGTH.get(len(given))
     if name is None or not 0 < rounds <= MAX_ITERATIONS:
         return "not to be checked: an unknown hash, or too many iterations"
     message = b",".join((bare, challenge, final.rsplit(b",p=", 1)[0]))
-    salted = hashlib.pbkdf2_hmac(name, password.encode(), salt, rounds)
-    key = hmac.digest(salted, b"Server Key", name)
-    right = hmac.compare_digest(hmac.digest(key, message, name), given)
+    proof = server_proof(salted_password(password, salt, rounds, name), message, name)
+    right = hmac.compare_digest(proof, given)
     return "right" if right else "wrong: another password, or another server"

@@ -15,6 +15,7 @@ from struct import error as StructError
 from typing import NamedTuple, Protocol
 
 from kwire.broker.service import foreign
+from kwire.codec.acks import acks_place
 from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.cutter import Cutter, Dead, Edit, End, Piece, Short
@@ -208,12 +209,10 @@ def _acks(data: bytes | bytearray, at: int, total: int, version: int) -> int:
     message = builtin_library().api_message(PRODUCE, request=True)
     have = len(data) - at
     try:
-        pos = _behind_text(data, at + 12, compact=False)
-        flexible = request_header_version(PRODUCE, version, message) == 2
-        if flexible:
+        pos = at + 14 + max(int(unpack_from(">h", data, at + 12)[0]), 0)
+        if request_header_version(PRODUCE, version, message) == 2:
             pos = _behind_tags(data, pos)
-        if version >= 3:  # the transactional id
-            pos = _behind_text(data, pos, compact=flexible)
+        pos = acks_place(version, data, pos)
         if pos + 2 - at > total:
             return -1
         return int(unpack_from(">h", data, pos)[0])
@@ -221,13 +220,6 @@ def _acks(data: bytes | bytearray, at: int, total: int, version: int) -> int:
         if have < min(total, MOST_HEAD):
             raise Short(min(total, MOST_HEAD, max(2 * have, 512))) from error
     return -1
-
-
-def _behind_text(data: bytes | bytearray, pos: int, compact: bool) -> int:
-    if compact:
-        length, pos = read_uvarint(data, pos)
-        return pos + max(length - 1, 0)
-    return pos + 2 + max(int(unpack_from(">h", data, pos)[0]), 0)
 
 
 def _behind_tags(data: bytes | bytearray, pos: int) -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from struct import error as StructError
 
 import numpy as np
 
+from kwire.codec.acks import acks_place, short_at
 from kwire.schema.keys import PRODUCE
 from kwire.session.api_versions import Kind
 from kwire.wire.columns import Columns, Ints
-from kwire.wire.varint import read_uvarint
 
 UNKNOWN = -1  # behind a long transactional id
-
-short_at = Struct(">h").unpack_from
 
 
 def is_silent(kind: Kind | None, data: bytes, pos: int | None) -> bool:
@@ -22,12 +19,7 @@ def is_silent(kind: Kind | None, data: bytes, pos: int | None) -> bool:
     if kind is None or kind.key != PRODUCE or pos is None or not kind.supported:
         return False
     try:
-        if kind.version >= 9:  # a compact, nullable transactional id stands before acks
-            length, pos = read_uvarint(data, pos)
-            pos += max(length - 1, 0)
-        elif kind.version >= 3:
-            pos += 2 + max(short_at(data, pos)[0], 0)
-        return bool(short_at(data, pos)[0] == 0)
+        return bool(short_at(data, acks_place(kind.version, data, pos))[0] == 0)
     except (IndexError, StructError, ValueError):
         return False
 

@@ -37,12 +37,6 @@ def read_uvarint(
     return value, pos
 
 
-def read_varint(data: bytes | memoryview, pos: int, end: int | None = None, bits: int = 32) -> tuple[int, int]:
-    """Reads a signed (zigzag) varint."""
-    raw, pos = read_uvarint(data, pos, end, bits)
-    return (raw >> 1) ^ -(raw & 1), pos
-
-
 def write_uvarint(value: int) -> bytes:
     """The shortest form. value is not negative."""
     if value < 0x80:

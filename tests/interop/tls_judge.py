@@ -103,7 +103,7 @@ def main(capture: Path, keylog: Path, truth: Path | None = None) -> int:
                 ("resumed", facts.resumed), ("retried", facts.retried), (f"early:{facts.early_data}", facts.early_data),
                 (f"updates:{facts.key_updates}", facts.key_updates),
                 (f"again:{facts.renegotiated}", facts.renegotiated),
-                ("mutual", facts.mutual), (f"why:{session.why}", session.why),
+                ("mutual", facts.client_certificate), (f"why:{session.why}", session.why),
                 (f"alerts:{[a.number for a in facts.failures]}", facts.failures),
             ) if said
         ) if facts and session else "no TLS"  # fmt: skip

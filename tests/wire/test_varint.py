@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwire.wire.varint import VarintError, canonical_size, read_uvarint, read_varint, write_uvarint, write_varint
+from kwire.wire.varint import VarintError, canonical_size, read_uvarint, write_uvarint, write_varint
 
 UNSIGNED = [
     (0, "00", 32),
@@ -47,6 +47,10 @@ SIGNED = [
 ]
 
 
+def unzigzag(raw: int) -> int:
+    return (raw >> 1) ^ -(raw & 1)
+
+
 @pytest.mark.parametrize(("value", "raw", "bits"), UNSIGNED)
 def test_unsigned_varints_are_written_and_read(value: int, raw: str, bits: int) -> None:
     data = bytes.fromhex(raw)
@@ -59,14 +63,13 @@ def test_unsigned_varints_are_written_and_read(value: int, raw: str, bits: int) 
 def test_signed_varints_are_written_and_read(value: int, raw: str, bits: int) -> None:
     data = bytes.fromhex(raw)
     assert write_varint(value) == data
-    assert read_varint(data, 0, bits=bits) == (value, len(data))
+    assert unzigzag(read_uvarint(data, 0, bits=bits)[0]) == value
 
 
 @pytest.mark.parametrize("data", [bytes.fromhex("aaac02bb"), memoryview(bytes.fromhex("aaac02bb"))])
 def test_a_varint_is_read_where_it_stands(data: bytes | memoryview) -> None:
     assert read_uvarint(data, 1) == (300, 3)
     assert read_uvarint(data, 1, 3) == (300, 3)
-    assert read_varint(data, 1) == (150, 3)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +97,9 @@ def test_longer_forms_than_needed_are_read(raw: str, value: int, spare: int) -> 
     ],
 )
 def test_what_is_no_varint_is_refused(raw: str, bits: int, short: bool, reason: str) -> None:
-    for read in (read_uvarint, read_varint):
-        with pytest.raises(VarintError) as caught:
-            read(bytes.fromhex(raw), 0, bits=bits)
-        assert (str(caught.value), caught.value.short) == (reason, short)
+    with pytest.raises(VarintError) as caught:
+        read_uvarint(bytes.fromhex(raw), 0, bits=bits)
+    assert (str(caught.value), caught.value.short) == (reason, short)
 
 
 def test_nothing_is_read_behind_the_end() -> None:
@@ -111,5 +113,4 @@ def test_nothing_is_read_behind_the_end() -> None:
 @given(st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_what_is_written_is_read_again(unsigned: int, signed: int) -> None:
     assert read_uvarint(write_uvarint(unsigned), 0, bits=64) == (unsigned, canonical_size(unsigned))
-    data = write_varint(signed)
-    assert read_varint(data, 0, bits=64) == (signed, len(data))
+    assert unzigzag(read_uvarint(write_varint(signed), 0, bits=64)[0]) == signed

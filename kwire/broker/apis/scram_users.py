@@ -7,11 +7,12 @@ from collections import Counter
 from kwire.broker.apis import Api
 from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
-from kwire.broker.security import ITERATIONS, SCRAM, Credential
+from kwire.broker.security import ITERATIONS, Credential
 from kwire.broker.state import BrokerState
+from kwire.payloads.scram import HASHES
 from kwire.schema.model import Versions
 
-MECHANISMS = dict(enumerate(SCRAM, 1))
+MECHANISMS = dict(enumerate(HASHES, 1))
 MOST_ITERATIONS = 16_384
 MOST_USERS = 10_000
 

@@ -62,11 +62,6 @@ class TlsFacts:
     lost: int = 0  # records that the capture lacks, or not all of them
 
     @property
-    def mutual(self) -> bool:
-        """Whether the client showed a certificate."""
-        return self.client_certificate is not None
-
-    @property
     def took(self) -> int | None:
         """How long the handshake took, ns."""
         return self.done - self.began if self.began and self.done else None

@@ -77,7 +77,7 @@ def test_every_form_is_there(openssl: Followed) -> None:
         *(("TLS 1.3", mode) for mode in ("gcm", "ccm", "ccm_8", "chacha20")),
     }
     assert {one.version for one in facts if one.resumed} == {"TLS 1.2", "TLS 1.3"}
-    assert {one.version for one in facts if one.mutual} == {"TLS 1.2", "TLS 1.3"}
+    assert {one.version for one in facts if one.client_certificate} == {"TLS 1.2", "TLS 1.3"}
     assert {one.early_data for one in facts} == {"", "taken", "refused"}
     assert max(one.key_updates for one in facts) == 3
     assert max(one.renegotiated for one in facts) == 2
