@@ -71,10 +71,10 @@ def gated(uses: Mapping[tuple[int, int], Asked], present: Iterable[Release | Non
     there = {release for release in present if release is not None}
     found = []
     for key in sorted({key for key, _ in uses}):
-        gate = _gate(key, to)
+        gate = gate_of(key, to)
         if gate is None:
             continue
-        alike = any((other := _gate(key, release)) is not None and other.cure == gate.cure for release in there)
+        alike = any((other := gate_of(key, release)) is not None and other.cure == gate.cure for release in there)
         works = any(use.refused < use.count for (of, _), use in uses.items() if of == key)
         if not alike or not works:
             found.append(GatedApi(key, gate, alike or not gate.open_))
@@ -92,5 +92,6 @@ def brokers_serving(uses: Mapping[tuple[int, int], Asked], new: Release | None =
     return "brokers of the client's release"
 
 
-def _gate(key: int, release: Release) -> Gate | None:
+def gate_of(key: int, release: Release) -> Gate | None:
+    """Under which condition a release takes an API; None where it does in any case, or never."""
     return next((one for one in GATES if key in one.keys and one.since <= release < one.until), None)

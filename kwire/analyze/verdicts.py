@@ -253,7 +253,10 @@ def _joining(generation: Generation) -> int:
 
 def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
     """Rebalances that follow each other."""
-    formed = [one for one in history.generations if one.formed and any(it.kind in RESTLESS for it in one.causes)]
+    formed = [
+        one for before, one in zip([None, *history.generations], history.generations, strict=False)
+        if one.formed and any(it.kind in RESTLESS for it in one.causes) and not _anew(before, one)
+    ]  # fmt: skip
     best = start = 0
     within = round(limits.storm_seconds * SECOND)
     for end, generation in enumerate(formed):
@@ -273,6 +276,13 @@ def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterat
         yield Finding("warning", what, tuple(refs(first.formed_by, last.formed_by)), advice, f"group {history.name}",
                       first.began, detector="rebalance-storm", about=about(group=history.name),
                       last=last.formed, count=best)  # fmt: skip
+
+
+def _anew(before: Generation | None, generation: Generation) -> bool:
+    """Whether all members had left before, so that nobody was disturbed: as of a consumer alone that is restarted."""
+    gone = [member.gone for member in before.members.values()] if before is not None else []
+    left = all(one is not None and one.kind == "left" and one.time <= generation.began for one in gone)
+    return bool(gone) and left and all(join.fresh for join in generation.joins.values())
 
 
 def _started(cause: Cause | None) -> str:

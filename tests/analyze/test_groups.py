@@ -283,3 +283,11 @@ def test_an_id_that_nobody_used_and_a_group_that_was_deleted(life: Life) -> None
         "note: a member id was handed out (MEMBER_ID_REQUIRED, 1.001) and nobody joined with it",
         "note: the group was deleted at 5.001",
     ]
+
+
+def test_a_consumer_alone_that_leaves_and_comes_back_disturbs_nobody(life: Life) -> None:
+    """As one that is started every few seconds: the group is empty whenever it joins."""
+    for number in range(1, 13, 2):
+        life.join("c1", 3.0 * number, number, members=(f"c1-{number}",), member=f"c1-{number}")
+        life.leave("c1", 3.0 * number + 2, whose=f"c1-{number}")
+    assert not any("come to rest" in said for said in life.said(until=60.0))

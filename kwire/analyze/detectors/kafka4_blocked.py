@@ -33,10 +33,11 @@ class Blocked(Watch):
         self.audit.add(batch)
 
     def findings(self) -> Iterator[Finding]:
-        blocked = [one for one in self.audit.verdicts(FOUR) if one.verdict == BLOCKED]
+        releases = [found for broker in self.audit.offered if (found := self.audit.release_of(broker))]
+        coming = max([FOUR, *releases])  # what brokers of 4.x take that are there is not asked of 4.0
+        blocked = [one for one in self.audit.verdicts(coming) if one.verdict == BLOCKED]
         if not blocked:
             return
-        releases = [found for broker in self.audit.offered if (found := self.audit.release_of(broker))]
         near = bool(releases) and max(releases) >= LAST_BEFORE
         first = min(blocked, key=lambda one: one.speaker.first).speaker
         named = ", ".join(one.speaker.client_id or "a client without an id" for one in blocked[:SHOWN])

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from kwire.analyze.callers import host_of
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
-from kwire.analyze.offers import offer_of
+from kwire.analyze.gates import Gate, gate_of
+from kwire.analyze.offers import offer_of, release_like
 from kwire.counted import counted
 from kwire.schema.keys import API_VERSIONS, PRODUCE
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
+    from kwire.analyze.facts import Fact
     from kwire.session.decoded import Decoded
     from kwire.session.exchange import Exchange
 
@@ -79,16 +81,17 @@ class Beyond(Watch):
             who = fact.client_id or f"a client at {fact.host}"
             what = f"{who}: {fact.api} v{version} was refused {counted(trouble.count, 'time')} (UNSUPPORTED_VERSION), "
             what += f"though broker {fact.broker} offers v{low} to v{high}"
+            gate = self._gate(fact)
             levels = self.features.get(fact.broker)
-            if feature and levels is not None:
-                what += f"; {feature} is {levels.get(feature, 0)} in this cluster"
-            advice = (
-                f"kafka-features upgrade --feature {feature}=…, or turn the client to the older way" if feature else ""
-            )
-            advice = (
-                f"{advice} (group.protocol=classic)." if feature == "group.version" else f"{advice}." if advice else ""
-            )
-            advice = advice or "A feature of the cluster is off, or the client does not look at features: update it."
+            if gate is not None:
+                what += f"; it {gate.needs}"
+                advice = f"{gate.cure[0].upper()}{gate.cure[1:]}."
+            elif feature:
+                what += f"; {feature} is {levels.get(feature, 0)} in this cluster" if levels is not None else ""
+                advice = f"kafka-features upgrade --feature {feature}=…, or turn the client to the older way"
+                advice += " (group.protocol=classic)." if feature == "group.version" else "."
+            else:
+                advice = "A feature of the cluster is off, or the client does not look at features: update it."
             yield Finding(
                 "error", what, tuple(trouble.samples), advice, time=fact.time, last=trouble.last.time,
                 count=trouble.count, about=trouble.about | {"api": fact.api}, words=trouble.words,
@@ -98,6 +101,13 @@ class Beyond(Watch):
             wrong = [row for row in rows if self._level(row[0]) < 2]
             if wrong:
                 yield self._eager(client, host, wrong)
+
+    def _gate(self, fact: Fact) -> Gate | None:
+        """What the broker's release, as its offers show it, takes such requests with, where it does not by default."""
+        ranges = self.offered.get(fact.broker, {})
+        release = release_like(frozenset((key, *range_) for key, range_ in ranges.items()))
+        gate = None if release is None else gate_of(fact.key, release)
+        return gate if gate is not None and not gate.open_ else None
 
     def _level(self, broker: str) -> int:
         """The transaction.version of a broker's cluster; high where the capture does not tell it."""
