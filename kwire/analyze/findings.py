@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("error", "warning", "note")
 SECOND = 1_000_000_000
+BARE = ("SYN", "close", "full window", "packet")  # what packets without a frame are named
 ABOUT = (  # what a finding may be about, in the order in which it is shown
     "client_id", "address", "group", "member", "topic", "partition", "broker", "principal", "transactional_id", "api",
 )  # fmt: skip
@@ -41,6 +42,11 @@ class Reference(NamedTuple):
         capture, packet = connection.places.of(message.packet)
         several = connection.places.several
         return cls(capture or connection.capture, packet, message.time, connection.name, message.name, several)
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether a frame begins in the packet, which can be decoded."""
+        return self.message not in BARE
 
     def __str__(self) -> str:
         return reference(self.capture, self.packet, self.several)

@@ -24,6 +24,7 @@ STYLES = {"error": "error", "warning": "note", "note": "dim"}
 MARGIN = " " * 9
 SHOWN = 20  # findings of a severity, unless all are asked for
 PACKETS = 8
+WHOLE = "nothing missing"
 
 
 def diagnosis_lines(diagnosis: Diagnosis, width: int, everything: bool = False) -> list[Line]:
@@ -137,7 +138,8 @@ def seen_lines(case: Case, width: int) -> list[Line]:
         (counted(case.messages, "message"), ""),
         (counted(coverage.connections, "connection"), ""),
     ]
-    return joined([*parts, *((words, "note") for words in lacks(case))], width)
+    lacking = lacks(case)
+    return joined([*parts, *((words, "dim" if lacking == [WHOLE] else "note") for words in lacking)], width)
 
 
 def lacks(case: Case) -> list[str]:
@@ -149,7 +151,7 @@ def lacks(case: Case) -> list[str]:
     found += [f"{counted(coverage.cut, 'message')} cut by the snaplen"] if coverage.cut else []
     found += [f"{counted(coverage.midstream, 'connection')} begun before the capture"] if coverage.midstream else []
     found += [f"{counted(coverage.encrypted, 'connection')} in TLS that cannot be read"] if coverage.encrypted else []
-    return found or ["nothing missing"]
+    return found or [WHOLE]
 
 
 def diagnosis_json(diagnosis: Diagnosis) -> Iterator[str]:

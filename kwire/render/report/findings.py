@@ -38,7 +38,9 @@ class Proofs:
         folds: list[Markup] = []
         named = list({(one.capture, one.packet): one for one in evidence}.items())
         for at, (packet, one) in enumerate(named[:REFERENCES]):
-            if packet in self._shown:
+            if not one.is_frame:
+                links.append(element("span", f"packet {one} ({one.message})", class_="dim"))
+            elif packet in self._shown:
                 links.append(element("a", f"frame {one}", href=f"#{self._shown[packet]}"))
             elif at < OF_FINDING and len(self._frames.get(packet, "")) <= self._left and packet in self._frames:
                 folds.append(self._fold(packet, one))
@@ -46,7 +48,7 @@ class Proofs:
                 links.append(element("code", self._commands("decode", ("--frame", str(one)))))
         if len(named) > REFERENCES:
             links.append(element("span", f"and {len(named) - REFERENCES:,} more", class_="dim"))
-        more = element("p", "also ", joined(links, Markup(", ")), class_="also") if links else None
+        more = element("p", "also " if folds else "see ", joined(links, Markup(", ")), class_="also") if links else None
         return joined([*folds, *([more] if more else [])], LINE)
 
     def _fold(self, packet: Packet, one: Reference) -> Markup:
@@ -119,7 +121,7 @@ def finding_article(
     return element("article", head, said(finding), proofs.of(finding.evidence),
                    element("p", "of this detector: ", more, " · ", element("code", material.commands(
                        "doctor", ("--only", finding.detector), ("--all", ""))), class_="dim small") if more else None,
-                   *([element("p", "From this followed:")] if others else []),
+                   *([element("p", "From this followed:", class_="dim")] if others else []),
                    *(finding_article(one, clock, proofs, material) for one in others),
                    class_=f"finding s-{finding.severity}")  # fmt: skip
 
