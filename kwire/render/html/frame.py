@@ -19,6 +19,7 @@ from kwire.render.lines import Line
 
 Facts = Iterable[tuple[str, Content]]
 NOTHING: Mapping[str, str] = {}
+IN, DEEP = 9, 18  # blanks from which on a line stands in a block, or in a block of a block (page.css)
 
 
 def page(
@@ -81,8 +82,16 @@ def common_style() -> str:
 
 def pre(lines: Iterable[Line]) -> Markup:
     """Lines as text in columns; what is wider than the window goes on beneath."""
-    rows = (element("span", *(_piece(text, style) for text, style in _stripped(line)), class_="l") for line in lines)
+    rows = (element("span", *(_piece(text, style) for text, style in _stripped(line)), class_=_class(line))
+            for line in lines)  # fmt: skip
     return element("pre", joined(rows, LINE), class_="lines")
+
+
+def _class(line: Line) -> str:
+    """How far what goes on beneath is indented: as far as the line."""
+    text = "".join(text for text, _ in line[:2])
+    blanks = len(text) - len(text.lstrip(" "))
+    return "l deep" if blanks >= DEEP else "l in" if blanks >= IN else "l"
 
 
 def _stripped(line: Line) -> Line:
