@@ -70,7 +70,8 @@ class BrokerState(BrokerCore):
             clock.now,
         )  # fmt: skip
         if self.storage is not None:
-            self.storage.restore_coordinators(self.groups.coordinator)
+            self.storage.restore_coordinators(self.groups.coordinator, self.transactions.coordinator)
+            self.transactions.loaded()
 
     def stop(self) -> None:
         """Nothing happens by itself any more; what is kept is written."""

@@ -20,9 +20,17 @@ from kwire.broker.log import Log
 from kwire.broker.partition import Partition
 from kwire.broker.segments import SegmentFiles
 from kwire.broker.stored_rights import dump_rights, restore_rights
-from kwire.broker.stored_tables import StoredTable, group_tables, offsets_table, restore, share_table
+from kwire.broker.stored_tables import (
+    StoredTable,
+    group_tables,
+    offsets_table,
+    restore,
+    share_table,
+    transactions_table,
+)
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.stored import KINDS
+from kwire.coordinator.transactions.coordinator import TransactionCoordinator
 from kwire.errors import KwireError
 from kwire.wire.uuids import from_text, to_text
 
@@ -69,12 +77,13 @@ class Storage:
 
     # ------------------------------------------------------------ beginning and end
 
-    def restore_coordinators(self, groups: Coordinator) -> None:
+    def restore_coordinators(self, groups: Coordinator, transactions: TransactionCoordinator) -> None:
         """What the coordinators held comes back, and is kept from now on."""
         now = self._state.clock.now
         known = (table for kind in KINDS for table in group_tables(groups, kind, now))
         # share groups look at their state; what has offsets and no group is taken for a classic one
-        self._tables = (share_table(groups), *known, offsets_table(groups, now))
+        ids = transactions_table(transactions, now)
+        self._tables = (share_table(groups), *known, offsets_table(groups, now), ids)
         restore(self._state, self._tables)
         self._tick()
 

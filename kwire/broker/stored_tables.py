@@ -1,6 +1,6 @@
 """What coordinators hold, as records of their internal topics: committed offsets and groups of all kinds in
-__consumer_offsets, the state of share partitions in __share_group_state. Kafka's keys, values and partitions, so that
-its tools read them.
+__consumer_offsets, transactional ids in __transaction_state, the state of share partitions in __share_group_state.
+Kafka's keys, values and partitions, so that its tools read them.
 
 A table compares what is held now with what it has written; what is new or changed becomes a record, what is gone a
 tombstone.
@@ -22,6 +22,8 @@ from kwire.coordinator.hashorder import hash_code
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
 from kwire.coordinator.stored import RecordKey, StoredKind
+from kwire.coordinator.transactions import stored as transaction_stored
+from kwire.coordinator.transactions.coordinator import TransactionCoordinator
 from kwire.errors import KwireError
 from kwire.records import Record, build, read_records
 from kwire.wire.uuids import to_text
@@ -154,6 +156,32 @@ def offsets_table(groups: Coordinator, now: Callable[[], int]) -> StoredTable[Of
         },
         key_of=lambda body: (body["Group"], body["Topic"], body["Partition"]),
         value_of=lambda body: (body["Offset"], body.get("LeaderEpoch", -1), body["Metadata"]),
+        put=put, done=done,
+    )  # fmt: skip
+
+
+def transactions_table(coordinator: TransactionCoordinator, now: Callable[[], int]) -> StoredTable[str, Fields]:
+    found: dict[str, Fields] = {}
+
+    def put(key: str, value: Fields | None, _: int) -> None:
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = value
+
+    def done() -> None:
+        for name, fields in found.items():
+            coordinator.revive(name, fields, now())
+        found.clear()
+
+    return StoredTable(
+        "__transaction_state", 0, "TransactionLogKey", "TransactionLogValue", 1,
+        held=lambda: {name: transaction_stored.stored(txn) for name, txn in coordinator.transactions.items()},
+        place=str,
+        key_fields=lambda key: {"TransactionalId": key},
+        value_fields=lambda value, _: value,
+        key_of=lambda body: body["TransactionalId"],
+        value_of=lambda body: body,
         put=put, done=done,
     )  # fmt: skip
 

@@ -138,6 +138,10 @@ class Transactions:
             load(self.state, self.coordinator.loading, name, value)
         self._drain()
 
+    def loaded(self) -> None:
+        """What was stored is there again: its markers are written."""
+        self._drain()
+
     def stop(self) -> None:
         self._alarm.cancel()
 

@@ -136,6 +136,31 @@ def test_classic_groups_come_back(tmp_path: Path) -> None:
         assert (group["GroupState"], group["ProtocolType"]) == ("Empty", "connect")
 
 
+def test_transactional_ids_come_back(tmp_path: Path) -> None:
+    init = {"TransactionalId": "x", "TransactionTimeoutMs": 60_000, "ProducerId": -1, "ProducerEpoch": -1}
+    topics = [{"Name": "t", "Partitions": [0]}]
+
+    def add(broker: Broker, who: dict[str, Any]) -> int:
+        body = {"V3AndBelowTransactionalId": "x", "V3AndBelowProducerId": who["ProducerId"],
+                "V3AndBelowProducerEpoch": who["ProducerEpoch"], "V3AndBelowTopics": topics}  # fmt: skip
+        (row,) = asked(broker, "AddPartitionsToTxn", 3, body)["ResultsByTopicV3AndBelow"][0]["ResultsByPartition"]
+        return int(row["PartitionErrorCode"])
+
+    with Broker(data=tmp_path, topics={"t": 1}) as broker:
+        first = asked(broker, "InitProducerId", 5, init)
+        assert add(broker, first) == 0
+        given = {key: first[key] for key in ("ProducerId", "ProducerEpoch")}
+        second = asked(broker, "EndTxn", 5, {"TransactionalId": "x", "Committed": True, **given})
+        told = asked(broker, "DescribeTransactions", 0, {"TransactionalIds": ["x"]})
+    with Broker(data=tmp_path) as broker:
+        assert asked(broker, "DescribeTransactions", 0, {"TransactionalIds": ["x"]}) == told
+        assert add(broker, second) == 0
+    with Broker(data=tmp_path) as broker:
+        (row,) = asked(broker, "DescribeTransactions", 0, {"TransactionalIds": ["x"]})["TransactionStates"]
+        assert row["TransactionState"] == "CompleteAbort"
+        assert add(broker, second) != 0
+
+
 def test_a_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     beat = {"GroupId": "g", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 60_000, "TopicPartitions": []}
     with Broker(data=tmp_path, topics={"t": 1}) as broker:

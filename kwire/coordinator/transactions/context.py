@@ -147,11 +147,22 @@ class TxnContext:
         txn.prepare(commit, level, self.now_ms, self.new_producer)
         what = f"the transaction of {counted(len(txn.places), 'partition')} ends, epoch {txn.epoch}"
         self.tell(txn, "commit" if commit else "abort", f"{what}: {why}" if why else what)
-        if txn.places:
-            places = frozenset(txn.places)
-            self.markers.append(Marker(txn.id, txn.producer, txn.epoch, commit, places, self.epoch, level))
+        self.mark(txn)
+
+    def mark(self, txn: Transaction) -> None:
+        """Orders the markers of one that is decided."""
+        commit, places = txn.state is TxnState.PREPARE_COMMIT, frozenset(txn.places)
+        if places:
+            self.markers.append(Marker(txn.id, txn.producer, txn.epoch, commit, places, self.epoch, txn.level))
         else:
             self._complete(txn)
+
+    def take(self, txn: Transaction) -> None:
+        """One that was stored."""
+        self.transactions[txn.id] = txn
+        self.places += len(txn.places)
+        if txn.idle:
+            self._wait_for_expiry(txn)
 
     def fence(self, txn: Transaction, why: str) -> None:
         """Aborts an open transaction for its producer, who is shut out by a new epoch."""

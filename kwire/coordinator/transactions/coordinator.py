@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any
 
 from kwire.coordinator.context import Reply
-from kwire.coordinator.transactions import apis, listing
+from kwire.coordinator.transactions import apis, listing, stored
 from kwire.coordinator.transactions.context import Marker, TxnContext, TxnRequest, anything
 from kwire.coordinator.transactions.transaction import Place, Transaction, TxnState
 from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, TransactionSettings
@@ -108,6 +108,13 @@ class TransactionCoordinator:
         """Markers of the transaction stand in these partitions, or never will because the partitions are gone."""
         self.tick(now)
         self._desk.marked(name, places)
+
+    # after a restart
+
+    def revive(self, name: str, fields: Mapping[str, Any], now: int) -> None:
+        """A transactional id from its record; what was open is aborted."""
+        self.tick(now)
+        stored.restore(self._desk, name, dict(fields))
 
     # faults
 
