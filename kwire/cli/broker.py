@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,15 +167,20 @@ def command(
 
 
 def _know_what_is_open(settings: BrokerSettings) -> None:
-    """Who opens a port to all networks must say what clients are told. Raises UsageError."""
+    """Says which ports are open to all networks; clients must be told another address then. Raises UsageError."""
     from kwire.broker.nodes import ANY_ADDRESS
 
     for listener in settings.all_listeners:
-        if listener.host in ANY_ADDRESS and listener.advertised is None:
-            who = "who logs in" if listener.sasl else "anybody there"
-            where = f"port {listener.port}" if listener.port else "a port"
+        if listener.host not in ANY_ADDRESS:
+            continue
+        who = "who logs in" if listener.sasl else "anybody there"
+        where = f"port {listener.port}" if listener.port else "a port"
+        opened = (
+            f"{listener.host or 'no host'} opens {where} to every network of this machine, and {who} may use the broker"
+        )
+        if listener.advertised is None:
             raise click.UsageError(
-                f"{listener.host or 'no host'} opens {where} to every network of this machine, and {who} may use the "
-                f"broker; --advertise HOST says under which name clients reach it (--advertise {socket.gethostname()}, "
-                "or --advertise localhost from a container)"
+                f"{opened}; --advertise HOST says under which name clients reach it (--advertise "
+                f"{socket.gethostname()}, or --advertise localhost from a container)"
             )
+        print(f"kwire: {opened}", file=sys.stderr)

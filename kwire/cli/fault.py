@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from kwire.errors import KwireError
+
 VARIABLE = "KWIRE_CONTROL"
 
 
@@ -47,9 +49,16 @@ def command(control: str | None) -> None:
 @click.argument("rules", nargs=-1, required=True, metavar="RULE...")
 @control_option
 def add(rules: tuple[str, ...], control: str) -> None:
-    """Adds rules, which hold from the next request on, and prints each with its number."""
-    for rule in rules:
-        made = _ask(control, {"do": "add", "rule": rule})
+    """Adds rules, which hold from the next request on, and prints each with its number: all of them, or none."""
+    added: list[dict[str, Any]] = []
+    try:
+        for rule in rules:
+            added.append(_ask(control, {"do": "add", "rule": rule}))
+    except KwireError:
+        for made in added:
+            _ask(control, {"do": "clear", "number": made["number"]})
+        raise
+    for made in added:
         print(_row(made["number"], made["rule"]))
         if made.get("note"):
             print(f"kwire: fault {_row(made['rule'])}: {_row(made['note'])}", file=sys.stderr)

@@ -152,6 +152,10 @@ def test_a_port_for_all_networks_needs_an_address_that_is_told() -> None:
         "Error: 0.0.0.0 opens a port to every network of this machine, and anybody there may use the"
     )
     assert "--advertise HOST says under which name clients reach it" in said
+    options = [*MAIN, "--host", "0.0.0.0", "--advertise", "localhost", "--port", "0", "--fault", "Hartbeat:drop"]
+    done = subprocess.run(options, capture_output=True, text=True, timeout=60)  # ends before anything is opened
+    opened = "kwire: 0.0.0.0 opens a port to every network of this machine, and anybody there may use the broker"
+    assert done.stderr.splitlines()[0] == opened
 
 
 def test_programs_learn_when_it_is_ready_and_what_happens(tmp_path: Path) -> None:

@@ -45,6 +45,13 @@ def test_add_list_clear(faults: Faults) -> None:
     assert fault("list") == ("", "kwire: no rules\n")
 
 
+def test_rules_of_which_one_is_wrong_are_not_added(faults: Faults) -> None:
+    ran = CliRunner().invoke(cli, ["fault", "add", "Fetch:delay=2s", "Fetch:dely=2s"])
+    assert "did you mean delay?" in str(ran.exception)
+    assert ran.stdout == ""
+    assert faults.rules == []
+
+
 @pytest.mark.parametrize("arguments", [["fault", "list", "--control", "P"], ["fault", "--control", "P", "list"]])
 def test_a_socket_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
     path = str(tmp_path / "none")
