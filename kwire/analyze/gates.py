@@ -68,12 +68,12 @@ class GatedApi(NamedTuple):
 def gated(uses: Mapping[tuple[int, int], Asked], present: Iterable[Release | None], to: Release) -> list[GatedApi]:
     """What a client asks for (by API key and version) and brokers of a release take only under a condition. present:
     the releases of the brokers that it talks to: what these take under the same condition, it is met for."""
+    gates = {key: gate for key in sorted({key for key, _ in uses}) if (gate := gate_of(key, to)) is not None}
+    if not gates:
+        return []
     there = {release for release in present if release is not None}
     found = []
-    for key in sorted({key for key, _ in uses}):
-        gate = gate_of(key, to)
-        if gate is None:
-            continue
+    for key, gate in gates.items():
         alike = any((other := gate_of(key, release)) is not None and other.cure == gate.cure for release in there)
         works = any(use.refused < use.count for (of, _), use in uses.items() if of == key)
         if not alike or not works:
