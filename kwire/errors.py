@@ -17,7 +17,6 @@
     ├── OptionError          an option of Spark has a value that it cannot have
     ├── NoSpark              Spark cannot run here
     ├── SparkFailed          Spark gave up
-    ├── NoFolder             there is no folder that all workers see
     ├── FilesUnreachable     another file system does not give its files
     ├── WrongType            a user's schema has a column of a type that it cannot have
     ├── SameNames            captures of different points have the same name
@@ -143,10 +142,6 @@ class WrongType(KwireError):
 
 class FilesUnreachable(KwireError):
     """Another file system does not give its files."""
-
-
-class NoFolder(KwireError):
-    """There is no folder that all workers see."""
 
 
 class OptionError(KwireError):

@@ -67,6 +67,7 @@ def command() -> None:
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=SourceParam(exists=True))
 @click.option("-o", "--out", "folder", required=True, metavar="DIR", help="Where they go: DIR/messages/date=…/api=…")
 @click.option("--master", metavar="URL", help="Spark's master, as local[4]; as spark-submit says otherwise.")
+@click.option("--remote", metavar="URL", help="A server of Spark Connect, as sc://HOST:15002; not with --stream.")
 @click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
 @click.option(
     "--split-size",
@@ -103,9 +104,6 @@ def command() -> None:
     "--incremental", is_flag=True, help="Only captures that no run to DIR has read yet; their rows are added."
 )
 @click.option(
-    "--work", metavar="DIR", help="What is under way, where all workers see it; for a DIR of another file system."
-)
-@click.option(
     "--conf",
     "settings",
     type=SparkSettingParam(),
@@ -129,8 +127,8 @@ def command() -> None:
 )
 @connection_options
 def run_command(
-    sources: tuple[str, ...], folder: str, master: str | None, chosen: str | None, split_size: int, bodies: str,
-    findings: bool, form: str, mode: str, incremental: bool, work: str | None, settings: tuple[tuple[str, str], ...],
+    sources: tuple[str, ...], folder: str, master: str | None, remote: str | None, chosen: str | None, split_size: int,
+    bodies: str, findings: bool, form: str, mode: str, incremental: bool, settings: tuple[tuple[str, str], ...],
     drop_duplicates: bool, no_rollups: bool, as_json: bool, stream: bool, available_now: bool, max_files: int | None,
     lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
@@ -142,7 +140,7 @@ def run_command(
     """
     from kwire.pipeline import need_spark
 
-    need_spark()
+    need_spark(remote is not None)
     from kwire.cli.table import names_of
     from kwire.pipeline.job import Job
     from kwire.pipeline.messages import is_topic
@@ -151,10 +149,14 @@ def run_command(
     from kwire.render.bodies import BodyRenderer
 
     names = names_of(chosen, bodies != "none", findings)
+    if remote and master:
+        raise click.UsageError("--remote is a server that has its own --master")
     if split_size < 1:
         raise click.UsageError("--split-size must be at least a byte")
     if stream:
         _fit_for_streams(sources, folder, form, bodies, drop_duplicates, names)
+        if remote:
+            raise click.UsageError("--stream needs a session of its own: --master, not --remote")
         if incremental or mode != "overwrite":
             raise click.UsageError("--stream goes on where it was, without --mode and --incremental")
     elif incremental:
@@ -162,7 +164,7 @@ def run_command(
     if not stream and any(map(is_topic, sources)):
         raise click.UsageError("what Kafka has comes with --stream; with --available-now too it ends")
     interrupt = Interrupt()
-    spark = session(master, settings=dict(settings))
+    spark = session(master, settings=dict(settings), remote=remote)
     try:
         job = Job(tuple(names), bounds.settings(), BodyRenderer(False) if "bodies" in names else None)
         if stream:
@@ -173,7 +175,7 @@ def run_command(
         else:
             done = run(
                 spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
-                variant=bodies == "variant", drop_duplicates=drop_duplicates, work=work, mode=mode,
+                variant=bodies == "variant", drop_duplicates=drop_duplicates, mode=mode,
                 incremental=incremental,
             )  # fmt: skip
     finally:

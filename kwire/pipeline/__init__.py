@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["NoSpark", "need_spark", "register"]
 
 
-def need_spark() -> None:
-    """Raises NoSpark when pyspark or Java is missing."""
+def need_spark(remote: bool = False) -> None:
+    """Raises NoSpark when pyspark or Java is missing. remote: Spark runs elsewhere, behind Spark Connect."""
     if importlib.util.find_spec("pyspark") is None:
         raise NoSpark("kwire pipeline needs pyspark: pip install 'kwire[spark]'")
+    if remote:
+        if any(importlib.util.find_spec(name) is None for name in ("grpc", "grpc_status", "pandas")):
+            raise NoSpark("--remote needs what Spark Connect needs: pip install 'kwire[connect]'")
+        return
     home = os.environ.get("JAVA_HOME")
     if not (home and os.path.exists(os.path.join(home, "bin", "java"))) and shutil.which("java") is None:
         raise NoSpark("kwire pipeline needs Java 17 or newer: there is no java on PATH, and JAVA_HOME names none")

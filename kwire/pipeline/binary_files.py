@@ -20,8 +20,9 @@ from uuid import uuid4
 import pyarrow as pa
 
 from kwire.errors import FilesUnreachable, KwireError
-from kwire.pipeline.columns import ddl
+from kwire.pipeline.columns import as_spark, ddl
 from kwire.pipeline.failures import reason
+from kwire.pipeline.formats import configured
 from kwire.session.reader import Settings
 from kwire.tables.build import tables_of
 from kwire.tables.schemas import SCHEMAS
@@ -44,16 +45,9 @@ def from_column(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for path, data in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                yield from (_as_spark(rows, table) for rows in _one(str(path), data or b"", table, limits))
+                yield from (as_spark(rows, table) for rows in _one(str(path), data or b"", table, limits))
 
     return frame.select(name, content).mapInArrow(run, ddl(table))
-
-
-def _as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:
-    """With the types that Spark has: of times, µs."""
-    kinds = [pa.timestamp("us", "UTC") if pa.types.is_timestamp(field.type) else field.type for field in SCHEMAS[table]]
-    fields = [pa.field(name, kind) for name, kind in zip(SCHEMAS[table].names, kinds, strict=True)]
-    return rows.cast(pa.schema(fields), safe=False)
 
 
 def bring(spark: SparkSession, paths: Sequence[str], folder: str) -> list[str]:
@@ -84,16 +78,8 @@ def copied(files: DataFrame, folder: str) -> list[str]:
 @contextmanager
 def small_batches(spark: SparkSession) -> Iterator[None]:
     """While this lasts, no more than AT_ONCE goes to Python in a batch."""
-    most = "spark.sql.execution.arrow.maxBytesPerBatch"
-    before = spark.conf.get(most, None)
-    spark.conf.set(most, AT_ONCE)
-    try:
+    with configured(spark, {"spark.sql.execution.arrow.maxBytesPerBatch": str(AT_ONCE)}):
         yield
-    finally:
-        if before is None:
-            spark.conf.unset(most)
-        else:
-            spark.conf.set(most, before)
 
 
 def _copy(folder: str, path: str, content: pa.Buffer) -> str:

@@ -33,6 +33,13 @@ def ddl(table: str) -> str:
     return ", ".join(f"`{name}` {TYPES[kind]}" for name, kind, _ in COLUMNS[table])
 
 
+def as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:
+    """Rows with the types that Spark has: of times, µs."""
+    kinds = [pa.timestamp("us", "UTC") if pa.types.is_timestamp(field.type) else field.type for field in SCHEMAS[table]]
+    fields = [pa.field(name, kind) for name, kind in zip(SCHEMAS[table].names, kinds, strict=True)]
+    return rows.cast(pa.schema(fields), safe=False)
+
+
 def asked(table: str, schema: StructType) -> AskedColumns:
     """The columns that a schema asks for: names in any case, integers as wide as they are or wider. Raises UnknownName,
     WrongType."""

@@ -7,8 +7,6 @@ that were left, or with the same SYN.
 
 from __future__ import annotations
 
-import os
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,14 +21,13 @@ from kwire.session.connection_info import endpoint
 
 class FinalConnections:
     """In the order in which they began: keys from the client to the broker, ordinals of the split, and 16 bits of the
-    numbers of their SYNs. keep() puts the parts into a file; pickled, only the rest travels then."""
+    numbers of their SYNs. take_parts() gives the parts to whoever keeps them; pickled, only the rest travels then."""
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
         self.ordinals: list[int] = []
         self.syns: list[int] = []
         self._parts: list[ConnectionPart] = []
-        self._file: str | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -43,33 +40,23 @@ class FinalConnections:
         self.syns.append((syn ^ syn >> 16) & 0xFFFF)
         self._parts.append(part)
 
-    def keep(self, folder: str, name: str) -> None:
-        """The parts go into a file, which whoever stitches can read. Raises OSError."""
-        if self._parts:
-            os.makedirs(folder, exist_ok=True)
-            self._file = os.path.join(folder, f"{name}-parts.pickle")
-            with open(self._file, "wb") as file:
-                pickle.dump(self._parts, file)
-            self._parts = []
+    def take_parts(self) -> list[ConnectionPart]:
+        """All parts."""
+        parts, self._parts = self._parts, []
+        return parts
 
     def parts(self, pairs: set[Key]) -> list[ConnectionPart]:
-        """Of the connections between these endpoints. Raises OSError."""
-        if pairs.isdisjoint(map(pair, self.keys)):
-            return []
-        found = self._parts
-        if self._file is not None:
-            with open(self._file, "rb") as file:
-                found = pickle.load(file)
-        return [part for part in found if pair(part.key) in pairs]
+        """Of the connections between these endpoints, as long as they are here."""
+        return [part for part in self._parts if pair(part.key) in pairs]
 
     def __getstate__(self) -> tuple[Any, ...]:
         peers: dict[tuple[int, ...], int] = {}
         which = [peers.setdefault((*key[:2], *key[3:]), len(peers)) for key in self.keys]
         columns = which, [key[2] for key in self.keys], np.diff(self.ordinals, prepend=0), self.syns
-        return list(peers), [_packed(column) for column in columns], self._parts, self._file
+        return list(peers), [_packed(column) for column in columns], self._parts
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        peers, columns, self._parts, self._file = state
+        peers, columns, self._parts = state
         which, ports, steps, syns = (_unpacked(*column) for column in columns)
         self.keys = [
             (*peers[peer][:2], port, *peers[peer][2:])

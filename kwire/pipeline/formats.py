@@ -6,7 +6,8 @@ Iceberg knows tables by their catalogs: here one whose warehouse is the folder's
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,23 @@ if TYPE_CHECKING:
 
 
 MODES = ("overwrite", "append", "overwrite-partitions", "error")
+TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}  # else they are of Impala's type
+
+
+@contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """While this lasts, the session has these settings."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, known in before.items():
+            if known is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, known)
 
 
 def save(
@@ -31,7 +49,8 @@ def save(
     writer = frame.write.format(form).partitionBy(*partitions).mode(mode.removesuffix("-partitions"))
     if mode == "overwrite-partitions":
         writer = writer.option("partitionOverwriteMode", "dynamic")
-    writer.save(os.path.join(folder, table))
+    with configured(frame.sparkSession, TIMES):
+        writer.save(os.path.join(folder, table))
 
 
 def _save_iceberg(frame: DataFrame, name: str, partitions: tuple[str, ...], mode: str) -> None:

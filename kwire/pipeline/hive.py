@@ -140,6 +140,12 @@ def remove(folder: str, tables: Iterable[str], tag: str) -> None:
             path.unlink()
 
 
+def days_of(table: str, batch: pa.RecordBatch) -> pa.Array:
+    """The date of each row, as text; null where there is none."""
+    days, texts = _days(table, batch)
+    return pa.array([texts[day] for day in days.tolist()], pa.string())
+
+
 def _days(table: str, batch: pa.RecordBatch) -> tuple[np.ndarray, dict[int, str | None]]:
     times = batch.column(TIMES.get(table, "time_ns")) if table != "bodies" else pa.nulls(batch.num_rows, pa.int64())
     days = times.fill_null(-DAY).to_numpy() // DAY

@@ -1,26 +1,35 @@
 """The steps of a job on Spark: survey the splits, stitch on the driver, write what each split made.
 
-Survey and rows are made in one go. Rows stay on the side of Python, in files (spill.py); only surveys come to the
-driver. Once they are stitched, the rows get their names and numbers in place and are written, by the executors.
+Survey and rows are made in one go. Rows stay with Spark, as packed bytes that its executors keep on their disks and
+make again where one is lost; only surveys come to the driver. Once they are stitched, what they say of names and
+numbers goes back joined to the rows of each split, and rows get both as they are written. Nothing under way lies in a
+folder of kwire's, and nothing asks for the SparkContext.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import StorageLevel, TaskContext
+from pyspark.sql import functions as F
 
-from kwire.pipeline.hive import Hive, WrittenFile
-from kwire.pipeline.plan import Task, TaskPlan, read_task, survey_with_rows, wanted
+from kwire.capture.tcp import Key
+from kwire.pipeline.binary_files import small_batches
+from kwire.pipeline.columns import as_spark, ddl
+from kwire.pipeline.connection_parts import ConnectionPart
+from kwire.pipeline.hive import Hive, WrittenFile, days_of
+from kwire.pipeline.leftover_segments import pair
+from kwire.pipeline.plan import TaskPlan, read_task, survey_with_rows, wanted
 from kwire.pipeline.provisional import fixed
-from kwire.pipeline.spill import Spill, rows_of
+from kwire.pipeline.row_bytes import RowBytes, rows_of
 from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import Survey
 from kwire.pipeline.workers import few_collections
@@ -30,9 +39,16 @@ from kwire.tables.build import BodyTexts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+MADE = "split int, name string, data binary"  # name: the table of which data holds rows, or one of these:
+SURVEY, PARTS = "(survey)", "(parts)"
+FINAL = "name string, data binary, fixes binary"  # fixes: what names rows; null when they have their names
+SHAPE = pa.schema([("split", pa.int32()), ("name", pa.string()), ("data", pa.binary())])
+SHAPE_FINAL = pa.schema([("name", pa.string()), ("data", pa.binary()), ("fixes", pa.binary())])
+FIXES = pa.schema([("split", pa.int32()), ("fixes", pa.binary())])
 DATA = pa.schema([("data", pa.binary())])
-SPLITS = 4  # that a writing task takes, so that files are few
+SPLITS, FEWEST = 4, 8  # that a writing task takes, so that files are few; tasks that there are at least
 TASK, OPENED = 32 << 20, 1 << 20  # bytes that fill a task with small files; what opening one counts for
+DISK = StorageLevel(True, False, False, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,52 +62,75 @@ class Job:
 
 @dataclass(slots=True)
 class Surveyed:
-    """What the splits of a run came to: surveys, with the files of rows that go with them, by table."""
+    """What the splits of a run came to: surveys, and a frame with the rows that go with them, which Spark keeps."""
 
     spark: SparkSession
     splits: Sequence[Split]
     surveys: list[Survey]
-    files: list[dict[str, str]]
-    seams: int  # bytes that travelled
+    made: DataFrame | None = None
+    seams: int = 0  # bytes that travelled
+
+    def parts(self, apart: set[Key]) -> dict[Split, list[ConnectionPart]]:
+        """The parts of final connections between these endpoints, by their splits."""
+        if self.made is None:
+            return {}
+        rows = self.made.where(F.col("name") == PARTS).mapInArrow(_choosing(apart), MADE).collect()
+        self.seams += sum(len(row.data) for row in rows)
+        return {self.splits[row.split]: pickle.loads(row.data) for row in rows}
 
 
+@contextmanager
 def survey_splits(
-    spark: SparkSession, splits: Sequence[Split], job: Job, staged: str, finals: bool = False
-) -> Surveyed:  # fmt: skip
-    """Reads all splits, small files several in a task. Their rows go below the folder, which all workers see. finals:
-    as survey has it."""
-    tasks = packed(splits)
-    frame = spark.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(
-        _surveying(tasks, job, os.path.join(staged, "rows"), finals), "data binary"
-    )
-    rows = [bytes(row.data) for row in frame.collect()]
-    made: list[tuple[Survey, dict[str, str]]] = [pickle.loads(zlib.decompress(data)) for data in rows]
-    surveys, files = [survey for survey, _ in made], [files for _, files in made]
-    return Surveyed(spark, splits, surveys, files, sum(map(len, rows)))
+    spark: SparkSession, splits: Sequence[Split], job: Job, finals: bool = False
+) -> Iterator[Surveyed]:  # fmt: skip
+    """Reads all splits, small files several in a task. While this lasts Spark keeps their rows. finals: as survey has
+    it."""
+    tasks, numbers = packed(splits), {split: number for number, split in enumerate(splits)}
+    work = [[(numbers[split], split) for split in task] for task in tasks]
+    made = spark.range(0, len(work), 1, max(len(work), 1)).mapInArrow(_surveying(work, job, finals), MADE).persist(DISK)
+    try:
+        with small_batches(spark):
+            rows = sorted((row.split, bytes(row.data)) for row in made.where(F.col("name") == SURVEY).collect())
+            surveys = [pickle.loads(zlib.decompress(data)) for _, data in rows]
+            yield Surveyed(spark, splits, surveys, made, sum(len(data) for _, data in rows))
+    finally:
+        made.unpersist()
 
 
-def write_rows(surveyed: Surveyed, plan: TaskPlan, job: Job, staged: str, tag: str) -> list[WrittenFile]:
-    """Writes the rows of all splits, and those of the stitch, into files below a folder."""
-    spark = surveyed.spark
-    files = {
-        (survey.split.path, survey.split.number): files
-        for survey, files in zip(surveyed.surveys, surveyed.files, strict=True)
-    }
-    made = [(files[task.split.path, task.split.number], task.ordinals) for task in plan.tasks if task.made]
+def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job, more: Sequence[tuple[str, bytes]] = ()) -> DataFrame:
+    """The rows of all splits, those of the stitch, and more, with what makes each final: a frame as FINAL says."""
+    spark, numbers = surveyed.spark, {(split.path, split.number): at for at, split in enumerate(surveyed.splits)}
+    known = [
+        {"split": numbers[task.split.path, task.split.number], "fixes": pickle.dumps(task.ordinals)}
+        for task in plan.tasks
+        if task.made
+    ]
     again = [task for task in plan.tasks if not task.made]
-    out: list[WrittenFile] = []
-    if made:
-        known = spark.sparkContext.broadcast((made, plan.names))
-        parts = min(len(made), max(2 * spark.sparkContext.defaultParallelism, len(made) // SPLITS))
-        frame = spark.range(0, len(made), 1, parts)
-        out += _collected(frame.mapInArrow(_writing(known, staged, tag), "data binary"))
-    if again:
-        frame = spark.range(0, len(again), 1, len(again))
-        out += _collected(frame.mapInArrow(_reading(again, plan.names, job, staged, tag), "data binary"))
-    hive = Hive(staged, f"{tag}-stitched")
+    stitched = RowBytes()
     for table, batch in plan.rows:
-        hive.write(table, batch)
-    return out + hive.close()
+        stitched.write(table, batch)
+    there = [{"name": name, "data": data} for name, data in (*stitched.close(), *more)]
+    frames = [spark.createDataFrame(pa.Table.from_pylist(there, SHAPE_FINAL), FINAL)]
+    if known and surveyed.made is not None:
+        fixes = F.broadcast(spark.createDataFrame(pa.Table.from_pylist(known, FIXES)))
+        frames.append(surveyed.made.join(fixes, "split").select(*SHAPE_FINAL.names))
+    if again:
+        frames.append(spark.range(0, len(again), 1, len(again)).mapInArrow(_reading(again, plan.names, job), FINAL))
+    parts = max(len(known) // SPLITS, min(len(plan.tasks), FEWEST), 1)
+    return reduce(lambda one, other: one.unionAll(other), frames).coalesce(parts)
+
+
+def table_frame(rows: DataFrame, table: str, names: dict[UUID, str]) -> DataFrame:
+    """A table of the rows, as Spark writes it: with its date."""
+    return rows.where(F.col("name") == table).mapInArrow(_naming(table, names), ddl(table) + ", `date` string")
+
+
+def write_rows(
+    rows: DataFrame, tables: Sequence[str], names: dict[UUID, str], staged: str, tag: str
+) -> list[WrittenFile]:
+    """Writes tables of the rows into files below a folder that all workers see."""
+    chosen = rows.where(F.col("name").isin(*tables)).mapInArrow(_writing(names, staged, tag), "data binary")
+    return [written for row in chosen.collect() for written in pickle.loads(row.data)]
 
 
 def packed(splits: Iterable[Split]) -> list[list[Split]]:
@@ -108,34 +147,73 @@ def packed(splits: Iterable[Split]) -> list[list[Split]]:
     return out
 
 
-def _surveying(tasks: list[list[Split]], job: Job, folder: str, finals: bool) -> Any:
+def _surveying(tasks: list[list[tuple[int, Split]]], job: Job, finals: bool) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for split in (split for number in _numbers(batches) for split in tasks[number]):
-            tag = _task()
-            spill = Spill(folder, tag)
+        for number, split in (split for task in _numbers(batches) for split in tasks[task]):
+            out = RowBytes()
             with few_collections():
                 made = survey_with_rows(
-                    split, job.names, spill.write, job.settings, wanted(job.names), bodies=job.bodies,
-                    finals=finals,
-                )  # fmt: skip
-            made.final.keep(folder, tag)
-            yield _data(zlib.compress(pickle.dumps((made, spill.close()))))
+                    split, job.names, out.write, job.settings, wanted(job.names), bodies=job.bodies, finals=finals
+                )
+            parts = made.final.take_parts()
+            more = [(PARTS, pickle.dumps(parts))] if parts else []
+            for name, data in (*out.close(), *more, (SURVEY, zlib.compress(pickle.dumps(made)))):
+                yield _row(SHAPE, number, name, data)
 
     return run
 
 
-def _writing(known: Any, staged: str, tag: str) -> Any:
+def _choosing(apart: set[Key]) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        made, names = known.value
-        hive = Hive(staged, f"{tag}-{_task()}")
-        for number in _numbers(batches):
-            files, fixes = made[number]
-            for table, path in files.items():
-                for batch in rows_of(path):
-                    hive.write(table, fixed(table, batch, fixes, names))
-        yield _data(pickle.dumps(hive.close()))
+        for batch in batches:
+            for number, data in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
+                found = [part for part in pickle.loads(data.as_buffer()) if pair(part.key) in apart]
+                if found:
+                    yield _row(SHAPE, number, PARTS, pickle.dumps(found))
 
     return run
+
+
+def _reading(tasks: list[Any], names: dict[UUID, str], job: Job) -> Any:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in _numbers(batches):
+            out = RowBytes()
+            with few_collections():
+                read_task(tasks[number], job.names, out.write, job.settings, names, bodies=job.bodies)
+            for name, data in out.close():
+                yield _row(SHAPE_FINAL, name, data, None)
+
+    return run
+
+
+def _naming(table: str, names: dict[UUID, str]) -> Any:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, batch in _final_rows(batches, names):
+            yield as_spark(batch, table).append_column("date", days_of(table, batch))
+
+    return run
+
+
+def _writing(names: dict[UUID, str], staged: str, tag: str) -> Any:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        hive = Hive(staged, f"{tag}-{_task()}")
+        for table, batch in _final_rows(batches, names):
+            hive.write(table, batch)
+        yield _row(DATA, pickle.dumps(hive.close()))
+
+    return run
+
+
+def _final_rows(batches: Iterable[pa.RecordBatch], names: dict[UUID, str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows with their names, of batches as FINAL says."""
+    said: tuple[bytes, Any] = b"", None
+    for batch in batches:
+        tables, pieces, known = (batch.column(name) for name in SHAPE_FINAL.names)
+        for table, data, fixes in zip(tables.to_pylist(), pieces, known.to_pylist(), strict=True):
+            if fixes is not None and fixes != said[0]:
+                said = fixes, pickle.loads(fixes)
+            for rows in rows_of(data.as_buffer()):
+                yield table, rows if fixes is None else fixed(table, rows, said[1], names)
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -143,23 +221,10 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
         yield from batch.column(0).to_pylist()
 
 
-def _data(data: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], schema=DATA)
-
-
-def _reading(tasks: list[Task], names: dict[UUID, str], job: Job, staged: str, tag: str) -> Any:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        hive = Hive(staged, f"{tag}-{_task()}-again")
-        for number in _numbers(batches):
-            with few_collections():
-                read_task(tasks[number], job.names, hive.write, job.settings, names, bodies=job.bodies)
-        yield _data(pickle.dumps(hive.close()))
-
-    return run
-
-
-def _collected(frame: DataFrame) -> list[WrittenFile]:
-    return [written for row in frame.collect() for written in pickle.loads(row.data)]
+def _row(schema: pa.Schema, *values: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([value], kind) for value, kind in zip(values, schema.types, strict=True)], schema=schema
+    )
 
 
 def _task() -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kwire.capture.tcp import Key
 from kwire.pipeline.capture_quality import of_chain, of_file
+from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.duplicates import Origin
 from kwire.pipeline.final_connections import EpochNames
 from kwire.pipeline.leftover_segments import Residue, pair, residue
@@ -30,6 +31,7 @@ NAMED = frozenset({"partitions", "batches"})  # that need topics' names
 
 Surveyor = Callable[[Sequence[Split]], Iterable[Survey]]
 Fixes = dict[tuple[Key, int], Fix]
+Fetch = Callable[[set[Key]], dict[Split, list[ConnectionPart]]]  # of final connections between these endpoints
 
 
 @dataclass(slots=True)
@@ -100,9 +102,10 @@ def chains(files: Sequence[list[Survey]]) -> list[list[list[Survey]]]:
 
 def stitch(
     files: Sequence[list[Survey]], names: Iterable[str], settings: Settings, *, bodies: BodyTexts | None = None,
-    window: int | None = None, origins: bool = False,
+    window: int | None = None, origins: bool = False, fetch: Fetch | None = None,
 ) -> TaskPlan:  # fmt: skip
-    """Joins the surveys of all files. origins: whether to say where connections began."""
+    """Joins the surveys of all files. origins: whether to say where connections began. fetch: whoever keeps the parts
+    of final connections; without, they are in the surveys."""
     tables, plan = list(dict.fromkeys(names)), TaskPlan()
     good = []
     for surveys in files:
@@ -113,8 +116,9 @@ def stitch(
     known: dict[UUID, str] = {}
     while True:
         made, unknown, learned, doubted = _stitched(
-            plan, chains(good) if good else [], tables, settings, bodies, window, known, origins
-        )
+            plan, chains(good) if good else [], tables, settings, bodies, window, known, origins,
+            fetch,
+        )  # fmt: skip
         if doubted and "clients" in tables:  # they counted its clients
             want = wanted(tables)
             good = [
@@ -131,6 +135,7 @@ def stitch(
 def _stitched(
     plan: TaskPlan, joined: list[list[list[Survey]]], tables: list[str], settings: Settings, bodies: BodyTexts | None,
     window: int | None, known: dict[UUID, str], origins: bool,
+    fetch: Fetch | None,
 ) -> tuple[TaskPlan, bool, dict[UUID, str], set[Split]]:  # fmt: skip
     def again(made: Survey, keys: set[Key]) -> Iterator[Residue]:
         return residue(placed(made), settings, keys, window)
@@ -142,7 +147,8 @@ def _stitched(
     doubted: set[Split] = set()
     for chain in joined:
         apart = met_otherwise([made for surveys in chain for made in surveys])
-        chain = [[with_parts(made, apart) for made in surveys] for surveys in chain]
+        parts = fetch(apart) if fetch is not None and apart else {}
+        chain = [[with_parts(made, apart, parts) for made in surveys] for surveys in chain]
         epochs = EpochNames()
         stitching = Stitch(settings, builder, again, names, tracking=builder.tracking, origins=origins)
         for surveys in chain:
@@ -199,9 +205,9 @@ def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
     return out
 
 
-def with_parts(made: Survey, apart: set[Key]) -> Survey:
-    """The survey with the final connections between these endpoints as parts."""
-    more = made.final.parts(apart)
+def with_parts(made: Survey, apart: set[Key], kept: dict[Split, list[ConnectionPart]]) -> Survey:
+    """The survey with the final connections between these endpoints as parts, of which some are kept elsewhere."""
+    more = made.final.parts(apart) + (kept.get(made.split, []) if made.final else [])
     return replace(made, parts=sorted([*made.parts, *more], key=lambda part: part.number)) if more else made
 
 

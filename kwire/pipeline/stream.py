@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kwire.pipeline import hive
-from kwire.pipeline.binary_files import copied
+from kwire.pipeline.binary_files import copied, small_batches
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.increments import LATENESS, Advance, StreamState, load
-from kwire.pipeline.job import Job, Surveyed, survey_splits, write_rows
+from kwire.pipeline.job import Job, Surveyed, rows_by_split, survey_splits, write_rows
 from kwire.pipeline.messages import arriving, is_topic, land
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import TaskPlan, survey_all, wanted
@@ -70,8 +70,7 @@ class BatchStream:
 
     def _take(self, number: int, state: StreamState, paths: Sequence[str]) -> None:
         splits = plan(paths, self.split_size)
-        with staging(self.folder) as staged:
-            surveyed = survey_splits(self.spark, splits, self.job, staged)
+        with staging(self.folder) as staged, survey_splits(self.spark, splits, self.job) as surveyed:
             files = survey_all(splits, lambda _: surveyed.surveys, self.job.settings, wanted(self.job.names))
             made = self._advance().by(state, files)
             self._write(surveyed, made, f"batch-{number:08}", staged)
@@ -82,7 +81,7 @@ class BatchStream:
         number = self._last()
         made = self._advance().by(self._state(number), [], final=True)
         with staging(self.folder) as staged:
-            self._write(Surveyed(self.spark, [], [], [], 0), replace_made(made), OPEN, staged)
+            self._write(Surveyed(self.spark, [], []), replace_made(made), OPEN, staged)
 
     def _advance(self) -> Advance:
         return Advance(
@@ -93,7 +92,9 @@ class BatchStream:
         there = {(split.path, split.number) for split in surveyed.splits}
         for task in made.tasks:  # of files that waited, the rows are made now
             task.made &= (task.split.path, task.split.number) in there
-        written = write_rows(surveyed, made, self.job, staged, tag)
+        with small_batches(self.spark):
+            rows = rows_by_split(surveyed, made, self.job)
+            written = write_rows(rows, self.job.names, made.names, staged, tag)
         for old in (OPEN, tag):
             hive.remove(self.folder, self.job.names, old + "-")
         replaced = [table for table in SNAPSHOTS if any(found.table == table for found in written)]

@@ -31,7 +31,7 @@ from traffic import make
 from kwire.capture.files import open_capture
 from kwire.pipeline import plan as planning
 from kwire.pipeline.provisional import fixed
-from kwire.pipeline.spill import Spill, rows_of
+from kwire.pipeline.row_bytes import RowBytes, rows_of
 from kwire.pipeline.splits import plan
 from kwire.session.reader import Settings
 
@@ -116,16 +116,15 @@ def core(path: Path, names: list[str], split_size: int) -> None:
     wanted, counts = counts, {}
     splits = plan([path], split_size << 20)
     surveys: list[Any] = []
-    files: dict[int, dict[str, str]] = {}
+    made: dict[int, list[tuple[str, bytes]]] = {}
     found: list[planning.TaskPlan] = []
-    folder = tempfile.TemporaryDirectory()
 
     def survey() -> None:
         for split in splits:
-            spill = Spill(folder.name, str(split.number))
-            surveys.append(planning.survey_with_rows(split, names, spill.write, settings, want, finals=True))
-            surveys[-1].final.keep(folder.name, str(split.number))
-            files[split.number] = spill.close()
+            rows = RowBytes()
+            surveys.append(planning.survey_with_rows(split, names, rows.write, settings, want, finals=True))
+            pickle.dumps(surveys[-1].final.take_parts())
+            made[split.number] = rows.close()
 
     def stitch() -> None:
         checked = planning.survey_all(splits, lambda _: surveys, settings, want)
@@ -135,13 +134,12 @@ def core(path: Path, names: list[str], split_size: int) -> None:
         for name, batch in found[0].rows:
             count(name, batch)
         for task in found[0].tasks:
-            for name, file in files[task.split.number].items():
-                for batch in rows_of(file):
+            for name, data in made[task.split.number]:
+                for batch in rows_of(data):
                     count(name, fixed(name, batch, task.ordinals, found[0].names))
 
     surveyed, stitched, named = cpu_of(survey), cpu_of(stitch), cpu_of(name_rows)
     seams = sum(len(zlib.compress(pickle.dumps(one))) for one in surveys)
-    folder.cleanup()
     same = "the same rows" if counts == wanted else f"OTHER ROWS {counts} {wanted}"
     print(
         f"  core: build {plain:.2f} s; survey {surveyed:.2f}, stitch {stitched:.2f}, names {named:.2f} s: "

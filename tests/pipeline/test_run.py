@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import random
+import socket
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from calls import Call
 
-from kwire.errors import FilesUnreachable, NoFolder, NoReport, OutputError, SparkFailed
+from kwire.errors import FilesUnreachable, NoReport, OutputError, SparkFailed
 from kwire.pipeline import job as jobs
 from kwire.pipeline.binary_files import bring
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
 from kwire.pipeline.report import reports
 from kwire.pipeline.rollups import ROLLUPS
-from kwire.pipeline.run import run
+from kwire.pipeline.run import run, session
 from kwire.pipeline.stream import BatchStream, run_stream
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS, DEFAULT
@@ -244,14 +245,13 @@ def test_tables_go_to_another_file_system(
     expected: Call,
     written: Call,
 ) -> None:
-    path, far, work = unpacked("kafkajs.pcap"), tmp_path / "far", tmp_path / "work"
+    path, far = unpacked("kafkajs.pcap"), tmp_path / "far"
     far.mkdir()
     spark.conf.set("fs.viewfs.mounttable.lake.link./all", far.as_uri())
     for rollups in (False, True):  # the second run takes the place of the first
-        run(spark, [path.as_uri()], "viewfs://lake/all/a", Job(FEW), work=work.as_uri(), rollups=rollups)
+        run(spark, [path.as_uri()], "viewfs://lake/all/a", Job(FEW), rollups=rollups)
     assert written(far / "a", FEW) == expected([path], FEW)
     assert [report.name for report in reports(far / "a")] == ["latency", "errors", "quality"]
-    assert list(work.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -269,10 +269,17 @@ def test_what_cannot_be_written_is_said_before_any_work(
         run(spark, ["never read"], folder, Job(FEW), form=form)
 
 
-def test_a_cluster_needs_a_folder_that_all_workers_see() -> None:
-    cluster: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="yarn"))
-    with pytest.raises(NoFolder, match="needs --work DIR"):
-        run(cluster, ["never read"], "hdfs://host/lake", Job(FEW))
+@pytest.mark.parametrize(
+    ("remote", "said"),
+    [("sc://127.0.0.1:{port}", "no server of Spark Connect answers: "), ("http://127.0.0.1", "write sc://HOST:PORT")],
+)
+def test_a_server_of_spark_connect_that_is_not_there_is_said_at_once(remote: str, said: str) -> None:
+    if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("grpc_status") is None:
+        pytest.skip("Spark Connect needs pyspark[connect]")
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(SparkFailed, match=said):
+            session(remote=remote.format(port=taken.getsockname()[1]))
 
 
 def test_a_stream_from_another_file_system_keeps_what_waits(

@@ -1,0 +1,50 @@
+"""Rows between the steps of a job: packed bytes of Arrow's, some megabytes of a table at a time, which Spark keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from kwire.tables.schemas import SCHEMAS
+
+MOST = 1 << 25  # bytes of rows that are packed together: then Spark's memory holds any of them
+
+
+class RowBytes:
+    """write(table, batch) as rows come; close() gives them, each piece with its table's name."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[pa.BufferOutputStream, Any]] = {}
+        self._sizes: dict[str, int] = {}
+        self._done: list[tuple[str, pa.Buffer]] = []
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Adds rows."""
+        known = self._open.get(table)
+        if known is None:
+            sink = pa.BufferOutputStream()
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            known = self._open[table] = sink, pa.ipc.new_stream(sink, SCHEMAS[table], options=options)
+        known[1].write_batch(batch)
+        self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
+        if self._sizes[table] > MOST:
+            self._end(table)
+
+    def close(self) -> list[tuple[str, bytes]]:
+        """All that came."""
+        for table in list(self._open):
+            self._end(table)
+        return [(table, data.to_pybytes()) for table, data in self._done]
+
+    def _end(self, table: str) -> None:
+        sink, writer = self._open.pop(table)
+        writer.close()
+        self._done.append((table, sink.getvalue()))
+        del self._sizes[table]
+
+
+def rows_of(data: bytes | pa.Buffer) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece."""
+    yield from pa.ipc.open_stream(data)
