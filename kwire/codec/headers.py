@@ -10,12 +10,10 @@ from __future__ import annotations
 from functools import cache
 
 from kwire.codec.plan import Plan, compile_plan
-from kwire.schema.keys import API_VERSIONS
+from kwire.schema.keys import API_VERSIONS, CONTROLLED_SHUTDOWN
 from kwire.schema.model import MessageSchema
 from kwire.schema.registry import builtin
 from kwire.wire.varint import read_uvarint
-
-CONTROLLED_SHUTDOWN = 7
 
 
 def request_header_version(key: int, version: int, request: MessageSchema | None) -> int:

@@ -18,6 +18,7 @@ from kwire.codec.quality import Quality
 from kwire.codec.secrets import conceal, hide_within, looks_secret, may_hold_secrets, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge, judge_text
+from kwire.schema.keys import PRODUCE
 from kwire.schema.model import Definition, MessageSchema
 
 CUT_FRAME = "cut frame"
@@ -148,7 +149,7 @@ def _piece(data: bytes, start: int, end: int, asked: dict[int, Frame], library: 
         # a response's correlation id below 65,536 looks like Produce's key, with a version
         body = frame.body or {}
         produces = body.get("Acks") in (-1, 0, 1) and bool(body.get("TopicData"))
-        doubtful = (frame.api_key == 0 and not produces) or frame.quality == Quality.TRAILING
+        doubtful = (frame.api_key == PRODUCE and not produces) or frame.quality == Quality.TRAILING
         answered = answer is not None and answer.quality == Quality.OK
         if not doubtful or not (answered or _fits_better(raw, frame, library)):
             if frame.correlation_id is not None:

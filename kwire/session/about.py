@@ -15,7 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.codec.plan import Slot, StructPlan
-from kwire.schema.keys import FETCH
+from kwire.schema.keys import (
+    ALTER_CONFIGS,
+    API_VERSIONS,
+    CONSUMER_GROUP_HEARTBEAT,
+    DESCRIBE_CONFIGS,
+    FETCH,
+    FIND_COORDINATOR,
+    INCREMENTAL_ALTER_CONFIGS,
+    METADATA,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    SHARE_GROUP_HEARTBEAT,
+    STREAMS_GROUP_HEARTBEAT,
+)
 from kwire.session.quorum import METADATA_TOPIC, RAFT, words_of
 from kwire.session.topics import Partitions
 from kwire.wire.columns import Ints, repeat
@@ -27,10 +40,12 @@ if TYPE_CHECKING:
     from kwire.session.topics import Topics
 
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
-HEARTBEATS = (68, 76, 88)  # in which -1 and -2 are epochs of their own: a member leaves
-SASL_AUTHENTICATE = 36
+# in these -1 and -2 are epochs of their own: a member leaves
+HEARTBEATS = (CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT)
+CONFIGS = (DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS)
 ANSWERED = frozenset({SASL_AUTHENTICATE, *RAFT})  # APIs of which not only the request's body says what they are about
-WORDED = ANSWERED | {3, 10, 17, 18, 32, 33, 44}  # APIs of which _words has something to say
+# APIs of which _words has something to say
+WORDED = ANSWERED | {METADATA, FIND_COORDINATOR, SASL_HANDSHAKE, API_VERSIONS, *CONFIGS}
 COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 
@@ -147,7 +162,7 @@ def _add(into: list[str], value: object) -> None:
 def _words(out: About, api: Kind, body: dict[str, Any], identity: Identity) -> None:
     """What the fields of some requests say that no entity marks."""
     key = api.key
-    if key == 10:  # FindCoordinator
+    if key == FIND_COORDINATOR:
         names = body.get("CoordinatorKeys") or [body.get("Key")]
         kind = COORDINATORS.get(body.get("KeyType", 0), "group")
         if kind == "group":
@@ -156,16 +171,16 @@ def _words(out: About, api: Kind, body: dict[str, Any], identity: Identity) -> N
             _add(out.transactions, names)
         else:
             out.words.append(" ".join(["share", *map(str, names)]))
-    elif key == 3 and not out.topics:
+    elif key == METADATA and not out.topics:
         everything = body.get("Topics") is None or api.version == 0
         out.words.append("all topics" if everything else "no topics")
-    elif key == 18 and "ClientSoftwareName" in body:
+    elif key == API_VERSIONS and "ClientSoftwareName" in body:
         out.words.append(f"{body['ClientSoftwareName']} {body['ClientSoftwareVersion']}")
-    elif key == 17:
+    elif key == SASL_HANDSHAKE:
         out.words.append(body["Mechanism"])
     elif key == SASL_AUTHENTICATE:
         out.words.append(" ".join(filter(None, (identity.mechanism, identity.principal))))
-    elif key in (32, 33, 44):  # DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
+    elif key in CONFIGS:
         for resource in body.get("Resources") or ():
             kind, name = RESOURCES.get(resource["ResourceType"], "resource"), resource["ResourceName"]
             if kind == "topic":

@@ -18,6 +18,7 @@ import numpy as np
 from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
 from kwire.codec.columnar_values import decode_messages
 from kwire.codec.plan import Slot, StructPlan
+from kwire.schema.keys import FETCH, PRODUCE
 from kwire.session.about import ANSWERED, HEARTBEATS, PARTITION, WORDED, About, Abouts
 from kwire.session.quorum import METADATA_TOPIC
 from kwire.session.topics import FINAL, NONE, Topics
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 NOTHING = 0  # the place of what says nothing
 LARGE = 4096  # bytes of a body from which on it is not compared with others
-PRODUCE, FETCH = 0, 1
 TOPIC, GROUP, TRANSACTION, GENERATION, EPOCH, MEMBER = range(6)  # what an event says
 BARE = -1  # the partition of an event that names a topic alone
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kwire.codec.frames import MAX_SIZE
 from kwire.codec.headers import behind_tags
-from kwire.schema.keys import API_VERSIONS, PRODUCE
+from kwire.schema.keys import API_VERSIONS, CONTROLLED_SHUTDOWN, PRODUCE
 from kwire.session.api_versions import Kinds
 
 REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client id
@@ -37,7 +37,7 @@ def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
         highest = 0x7FFF
     if highest is None or not 0 <= version <= highest or not 8 <= size <= MAX_SIZE:
         return False
-    if key == 7 and version == 0:  # ControlledShutdown v0 has no client id
+    if key == CONTROLLED_SHUTDOWN and version == 0:  # which has no client id
         return bool(size == 12)
     if not -1 <= client <= size - 10:
         return False

@@ -9,9 +9,10 @@ from typing import Any
 from kwire.codec.quality import Quality
 from kwire.codec.span import Span
 from kwire.payloads import sasl
-from kwire.schema.keys import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwire.schema.keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
-IDENTIFYING = (18, SASL_HANDSHAKE, SASL_AUTHENTICATE)  # ApiVersions too: all that a broker takes before a login is done
+# ApiVersions too: all that a broker takes before a login is done
+IDENTIFYING = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 UNREAD = "not to be read, in the middle of a login"
 PRINCIPALS = ("username", "authorization_id")
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from kwire.capture.cuts import WRAP, Cut
 from kwire.capture.tls.session import TlsSession
+from kwire.schema.keys import API_VERSIONS, FETCH, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.session.topics import NONE, pairs
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.exchange import Exchange, Message
 
-FETCH, LOGIN = 1, 36
-IDENTIFYING = (17, 18, 36)  # SaslHandshake, ApiVersions, SaslAuthenticate
+IDENTIFYING = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
 IDS = ("TopicId", "TopicIds")
 MOST_SESSIONS = 10_000
 MOST_OF_SESSION = 1000  # fetches that changed one
@@ -49,7 +49,7 @@ class SlicePart:
     def __init__(self, talk: SlicedConnection, exchange: Exchange, ids: frozenset[UUID] = frozenset()) -> None:
         self.talk, self.ids = talk, ids
         kind = exchange.first.api
-        self.login = exchange.first.token or (kind is not None and kind.key == LOGIN)
+        self.login = exchange.first.token or (kind is not None and kind.key == SASL_AUTHENTICATE)
         self.frames: list[Kept] = []
         packets: set[int] = set()
         client = exchange.connection.client or 0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kwire.codec.columnar import DTYPES, Lists, Numbers, Slices, Structs
 from kwire.codec.columnar_values import Messages, decode_messages
 from kwire.codec.plan import Slot, StructPlan
+from kwire.schema.keys import FETCH, FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP
 from kwire.session.about_columns import abouts_of
 from kwire.session.api_versions import Kind
 from kwire.session.batch import ExchangeBatch, Side
@@ -25,7 +26,6 @@ from kwire.tables.schemas import Makes
 from kwire.wire.columns import Columns, Ints, tally
 
 Mask = NDArray[np.bool_]
-FETCH, JOIN_GROUP, SYNC_GROUP = 1, 11, 14
 MS = 1_000_000  # ns
 LARGE = 4096  # bytes of a body from which on it is not compared with others
 ISOLATION = ("read_uncommitted", "read_committed")
@@ -213,9 +213,6 @@ class BodyColumns:
                 held[empty] = True
                 ns[empty] = np.minimum(ns[empty], waits[empty] * MS)
         return numbers(ns, pa.int64(), held)
-
-
-FIND_COORDINATOR = 10
 
 
 def _record_bytes(body: Structs) -> Ints:

@@ -14,13 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
+from kwire.schema import keys
 from kwire.schema.keys import JOIN_GROUP, LEAVE_GROUP
 from kwire.session.decoded import Bodies, Decoded
 from kwire.tables.arrow import first_of, numbers, slices, take
 from kwire.tables.schemas import Makes, record_batch
 from kwire.wire.columns import Ints
 
-GROUP_TYPES = {11: "classic", 12: "classic", 13: "classic", 14: "classic", 68: "consumer", 76: "share", 88: "streams"}
+GROUP_TYPES = {
+    JOIN_GROUP: "classic", keys.HEARTBEAT: "classic", LEAVE_GROUP: "classic", keys.SYNC_GROUP: "classic",
+    keys.CONSUMER_GROUP_HEARTBEAT: "consumer", keys.SHARE_GROUP_HEARTBEAT: "share",
+    keys.STREAMS_GROUP_HEARTBEAT: "streams",
+}  # fmt: skip
 
 
 def rows_of(
