@@ -17,7 +17,7 @@ from uuid import UUID
 from kwire.analyze.clients import Clients
 from kwire.capture.tcp import Key
 from kwire.pipeline.capture_quality import of_chain, of_file
-from kwire.pipeline.leftover_segments import Residue, residue
+from kwire.pipeline.leftover_segments import LeftoverSegments, leftover_of
 from kwire.pipeline.plan import TaskPlan, placed, span, task_of
 from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Survey
@@ -129,8 +129,8 @@ class Advance:
         plan.names, plan.exchanges = dict(state.names), builder.exchanges
         return plan
 
-    def _again(self, made: Survey, keys: set[Key]) -> Iterator[Residue]:
-        return residue(placed(made), self.settings, keys, self.window)
+    def _again(self, made: Survey, keys: set[Key]) -> Iterator[LeftoverSegments]:
+        return leftover_of(placed(made), self.settings, keys, self.window)
 
     def _released(self, state: StreamState, final: bool) -> list[list[Survey]]:
         """The files whose turn it is, in their order."""

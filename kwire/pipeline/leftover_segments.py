@@ -18,15 +18,15 @@ from kwire.session.reader import Settings
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
 
 
-class Residue(NamedTuple):
+class LeftoverSegments(NamedTuple):
     """Segments of a block of a split. joined: they were made of fragments, and come behind the others."""
 
     block: int
     joined: bool
     segments: Segments
 
-    def __reduce__(self) -> tuple[type[Residue], tuple[int, bool, Segments]]:
-        return Residue, (self.block, self.joined, replace(self.segments, buffer=bytes(self.segments.buffer)))  # type: ignore[arg-type]
+    def __reduce__(self) -> tuple[type[LeftoverSegments], tuple[int, bool, Segments]]:
+        return LeftoverSegments, (self.block, self.joined, replace(self.segments, buffer=bytes(self.segments.buffer)))  # type: ignore[arg-type]
 
 
 def pair(key: Key) -> Key:
@@ -45,7 +45,9 @@ def weigh(segments: Segments) -> Segments:
     return _taken(segments, np.arange(len(segments)))
 
 
-def residue(split: Split, settings: Settings, keys: set[Key], window: int | None = None) -> Iterator[Residue]:
+def leftover_of(
+    split: Split, settings: Settings, keys: set[Key], window: int | None = None
+) -> Iterator[LeftoverSegments]:
     """The segments of these connections in the split, block by block."""
     cut = SplitReader(split) if window is None else SplitReader(split, window)
     segmenter = Segmenter(ConnectionFilter(settings.ports, settings.hosts))
@@ -53,7 +55,7 @@ def residue(split: Split, settings: Settings, keys: set[Key], window: int | None
         for joined, segments in enumerate(segmenter.read(packets).segments):
             left = chosen(segments, keys)
             if len(left):
-                yield Residue(at, joined > 0, left)
+                yield LeftoverSegments(at, joined > 0, left)
 
 
 def together(parts: Sequence[tuple[Segments, int]]) -> Segments:

@@ -17,7 +17,7 @@ from kwire.pipeline.capture_quality import of_chain, of_file
 from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.duplicates import Origin
 from kwire.pipeline.final_connections import EpochNames
-from kwire.pipeline.leftover_segments import Residue, pair, residue
+from kwire.pipeline.leftover_segments import LeftoverSegments, leftover_of, pair
 from kwire.pipeline.reading import read, survey
 from kwire.pipeline.splits import Split, whole
 from kwire.pipeline.stitch import Stitch
@@ -137,8 +137,8 @@ def _stitched(
     window: int | None, known: dict[UUID, str], origins: bool,
     fetch: Fetch | None,
 ) -> tuple[TaskPlan, bool, dict[UUID, str], set[Split]]:  # fmt: skip
-    def again(made: Survey, keys: set[Key]) -> Iterator[Residue]:
-        return residue(placed(made), settings, keys, window)
+    def again(made: Survey, keys: set[Key]) -> Iterator[LeftoverSegments]:
+        return leftover_of(placed(made), settings, keys, window)
 
     out = TaskPlan(failed=plan.failed)
     builder = Builder(tables, lambda name, batch: out.rows.append((name, batch)), bodies, whole=False)
@@ -195,7 +195,7 @@ def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
     syns: dict[Key, int] = {}
     for made in surveys:
         others |= made.again | {pair(part.key) for part in made.parts}
-        others |= {pair(key) for left in made.residue for key in left.segments.keys}
+        others |= {pair(key) for left in made.leftover for key in left.segments.keys}
     for made in surveys:
         for key, syn in zip(made.final.keys, made.final.syns, strict=True):
             both = pair(key)

@@ -24,7 +24,7 @@ from kwire.capture.streams import WRAP
 from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.errors import KwireError
 from kwire.pipeline.connection_parts import IDENTIFYING, ConnectionPart, is_over
-from kwire.pipeline.leftover_segments import Residue, chosen, pair, weigh
+from kwire.pipeline.leftover_segments import LeftoverSegments, chosen, pair, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import ProvisionalNames, provisional_name
 from kwire.pipeline.remote_bytes import Finder, leave, long
@@ -380,7 +380,7 @@ class _Reading:
         for at, joined, segments, _ in self._kept:
             left = chosen(segments, self._spoiled - out.again)
             if len(left):
-                out.residue.append(Residue(at, joined, left))
+                out.leftover.append(LeftoverSegments(at, joined, left))
         self._kept = []
 
 

@@ -24,7 +24,7 @@ LEAST = 1 << 13  # bytes that stay
 Places = list[tuple[int, int]]  # offset in the file, length
 
 
-class Far(NamedTuple):
+class RemoteRange(NamedTuple):
     """Of which of a part's bytes: head or partial frame of the client's stream (0) or the broker's (1), or open request
     of that place in the list; and where."""
 
@@ -82,7 +82,7 @@ def long(part: ConnectionPart) -> bool:
 
 def leave(part: ConnectionPart, finder: Finder) -> ConnectionPart:
     """The part without its long bytes."""
-    far: list[Far] = []
+    far: list[RemoteRange] = []
     heads = list(part.head)
     for turn, piece in enumerate(part.head):
         if piece is None or len(piece.data) < LEAST:
@@ -92,7 +92,7 @@ def leave(part: ConnectionPart, finder: Finder) -> ConnectionPart:
         ]
         places = finder.places(piece.data, cuts)
         if places is not None:
-            far.append(Far("head", turn, places))
+            far.append(RemoteRange("head", turn, places))
             heads[turn] = piece._replace(data=b"")
     flows = list(part.exit.flows)
     for turn, flow in enumerate(part.exit.flows):
@@ -100,13 +100,13 @@ def leave(part: ConnectionPart, finder: Finder) -> ConnectionPart:
             continue
         places = finder.places(flow.frames.parts, flow.frames.marks)
         if places is not None:
-            far.append(Far("partial", turn, places))
+            far.append(RemoteRange("partial", turn, places))
             flows[turn] = flow._replace(frames=flow.frames._replace(parts=b""))
     waiting = list(part.exit.open)
     for turn, (index, raw) in enumerate(waiting):
         places = finder.places(raw.data, list(raw.marks) or [(0, raw.packet)]) if len(raw.data) >= LEAST else None
         if places is not None:
-            far.append(Far("open", turn, places))
+            far.append(RemoteRange("open", turn, places))
             waiting[turn] = index, raw._replace(data=b"")
     if not far:
         return part

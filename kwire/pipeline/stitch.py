@@ -22,7 +22,7 @@ from kwire.capture.connection import Connection, Endpoint
 from kwire.capture.tcp import SYN, Key, Segments
 from kwire.pipeline.connection_parts import ConnectionPart, Edge, edge_behind, edge_of, follows, join, take_over
 from kwire.pipeline.duplicates import Origin, origin_of
-from kwire.pipeline.leftover_segments import Residue, pair, together
+from kwire.pipeline.leftover_segments import LeftoverSegments, pair, together
 from kwire.pipeline.remote_bytes import fetch
 from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import Fix, Survey
@@ -34,7 +34,7 @@ from kwire.session.topics import Topics
 from kwire.tables.build import Builder
 from kwire.wire.columns import tally
 
-Again = Callable[[Survey, set[Key]], Iterator[Residue]]
+Again = Callable[[Survey, set[Key]], Iterator[LeftoverSegments]]
 Place = tuple[int, int]  # survey, block
 
 
@@ -115,8 +115,8 @@ class Stitch:
             self._builder.clients.merge([deepcopy(client) for client in survey.clients])
             for secrets in survey.secrets:
                 self.reader.settings.keys.add(secrets)
-            for residue in survey.residue:
-                file.left[len(file.starts) - 1, residue.block].append((residue.joined, residue.segments))
+            for left in survey.leftover:
+                file.left[len(file.starts) - 1, left.block].append((left.joined, left.segments))
         file.fixes = [{} for _ in surveys]
         self.out.fixes += file.fixes
         for group in _groups(surveys):
@@ -156,8 +156,8 @@ class Stitch:
 
     def _read_again(self, at: int, keys: set[Key], file: _File) -> None:
         self.out.again += len(keys)
-        for residue in self._again(file.surveys[at], keys):
-            file.left[at, residue.block].append((residue.joined, residue.segments))
+        for left in self._again(file.surveys[at], keys):
+            file.left[at, left.block].append((left.joined, left.segments))
 
     def _group(self, group: list[Place], file: _File) -> None:
         """Blocks that whoever reads the file whole reads as one."""

@@ -11,7 +11,7 @@ from kwire.capture.connection import Endpoint
 from kwire.capture.tcp import Key
 from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.final_connections import FinalConnections
-from kwire.pipeline.leftover_segments import Residue
+from kwire.pipeline.leftover_segments import LeftoverSegments
 from kwire.pipeline.splits import Split
 
 
@@ -58,7 +58,7 @@ class Survey:
     unread: dict[str, int] = field(default_factory=dict)
     blocks: list[SurveyBlock] = field(default_factory=list)
     parts: list[ConnectionPart] = field(default_factory=list)
-    residue: list[Residue] = field(default_factory=list)
+    leftover: list[LeftoverSegments] = field(default_factory=list)
     again: set[Key] = field(default_factory=set)
     error: str | None = None
     rows: bool = False

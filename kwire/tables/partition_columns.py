@@ -50,7 +50,7 @@ class NamedPartitions:
 
 
 @dataclass(slots=True, eq=False)
-class Words:
+class NumberedTexts:
     """Texts by their numbers."""
 
     known: dict[str, int] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class PartitionNames:
     of topics by id."""
 
     known: Topics
-    groups: Words = field(default_factory=Words)
-    topics: Words = field(default_factory=Words)
-    idents: Words = field(default_factory=Words)
+    groups: NumberedTexts = field(default_factory=NumberedTexts)
+    topics: NumberedTexts = field(default_factory=NumberedTexts)
+    idents: NumberedTexts = field(default_factory=NumberedTexts)
 
     def of(self, bodies: Bodies) -> NamedPartitions:
         """None of bodies that hold no partitions where Kafka's do."""
@@ -117,7 +117,7 @@ class PartitionNames:
         unnamed = (named < 0) | ((named == self.topics.known.get("", NOTHING)) & (by_id >= 0))
         return np.where(unnamed, by_id, named), np.array(idents, np.int64)[which]
 
-    def _texts(self, body: Structs, names: tuple[str, ...], words: Words, buffer: bytes) -> Ints:
+    def _texts(self, body: Structs, names: tuple[str, ...], words: NumberedTexts, buffer: bytes) -> Ints:
         """The numbers of texts; of null NOTHING."""
         column = next((body.fields[name] for name in names if name in body.fields), None)
         if not isinstance(column, Slices) or column.kind != "string":

@@ -14,7 +14,7 @@ NOT_FOUND = 69
 NEWER = "ConsumerGroupDescribe"
 
 
-class Occupied(NamedTuple):
+class GroupStatus(NamedTuple):
     """kind: classic or consumer; state: the coordinator's word, None when it would not say."""
 
     kind: str
@@ -23,14 +23,14 @@ class Occupied(NamedTuple):
     detail: Detail
 
 
-def occupied(place: GroupPlace) -> Occupied:
+def group_status(place: GroupPlace) -> GroupStatus:
     """DescribeGroups, and where it does not know the group, ConsumerGroupDescribe. Raises Failure."""
     row = _row(place, "DescribeGroups", {"Groups": [place.group]})
     if row.get("ErrorCode") == NOT_FOUND or row.get("GroupState") == "Dead":
         newer = _row(place, NEWER, {"GroupIds": [place.group]})
         if newer and not newer.get("ErrorCode"):
             return _told("consumer", newer, place.group)
-        return Occupied("classic", "Dead", 0, Detail(f"group {place.group}: not there yet"))
+        return GroupStatus("classic", "Dead", 0, Detail(f"group {place.group}: not there yet"))
     return _told("classic", row, place.group)
 
 
@@ -49,14 +49,14 @@ def _row(place: GroupPlace, api: str, body: Body) -> Body:
     return dict(found[0]) if found else {}
 
 
-def _told(kind: str, row: Body, group: str) -> Occupied:
+def _told(kind: str, row: Body, group: str) -> GroupStatus:
     if not row or row["ErrorCode"]:
         said = errors.label(row["ErrorCode"]) if row else "this broker does not describe groups"
-        return Occupied(kind, None, 0, Detail(f"group {group}: {said}", NOTE))
+        return GroupStatus(kind, None, 0, Detail(f"group {group}: {said}", NOTE))
     count = len(row["Members"])
     text = f"group {group}: {row['GroupState']}, {count} member{'' if count == 1 else 's'}"
     if kind == "consumer":
         text += ", of the consumer protocol (KIP-848)"
     elif row.get("ProtocolType") not in ("consumer", "", None):
         text += f", of protocol type {row['ProtocolType']}"
-    return Occupied(kind, row["GroupState"], count, Detail(text, NOTE if count else "ok"))
+    return GroupStatus(kind, row["GroupState"], count, Detail(text, NOTE if count else "ok"))

@@ -20,7 +20,7 @@ from kwire.client.reachable import of_metadata
 from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.classic import ClassicWalk, Waits, quietly
 from kwire.client.walk.epochs import EpochWalk
-from kwire.client.walk.group_status import Occupied, occupied
+from kwire.client.walk.group_status import GroupStatus, group_status
 from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import HANGS, LEFT_OUT, UNRESOLVED, Ended, Teller
@@ -133,7 +133,7 @@ class Walk:
         facts: dict[str, Any] = {"node": found.node, "address": str(found.address)}
         try:
             self.cluster.connect(found.address)
-            group = occupied(self.place)
+            group = group_status(self.place)
         except KwireError as error:
             raise Ended(self.teller.fail(2, error, [Detail(f"the coordinator is {text}")], **facts)) from error
         details = [Detail(f"not at once: {errors.label(code)}", NOTE) for code in self.place.passed[:1]]
@@ -144,10 +144,10 @@ class Walk:
             raise Ended(step)
         yield step
 
-    def _stance(self, group: Occupied) -> str:
+    def _stance(self, group: GroupStatus) -> str:
         return OK if not group.members else NOTE if self.settings.busy else ERROR
 
-    def _advice(self, group: Occupied) -> str | None:
+    def _advice(self, group: GroupStatus) -> str | None:
         if not group.members or self.settings.busy:
             return None
         return "Joining makes its members rebalance and takes partitions from them: --yes joins all the same."

@@ -6,23 +6,23 @@ from kwire.client.cluster import ClusterClient
 from kwire.client.consumer import ClassicMember, ConsumerConfig
 from kwire.client.epochs import EpochMember
 from kwire.client.topology import GroupPlace
-from kwire.client.walk.group_status import Occupied, occupied
+from kwire.client.walk.group_status import GroupStatus, group_status
 from kwire.client.walk.step import Detail
 from kwire.testing import Broker
 
 
-def _look(broker: Broker, era: str | None = None) -> Occupied:
+def _look(broker: Broker, era: str | None = None) -> GroupStatus:
     place = GroupPlace(broker.address, "g", "t", ClusterClient(era=era))
     place.find()
     try:
-        return occupied(place)
+        return group_status(place)
     finally:
         place.cluster.close()
 
 
 def test_nobody() -> None:
     with Broker(topics={"t": 1}) as broker:
-        nobody = Occupied("classic", "Dead", 0, Detail("group g: not there yet"))
+        nobody = GroupStatus("classic", "Dead", 0, Detail("group g: not there yet"))
         assert _look(broker) == nobody
         assert _look(broker, "0.9") == nobody
 
@@ -32,9 +32,9 @@ def test_a_classic_group_with_and_without_its_member() -> None:
         member.find()
         member.join()
         member.sync()
-        assert _look(broker) == Occupied("classic", "Stable", 1, Detail("group g: Stable, 1 member", "note"))
+        assert _look(broker) == GroupStatus("classic", "Stable", 1, Detail("group g: Stable, 1 member", "note"))
         member.leave()
-        assert _look(broker) == Occupied("classic", "Empty", 0, Detail("group g: Empty, 0 members"))
+        assert _look(broker) == GroupStatus("classic", "Empty", 0, Detail("group g: Empty, 0 members"))
 
 
 def test_a_group_of_the_consumer_protocol() -> None:
@@ -51,4 +51,4 @@ def test_a_group_of_the_consumer_protocol() -> None:
 def test_a_broker_that_will_not_say() -> None:
     with Broker(topics={"t": 1}, faults=["DescribeGroups:error=GROUP_AUTHORIZATION_FAILED"]) as broker:
         said = Detail("group g: 30 GROUP_AUTHORIZATION_FAILED", "note")
-        assert _look(broker) == Occupied("classic", None, 0, said)
+        assert _look(broker) == GroupStatus("classic", None, 0, said)
