@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.analyze.facts import host_of
 from kwire.analyze.findings import Reference
+from kwire.capture.ip import endpoint
 from kwire.codec.quality import Quality
 from kwire.schema.keys import DESCRIBE_CLUSTER, FIND_COORDINATOR, METADATA
-from kwire.session.connection_info import endpoint
 from kwire.wire import uuids
 
 if TYPE_CHECKING:

@@ -75,6 +75,11 @@ def address_text(high: int, low: int) -> str:
     return str(IPv6Address(high << 64 | low))
 
 
+def endpoint(address: str, port: int) -> str:
+    """As 10.0.0.7:9092 or [::1]:9092."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
 @dataclass(slots=True)
 class Network:
     """Takes links, IP and tunnels off. Keeps fragments until their datagram is whole, and counts what there is to say.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kwire.session.reading import Reading
 
     Found = tuple[Message, Exchange]
+
+MOST_LOOKED_AT = 20  # packets without a frame
 
 
 def frames_of(
@@ -62,7 +64,10 @@ def frames_of(
     first = str(reading.paths[0])
     begins = sorted(set(begins))
     several = len(reading.paths) > 1
-    missing = [_nearest(one, connection, begins, several) for one in wanted if tuple(one) not in met]
+    missing = [
+        _nearest(one, _what(reading, one, packets) if connection is None else "", connection, begins, several)
+        for one in wanted if tuple(one) not in met
+    ]  # fmt: skip
     if not found and reading.encrypted:
         some = counted(reading.encrypted, "TLS connection")
         raise CaptureError(first, f"{'; '.join(missing) or 'no frame'}; {some} that only keys can open (--keylog FILE)")
@@ -81,7 +86,21 @@ def _packets(message: Message) -> list[int]:
     return [number for _, number in message.marks] or [message.packet, message.last_packet]
 
 
-def _nearest(wanted: PacketReference, connection: str | None, begins: list[tuple[str, int]], several: bool) -> str:
+def _what(reading: Reading, wanted: PacketReference, packets: Collection[object]) -> str:
+    """What a packet is in which no frame lies, with a comma in front; nothing where that is not known, or would take a
+    reading of the capture for each of many."""
+    from kwire.capture.packet_summary import packet_summary
+
+    path = next((path for path, name in reading.names.items() if name == wanted.file), "-")
+    if path == "-" or len(packets) > MOST_LOOKED_AT:
+        return ""
+    said = packet_summary(path, wanted.number)
+    return f", {said}" if said else ""
+
+
+def _nearest(
+    wanted: PacketReference, what: str, connection: str | None, begins: list[tuple[str, int]], several: bool
+) -> str:
     where = f" on a connection whose name holds {connection}" if connection else ""
     packets = [number for file, number in begins if file == wanted.file]
     if not packets:
@@ -89,7 +108,7 @@ def _nearest(wanted: PacketReference, connection: str | None, begins: list[tuple
     at = bisect_left(packets, wanted.number)
     near = " and ".join(reference(wanted.file, number, several) for number in packets[max(at - 1, 0) : at + 1])
     packet = reference(wanted.file, wanted.number, several)
-    return f"no Kafka frame in packet {packet}{where}; the nearest begin in {near}"
+    return f"no Kafka frame in packet {packet}{what}{where}; the nearest begin in {near}"
 
 
 def document(message: Message, exchange: Exchange, body: Any) -> dict[str, Any]:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from kwire.capture.ip import address_text
+from kwire.capture.ip import address_text, endpoint
 from kwire.capture.tcp import Key
 from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.leftover_segments import pair
-from kwire.session.connection_info import endpoint
 
 
 class FinalConnections:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.capture.ip import endpoint
 from kwire.capture.packet_numbers import Places
 from kwire.capture.segmenter import CaptureMoment, ClockStep
 from kwire.capture.tls.session import TlsSession
@@ -152,8 +153,3 @@ class ConnectionInfo:
             client.repeated + broker.repeated, encrypted, tcp.tunnel, (client.position, broker.position), tcp.closed,
             (client.cut, broker.cut), (client.left_out, broker.left_out), steps,
         )  # fmt: skip
-
-
-def endpoint(address: str, port: int) -> str:
-    """As 10.0.0.7:9092 or [::1]:9092."""
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

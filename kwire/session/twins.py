@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kwire.capture.ip import endpoint
+
 if TYPE_CHECKING:
     from kwire.capture.connection import Connection
     from kwire.capture.streams import Piece
@@ -70,5 +72,5 @@ class Twins:
 
 
 def _name(ends: tuple[Endpoint, Endpoint], side: int, epoch: int) -> str:
-    first, second = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in ends)
+    first, second = (endpoint(*end) for end in ends)
     return f"{first}>{second}#{epoch}" if not side else f"{second}>{first}#{epoch}"

@@ -12,6 +12,7 @@ import pytest
 from session.conftest import Traffic
 from session.test_twins import talked, translated
 
+from kwire.capture.packet_summary import packet_summary
 from kwire.errors import Exit
 from kwire.session.reading import Reading
 
@@ -119,11 +120,13 @@ def test_the_nearest_packets_are_named(kwire: Any) -> None:
     gap = next(number for number in range(packets[0], packets[-1]) if number not in inside)
     before, after = max(n for n in packets if n < gap), min(n for n in packets if n > gap)
     ran = kwire("decode", SHARE, "--frame", str(gap))
-    said = f"kwire: {SHARE}: no Kafka frame in packet {gap}; the nearest begin in {before} and {after}\n"
+    what = packet_summary(SHARE, gap)
+    said = f"kwire: {SHARE}: no Kafka frame in packet {gap}, {what}; the nearest begin in {before} and {after}\n"
     assert (ran.err, ran.out, ran.status) == (said, b"", Exit.USAGE)
-    for number, nearest in ((1, packets[0]), (99999, packets[-1])):
+    first = ", a SYN from 127.0.0.1:42196 to 127.0.0.1:9092"
+    for number, what, nearest in ((1, first, packets[0]), (99999, "", packets[-1])):
         ran = kwire("decode", SHARE, "--frame", str(number))
-        assert ran.err.endswith(f"no Kafka frame in packet {number}; the nearest begin in {nearest}\n")
+        assert ran.err.endswith(f"no Kafka frame in packet {number}{what}; the nearest begin in {nearest}\n")
 
 
 NAME = FIRST.connection.name

@@ -94,7 +94,7 @@ def test_several_packets_are_all_shown(kwire: Any) -> None:
     assert both.text == f"{one.text}\n{other.text}"
     some = kwire("decode", capture, "--frame", "306", "--frame", "1")
     assert (some.text, some.status) == (other.text, Exit.USAGE)
-    assert some.err.startswith("kwire: no Kafka frame in packet 1; the nearest begin in ")
+    assert some.err.startswith("kwire: no Kafka frame in packet 1, a SYN from ")
 
 
 def test_a_frame_that_goes_on_in_the_next_file(tmp_path: Path, kwire: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwire.session.connection_info import endpoint
+from kwire.capture.ip import endpoint
 from kwire.session.pairing import OPEN_MOST
 
 SECOND = 1_000_000_000

@@ -14,9 +14,9 @@ from kwire.analyze.cluster import MetadataRequests, NodeAddress
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.dials import Dials
 from kwire.analyze.findings import Finding, about
+from kwire.capture.ip import endpoint
 from kwire.counted import counted
 from kwire.schema import keys
-from kwire.session.connection_info import endpoint
 
 ADVICE = "Set advertised.listeners of the listener that clients come in by to what they can resolve and reach."
 ONLY_ASKS = {keys.METADATA, keys.API_VERSIONS, keys.SASL_HANDSHAKE, keys.SASL_AUTHENTICATE}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from kwire.analyze.cluster import node_name
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
+from kwire.capture.ip import endpoint
 from kwire.counted import counted
 from kwire.schema import keys
-from kwire.session.connection_info import endpoint
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
