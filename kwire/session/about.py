@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from kwire.session.topics import Topics
 
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
-# in these -1 and -2 are epochs of their own: a member leaves
+# in these requests the member epochs -1 and -2 are valid: the member leaves
 HEARTBEATS = (CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT)
 CONFIGS = (DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS)
-ANSWERED = frozenset({SASL_AUTHENTICATE, *RAFT})  # APIs of which not only the request's body says what they are about
-# APIs of which _words has something to say
+ANSWERED = frozenset({SASL_AUTHENTICATE, *RAFT})  # APIs whose About also needs the connection or the response
+# APIs that _words handles
 WORDED = ANSWERED | {METADATA, FIND_COORDINATOR, SASL_HANDSHAKE, API_VERSIONS, *CONFIGS}
 COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
@@ -52,7 +52,7 @@ RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 
 
 @dataclass(slots=True)
 class About:
-    """topics: partitions by name, none where the request names none. words: whatever else there is to say."""
+    """topics: partition numbers by topic name, empty where the request lists none. words: other texts to show."""
 
     topics: Partitions = field(default_factory=dict)
     groups: list[str] = field(default_factory=list)
@@ -65,17 +65,18 @@ class About:
 
 @dataclass(slots=True, eq=False)
 class Abouts:
-    """values: what there is; which: of each exchange its place there."""
+    """values: the distinct Abouts; which: for each exchange, its index in values."""
 
     values: list[About]
     which: Ints
 
     def take(self, rows: Ints | NDArray[np.bool_]) -> Abouts:
-        """Of these exchanges."""
+        """The Abouts of these exchanges: a boolean mask or row numbers."""
         return Abouts(self.values, self.which[rows])
 
     def topics(self) -> tuple[list[str], Ints, Ints]:
-        """All topics by name, and for each time that an exchange names one the topic's number and the row."""
+        """All topic names, and a pair of equally long arrays: the topic's index and the row of each exchange that names
+        it."""
         names: dict[str, int] = {}
         of = [[names.setdefault(name, len(names)) for name in value.topics] for value in self.values]
         counts = np.array([len(each) for each in of], np.int64)
@@ -90,8 +91,8 @@ class Abouts:
 def about(
     kind: Kind, side: str, body: dict[str, Any], connection: ConnectionInfo, answer: Callable[[], dict[str, Any] | None]
 ) -> About:
-    """What the body of a request says, or that of a response without its request. side: which of both it is; answer:
-    gives the response's body."""
+    """What an exchange is about. body: the request's, or the response's where the request is missing; side: "request"
+    or "response"; answer: returns the response's body."""
     out = About()
     _struct(out, kind.plan(side).root, body, connection.topics, kind.key)
     if side == "response":
@@ -108,7 +109,7 @@ def about(
 
 
 def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics, key: int) -> None:
-    """Collects what the struct and those in it name."""
+    """Collects topics, groups and transactions from a struct and the structs nested in it."""
     topic: str | None = None
     partitions: list[int] = []
     for slot in (*plan.slots, *plan.tagged.values()):
@@ -160,7 +161,7 @@ def _add(into: list[str], value: object) -> None:
 
 
 def _words(out: About, api: Kind, body: dict[str, Any], identity: Identity) -> None:
-    """What the fields of some requests say that no entity marks."""
+    """Adds what fields of some requests say that the schema gives no entityType."""
     key = api.key
     if key == FIND_COORDINATOR:
         names = body.get("CoordinatorKeys") or [body.get("Key")]

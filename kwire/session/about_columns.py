@@ -1,10 +1,9 @@
-"""What the exchanges of a batch are about, read from columns: each thing that several are about is made once.
+"""What the exchanges of a batch are about, read from columns; exchanges about the same things share one About.
 
-A body says what it is about by the fields that the schema marks. Of each kind, bodies that are equal byte for byte are
-read once; of those that differ, the marked fields are read as columns and become events, small rows of numbers.
-Requests with equal events are about the same, and only the first of them is made an About. The few kinds whose words
-have rules of their own (about.py) are read one by one, each distinct body once. Fetch sessions are followed in the
-order of rows.
+The schema's entityType marks the fields that count. Equal bodies of a kind are read once; from the others the marked
+fields are read as columns and turned into events (rows of integers). Requests with equal events share one About. The
+few APIs with rules of their own (about.py) are read one by one, each distinct body once. Fetch sessions are followed in
+row order.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch
 
-NOTHING = 0  # the place of what says nothing
-LARGE = 4096  # bytes of a body from which on it is not compared with others
-TOPIC, GROUP, TRANSACTION, GENERATION, EPOCH, MEMBER = range(6)  # what an event says
+NOTHING = 0  # the index of the empty About
+LARGE = 4096  # bytes; larger bodies are not compared with each other
+TOPIC, GROUP, TRANSACTION, GENERATION, EPOCH, MEMBER = range(6)  # the types of events
 BARE = -1  # the partition of an event that names a topic alone
 
 
 def abouts_of(batch: ExchangeBatch, kinds: frozenset[int] | None = None, topics: Topics | None = None) -> Abouts:
-    """What each exchange of a batch is about. kinds: only those of these kinds, by number, and of others nothing;
-    topics: who knows names of topics, None: the connections. Without either it is read once."""
+    """What each exchange of a batch is about. kinds: indexes into batch.kinds, exchanges of others get an empty About;
+    topics: resolves topic ids, None: each connection's own. The result without either is kept in the batch."""
     if kinds is not None or topics is not None:
         return _Reading(batch, kinds, topics).run()
     if batch.told is None:
@@ -51,7 +50,7 @@ class _Reading:
     kinds: frozenset[int] | None
     topics: Topics | None
     values: list[About] = field(default_factory=lambda: [About()])
-    sessions: dict[int, tuple[object, int]] = field(default_factory=dict)  # by identity, which they keep
+    sessions: dict[int, tuple[object, int]] = field(default_factory=dict)  # by id() of the value's object
 
     def run(self) -> Abouts:
         batch = self.batch
@@ -79,7 +78,7 @@ class _Reading:
         return len(self.values) - 1
 
     def _of_kind(self, kind: Kind, rows: Ints) -> Ints:
-        """The places of what these requests of one kind are about."""
+        """The indexes into values for these requests, all of one kind."""
         batch, side = self.batch, self.batch.request
         starts, ends = side.body[rows], side.end[rows]
         first, of = rows, np.arange(len(rows))

@@ -1,4 +1,4 @@
-"""Whether a Produce request wants an answer: with acks=0 it does not (Kafka protocol guide). One and many at once."""
+"""Whether a Produce request wants a response: with acks=0 it does not (Kafka protocol guide). For one or many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_silent(kind: Kind | None, data: bytes, pos: int | None) -> bool:
 
 
 def acks_of(version: int, data: Columns, body: Ints) -> Ints:
-    """The acks of Produce requests; UNKNOWN where it cannot be told at a glance."""
+    """The acks of Produce requests; UNKNOWN behind a transactional id of 127 bytes or more."""
     if version >= 9:
         length = data.u8(body)
         found = data.u16(body + 1 + np.maximum(length - 1, 0))

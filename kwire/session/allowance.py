@@ -1,13 +1,14 @@
-"""How much work may go into guessing: so much for a start, more with every byte looked at, and a bound in all."""
+"""A budget of work for guessing: a base, a part for every byte looked at, and an upper bound."""
 
 from __future__ import annotations
 
-OF_CONNECTION = 20_000, 3, 200_000  # for the answers without a request of a connection
-OF_CAPTURE = 40_000, 3, 1_000_000  # for those of a capture
+OF_CONNECTION = 20_000, 3, 200_000  # base, spans per byte, bound: for the orphans of a connection
+OF_CAPTURE = 40_000, 3, 1_000_000  # for the orphans of a capture
 
 
 class Allowance:
-    """for_bytes(size) says what so many more bytes may cost, spend() what they did. All in spans."""
+    """for_bytes(size) gives the budget for that many more bytes, spend() records what they used. The unit is spans
+    read."""
 
     __slots__ = ("_base", "_each", "_looked", "_most", "_spent")
 
@@ -17,10 +18,10 @@ class Allowance:
         self._spent = 0
 
     def for_bytes(self, size: int) -> int:
-        """Below one when nothing is left."""
+        """Spans that may be read in these bytes; 0 or less when nothing is left."""
         return min(self._base + self._each * (self._looked + size), self._most) - self._spent
 
     def spend(self, size: int, cost: int) -> None:
-        """These bytes were looked at, and what it took."""
+        """Records that size bytes were looked at for cost spans."""
         self._looked += size
         self._spent += cost

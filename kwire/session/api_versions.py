@@ -1,4 +1,4 @@
-"""What is known of each API key and version, looked up once: names, header versions, how to walk over its bytes."""
+"""What the schema knows of an API key and version, looked up once: names, header versions, codecs and scanners."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NEWER = 16  # versions beyond the newest known that a header may still name
 
 @dataclass(eq=False)
 class Kind:
-    """An API at a version. supported: whether the schema has it; scans are only asked for then. thresholds: of reading
-    many of it at once."""
+    """An API at a version. supported: whether the schema has it; codecs, scans and plans exist only then. thresholds:
+    from how many messages on they are read as columns."""
 
     library: Library
     key: int
@@ -33,7 +33,7 @@ class Kind:
     request: MessageSchema | None
     response: MessageSchema | None
     thresholds: Thresholds = DEFAULT
-    asked: bool = False  # whether a request of the capture was of this kind
+    asked: bool = False  # whether the capture holds such a request
 
     def __post_init__(self) -> None:
         self.supported = self.request is not None and self.version in self.request.versions
@@ -45,12 +45,12 @@ class Kind:
 
     @cached_property
     def names(self) -> tuple[str, str]:
-        """Of request and response, as "FetchRequest v16"."""
+        """Names of request and response, as "FetchRequest v16"."""
         return f"{self.api}Request v{self.version}", f"{self.api}Response v{self.version}"
 
     @cached_property
     def codecs(self) -> tuple[Codec, Codec]:
-        """Those of request and response."""
+        """The codecs of request and response."""
         assert self.request is not None
         assert self.response is not None
         return self.library.codec(self.request.name, self.version), self.library.codec(self.response.name, self.version)
@@ -71,7 +71,7 @@ class Kind:
 
     @cached_property
     def tells_names(self) -> bool:
-        """Whether a struct of the response holds a topic's id beside its name."""
+        """Whether a struct of the response holds both a topic's id and its name."""
         return (
             self.supported
             and self.response is not None
@@ -84,7 +84,7 @@ class Kind:
 
 
 def _kind(library: Library, thresholds: Thresholds, key: int, version: int, asked: bool) -> Kind:
-    """A Kind as pickle brings it back."""
+    """Makes a Kind again when it is unpickled."""
     made = Kinds(library, thresholds).of(key, version)
     made.asked = asked
     return made
@@ -97,7 +97,7 @@ def _tells_names(struct: StructPlan) -> bool:
 
 
 class Kinds:
-    """kinds.of(key, version) gives a Kind, also of what nobody knows. inferred: what guessing may cost."""
+    """kinds.of(key, version) gives a Kind, for unknown APIs too. inferred: the capture's budget for naming orphans."""
 
     def __init__(self, library: Library | None = None, thresholds: Thresholds = DEFAULT) -> None:
         self.library, self.thresholds = library or builtin_library(), thresholds
@@ -112,7 +112,7 @@ class Kinds:
             response = self.library.api_message(key, request=False)
             api = request.name.removesuffix("Request") if request else f"ApiKey{key}"
             known = Kind(self.library, key, version, api, request, response, self.thresholds)
-            if len(self._known) < 10_000:  # what is read from the wire must not fill the memory
+            if len(self._known) < 10_000:  # keys and versions come from untrusted bytes: bounded
                 self._known[key, version] = known
         return known
 
@@ -121,7 +121,7 @@ class Kinds:
         return [kind for kind in self._known.values() if kind.supported and kind.asked]
 
     def highest(self, key: int) -> int | None:
-        """The highest version that a header with this key may plausibly name; None of a key that nobody knows."""
+        """The highest plausible version in a header with this key; None for an unknown key."""
         if key not in self._highest:
             request = self.library.api_message(key, request=True)
             self._highest[key] = request.versions.high + NEWER if request else None
@@ -129,7 +129,7 @@ class Kinds:
 
     @cached_property
     def all_highest(self) -> NDArray[np.int32]:
-        """The same of every 16-bit key; -1 of those that nobody knows."""
+        """highest() of all 65,536 keys as an array; -1 for unknown keys."""
         out = np.full(1 << 16, -1, np.int32)
         for key in sorted(self.library.registry.keys()):
             out[key] = self.highest(key) or 0

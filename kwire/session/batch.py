@@ -1,7 +1,7 @@
-"""A batch of exchanges: columns over one buffer, a row an exchange. All that is made of captures is made of batches.
+"""A batch of exchanges: columns over one buffer, one row per exchange. Every output is made from batches.
 
-Regular exchanges enter as columns (vectorized.py), irregular ones as rows (of_exchanges). batch[row] is an Exchange,
-made when it is asked for. A side that an exchange lacks, as the answer that never came, has start -1.
+Regular exchanges enter as columns (vectorized.py), irregular ones as rows (of_exchanges). batch[row] makes an Exchange
+on demand. Where a request or response is missing, its side has start -1.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 NO_TEXT = 0  # the number of the text that is None
-SHORT = 2048  # bytes of messages whose values are kept
-SLICE = 1024  # rows of which single exchanges are made at once
+SHORT = 2048  # bytes; decoded values of longer messages are not kept
+SLICE = 1024  # rows that iteration turns into exchanges at once
 
 
 @dataclass(slots=True, eq=False)
 class Side:
     """One message of each exchange. Offsets count in the batch's buffer.
 
-    start: of the size prefix, -1 where there is no message; have: captured bytes, size prefix included; size: what the
-    size prefix says; body: where the body begins, -1 where the header cannot be read; index, position, time, last_time,
-    packet, last_packet as in the message record; quality: its place in QUALITIES; note: a number in the batch's texts.
+    start: of the size prefix, -1 where there is no message; have: captured bytes, size prefix included; size: the value
+    of the size prefix; body: where the body begins, -1 where the header cannot be read; index, position, time,
+    last_time, packet, last_packet as in the message record; quality: index into QUALITIES; note: index into the batch's
+    texts.
     """
 
     start: Ints
@@ -54,28 +55,27 @@ class Side:
 
     @property
     def there(self) -> Mask:
-        """Where there is a message."""
+        """Mask of the rows that have a message."""
         there: Mask = self.start >= 0
         return there
 
     @property
     def end(self) -> Ints:
-        """Behind the captured bytes."""
+        """Offsets just behind the captured bytes."""
         return self.start + self.have
 
 
 @dataclass(slots=True, eq=False)
 class ExchangeBatch:
-    """Exchanges, a row each; see also Side.
+    """Exchanges, one row each; see also Side.
 
-    connection and kind index connections and kinds, in which None is an API that nobody knows. client_start and
-    client_length: where the client id lies in buffer; length -1: there is none. identified: whether correlation_id is
-    one. first_error and errors (how many) are the response's. silent: a Produce that wants no answer; token: bare SASL
-    tokens; guarded: as Message has it; refused: an ApiVersions answer in the form of version 0. ending: why there is no
-    answer, a number in texts, of which the first is None. mark_at, mark_packet: where in buffer the bytes of each
-    packet begin, ascending. made: rows of which the Exchange was made already, and stays; abouts: what rows are about,
-    as far as it was asked of single ones; told: the same of all, when it was asked; rows: of a part of a batch, which
-    rows of the whole it is; named: its client ids, and of which columns.
+    connection and kind index connections and kinds, where None is an unknown API. client_start, client_length: the
+    client id in buffer; length -1 is null. identified: whether correlation_id was read. first_error and errors (their
+    count) are the response's. silent: Produce with acks=0; token: bare SASL tokens; guarded: as in Message; refused: an
+    ApiVersions response in version 0 (error 35). ending: why there is no response, an index into texts, whose first is
+    None. mark_at, mark_packet: where in buffer the bytes of each packet begin, ascending. Caches: made: exchanges by
+    row; abouts: Abouts by row; told: Abouts of all rows; named: client ids, with the columns they were read from. rows:
+    in a part of a batch, the row numbers in the whole.
     """
 
     buffer: bytes
@@ -115,30 +115,30 @@ class ExchangeBatch:
 
     @property
     def time(self) -> Ints:
-        """Of each exchange's first message, ns since the epoch."""
+        """The time of each exchange's first message, ns since the epoch."""
         return np.where(self.request.there, self.request.time, self.response.time)
 
     @property
     def packet(self) -> Ints:
-        """The packet with its first byte."""
+        """The number of the packet with each exchange's first byte."""
         return np.where(self.request.there, self.request.packet, self.response.packet)
 
     @property
     def latency(self) -> Ints:
-        """As Exchange.latency; 0 where there is none."""
+        """As Exchange.latency, ns; 0 where request or response is missing."""
         both = self.request.there & self.response.there
         return np.where(both, self.response.time - self.request.last_time, 0)
 
     @property
     def whole(self) -> Mask:
-        """Requests with their answers, both as they should be."""
+        """Mask of the rows with request and response, both of quality ok."""
         fine = self.request.there & self.response.there & ~self.refused & ~self.token
         whole: Mask = fine & (self.request.quality == 0) & (self.response.quality == 0)
         return whole
 
     @property
     def failed(self) -> list[int]:
-        """The rows with an error, and those without an answer that wanted one."""
+        """The rows with an error or without the response that they should have."""
         rows: list[int] = np.flatnonzero((self.errors > 0) | (~self.response.there & ~self.silent)).tolist()
         return rows
 
@@ -153,7 +153,7 @@ class ExchangeBatch:
         return () if response is None else response.errors
 
     def client_ids(self) -> tuple[list[str | None], Ints]:
-        """The client ids that there are, and of each row which it has: made once, nobody changes it."""
+        """The distinct client ids, and for each row its index among them. Cached: do not change it."""
         columns = self.buffer, self.client_start, self.client_length
         if self.named is None or any(old is not new for old, new in zip(self.named[0], columns, strict=True)):
             self.named = columns, client_ids_at(*columns)
@@ -170,12 +170,12 @@ class ExchangeBatch:
         return self.made.get(row) or self._made(row, *([one.item(row) for one in part] for part in self._parts()))
 
     def at(self, rows: list[int]) -> Iterator[Exchange]:
-        """The exchanges of these rows, made together."""
+        """The exchanges of these rows; faster than one by one."""
         for row, values in zip(rows, self._values(rows), strict=True):
             yield self.made.get(row) or self._made(row, *values)
 
     def keep(self, rows: list[int]) -> None:
-        """Makes the exchanges of these rows at once. They stay, and so do their bodies once they are read, if short."""
+        """Makes and caches the exchanges of these rows; bodies of short messages are cached once they are decoded."""
         for row, made in zip(rows, self.at(rows), strict=True):
             self.made[row] = made
             for message in (made.request, made.response):
@@ -183,11 +183,11 @@ class ExchangeBatch:
                     message.keeps_body = len(message.data) <= SHORT
 
     def _parts(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...], tuple[Ints, ...]]:
-        """The columns of COLUMNS, and those of SIDE of request and response."""
+        """The columns named in COLUMNS, and those named in SIDE for request and response."""
         return columns_of(self), columns_of_side(self.request), columns_of_side(self.response)
 
     def _values(self, rows: slice | list[int]) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """What stands there in each of these rows."""
+        """For each of these rows the values of _parts()."""
         lists = ([column[rows].tolist() for column in part] for part in self._parts())
         return zip(*(zip(*part, strict=True) for part in lists), strict=True)
 
@@ -219,7 +219,7 @@ class ExchangeBatch:
         return (first,) if count == 1 else (response.scanned_errors() or (first,) * count)
 
     def _marks(self, start: int, have: int) -> tuple[tuple[int, int], ...]:
-        """Of a frame in several packets where each begins in it."""
+        """(offset in the frame, packet number) of each packet of a frame in several packets."""
         low = max(int(np.searchsorted(self.mark_at, start, "right")) - 1, 0)
         high = int(np.searchsorted(self.mark_at, start + have))
         if high - low < 2:
@@ -232,20 +232,20 @@ class ExchangeBatch:
         return _each(self, lambda column: column[rows])
 
     def part(self, wanted: Mask) -> ExchangeBatch:
-        """These rows, which know where they were."""
+        """These rows, with their row numbers in the whole in rows."""
         kept = self.take(wanted)
         rows = np.flatnonzero(wanted).tolist()
         kept.rows = rows if self.rows is None else [self.rows[row] for row in rows]
         return kept
 
     def first(self, count: int) -> ExchangeBatch:
-        """At most so many rows."""
+        """The first count rows, or all if there are fewer."""
         kept = self.take(np.arange(min(count, len(self))))
         kept.made = {row: exchange for row, exchange in self.made.items() if row < count}
         return kept
 
     def compact(self) -> ExchangeBatch:
-        """The same rows over a buffer that holds nothing else."""
+        """The same rows over a buffer with only their bytes."""
         starts = np.concatenate([side.start for side in (self.request, self.response)])
         ends = np.concatenate([side.end for side in (self.request, self.response)])
         there = starts >= 0
@@ -314,7 +314,7 @@ def concatenated(parts: Sequence[ExchangeBatch]) -> ExchangeBatch:
 
 
 def _moved(part: ExchangeBatch, base: int, connection: Ints, kind: Ints, text: Ints) -> ExchangeBatch:
-    """A part with offsets that count from base, and with numbers that are those of the whole."""
+    """A part with its offsets shifted by base and its indexes mapped to those of the whole."""
     made = part.take(np.arange(len(part)))
     made.connection = connection[made.connection] if len(connection) else made.connection
     made.kind = kind[made.kind] if len(kind) else made.kind
@@ -329,7 +329,7 @@ def _moved(part: ExchangeBatch, base: int, connection: Ints, kind: Ints, text: I
 
 
 def _each(batch: ExchangeBatch, change: Any) -> ExchangeBatch:
-    """A batch whose rows are changed, column by column."""
+    """A batch with change applied to every column."""
     sides = (Side(*(change(getattr(side, name)) for name in SIDE)) for side in (batch.request, batch.response))
     values = {name: change(getattr(batch, name)) for name in COLUMNS}
     request, response = sides

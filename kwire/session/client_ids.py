@@ -1,4 +1,4 @@
-"""The client ids of many exchanges, read from where they lie in a buffer; each name is decoded once."""
+"""The client ids of many exchanges, read from a buffer; each distinct id is decoded once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kwire.wire.columns import Ints
 
 
 def client_ids_at(buffer: bytes, starts: Ints, lengths: Ints) -> tuple[list[str | None], Ints]:
-    """The different client ids that there are, and which of them each row has; length -1 is None."""
+    """The distinct client ids, and for each row its index among them; length -1 is None."""
     known: dict[bytes | None, int] = {}
     spans = zip(starts.tolist(), lengths.tolist(), strict=True)
     names = [None if size < 0 else buffer[start : start + size] for start, size in spans]

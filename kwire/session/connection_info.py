@@ -1,6 +1,6 @@
-"""What is known of a connection, for whoever shows or judges its exchanges; conversation.py reads it and fills this in.
+"""What is known of a connection: name, ends, identity, coverage. conversation.py fills it in.
 
-Coverage says what the capture can have seen of it. What the capture lacks cannot be taken for what did not happen.
+Coverage says how much of the connection the capture holds: what is missing may still have happened.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ DIRECTIONS = {(True, True): BOTH, (True, False): CLIENT_ONLY, (False, True): BRO
 
 
 class ConnectionCoverage(NamedTuple):
-    """What a capture has of a connection, as far as it was read.
+    """How much of a connection a capture holds, up to where it was read.
 
-    opened: from its SYN, else from its midst; ended: both sides closed it, or one reset it. direction: whose packets
-    there are, of those that carry something or open or close it. The rest are bytes, of the client and of the broker:
-    said: up to the last one seen; missing: not captured, of which the snaplen cut off cut; left_out: of a slice;
-    skipped: captured, but no frames could be made of them; repeated: sent again. encrypted: TLS that was not decrypted.
-    tunnel: what the packets came through, as "VXLAN". clock_steps: how often the capture's clock went back meanwhile.
+    opened: the SYN was captured; ended: both sides closed it, or one reset it. direction: whose packets there are, of
+    those with data, SYN or FIN. Byte counts as (client's, broker's): said: stream length up to the last byte seen;
+    missing: not captured, cut of them by the snaplen; left_out: of a slice. skipped: captured bytes of which no frames
+    could be made; repeated: retransmitted bytes. encrypted: TLS that was not decrypted. tunnel: as "VXLAN".
+    clock_steps: how often the capture's clock went back meanwhile.
     """
 
     opened: bool
@@ -51,7 +51,7 @@ class ConnectionCoverage(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether all that both sides said is there, as far as it can be known, and can be read."""
+        """Whether all known bytes of both sides were captured and can be read."""
         lacks = any(self.missing) or any(self.left_out) or self.skipped > 0
         return self.direction == BOTH and not lacks and not self.encrypted
 
@@ -59,13 +59,13 @@ class ConnectionCoverage(NamedTuple):
 @dataclass(slots=True, eq=False)
 class ConnectionInfo:
     """capture, name: as in the message record. tcp: its packets' streams. client: the index of the client's side in
-    tcp, None as long as nobody knows. identity: what the client says of itself; login: where its login stands; clients:
-    its client ids. twin_of: the connection that it is a second time, under other addresses, where it is read. verdict:
-    what the connection is when it is not Kafka; foreign: what the broker sent where the first impossible size stood.
+    tcp, None until it is known. identity: software, mechanism, principal; login: the state of its login; clients: its
+    client ids, raw to text. twin_of: the name of the connection of which this is a second recording. verdict: what the
+    connection is when it is not Kafka; foreign: the broker's bytes at the first impossible size.
 
-    resumed: whoever judges it did not see its beginning, whatever the capture holds of that.
-    exchanges: how many there were so far; asked: whether there was a request, answered or not; lost: captured bytes of
-    which no frames could be made. inferred: what may go into guessing what its orphans are.
+    resumed: its beginning was not read in this run, even if it was captured. exchanges: their number so far; asked:
+    whether there was a request, answered or not; lost: captured bytes of which no frames could be made. inferred: the
+    budget for naming its orphans.
     """
 
     capture: str
@@ -87,11 +87,11 @@ class ConnectionInfo:
     resumed: bool = False
     lost: int = 0
     inferred: Allowance = field(default_factory=lambda: Allowance(*OF_CONNECTION))
-    _ends: tuple[int, tuple[str, str]] | None = None  # made once for a client's side
+    _ends: tuple[int, tuple[str, str]] | None = None  # cache: the client's side, the ends
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Client and broker as "10.0.0.7:51522"; before the sides are known, as they came."""
+        """Client and broker as "10.0.0.7:51522"; in order of appearance until the sides are known."""
         client = self.client or 0
         if self._ends is None or self._ends[0] != client:
             self._ends = client, (endpoint(*self.tcp.ends[client]), endpoint(*self.tcp.ends[1 - client]))
@@ -104,38 +104,37 @@ class ConnectionInfo:
 
     @property
     def full_name(self) -> str:
-        """The name, also of what is not Kafka."""
+        """The name; made from the ends for connections that are not Kafka."""
         return self.name or f"{'>'.join(self.ends)}#{self.tcp.epoch}"
 
     @property
     def client_id(self) -> str | None:
-        """The first that a request named."""
+        """The first client id of its requests."""
         return next(iter(self.clients.values()), None)
 
     @property
     def is_kafka(self) -> bool:
-        """Whether frames were found."""
+        """Whether Kafka frames were found."""
         return self.exchanges > 0 or self.asked
 
     @property
     def answers_missing(self) -> int:
-        """Bytes that the capture lacks of what the broker sent."""
+        """Bytes of the broker's stream that were not captured."""
         return 0 if self.client is None else self.tcp.streams[1 - self.client].missing
 
     @property
     def sides(self) -> tuple[int, int]:
-        """The client's and the broker's side in tcp; the one that opened it counts as the client as long as nobody
-        knows."""
+        """The indexes of client and broker in tcp; until they are known, the opener counts as the client."""
         client = self.client if self.client is not None else self.tcp.opener or 0
         return client, 1 - client
 
     def moment(self, packet: int, time: int) -> CaptureMoment:
-        """When a packet of its capture came; time: ns since the epoch."""
+        """The moment of a packet of its capture. packet: its number; time: ns since the epoch."""
         return CaptureMoment(sum(step.packet <= packet for step in self.clock), time)
 
     @property
     def coverage(self) -> ConnectionCoverage:
-        """What the capture has of it by now."""
+        """Its coverage so far."""
         tcp = self.tcp
         client, broker = (tcp.streams[side] for side in self.sides)
         closers = {side for side, _ in tcp.closing}

@@ -1,7 +1,7 @@
-"""One connection as a conversation: from its streams to frames of both sides, in the order in which they can be paired.
+"""One connection: from its two streams to frames, in an order in which requests and responses can be paired.
 
-What is regular is left to vectorized.py, all else is read frame by frame: messages.py says what a frame is, pairing.py
-which belong together.
+Regular parts are left to vectorized.py, the rest is read frame by frame: messages.py reads headers, pairing.py matches
+responses to requests.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ if TYPE_CHECKING:
     from kwire.session.vectorized import Vectorized
 
 NO_PIECES: tuple[deque[Piece], deque[Piece]] = deque(maxlen=0), deque(maxlen=0)
-ROUNDS = 16  # how often, on average, vectorized may look at a byte
+ROUNDS = 16  # how often vectorized may read a byte, on average
 
 id_at = Struct(">i").unpack_from
 
 
 class Conversation:
-    """pump() reads what the connection got since the last call; finish() says that no more will come.
+    """pump() reads what arrived since the last call; finish() ends the connection.
 
-    info: what is known of it. done(exchange) is called for every exchange that is complete, in the order in which they
-    become so.
+    info: filled in on the way. done(exchange) is called for every exchange as it becomes complete.
     """
 
     def __init__(
@@ -51,16 +50,16 @@ class Conversation:
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
         self._midstream = self.connection.opener is None
         self.messages = FrameMessages(info)
-        self._left = NO_PIECES  # of what came, what is still to be read
-        self._few = self._worth = 0  # frames to be read one by one; bytes that vectorized may look at in all
-        self._block: list[Piece] = []  # all requests that came
-        self._start: Framer | None = None  # where they begin, if not with a frame
-        self._open_ids: frozenset[int] = frozenset()  # what was open before them
-        self._ids: frozenset[int] | None = None  # and what they ask
+        self._left = NO_PIECES  # pieces still to be read
+        self._few = self._worth = 0  # frames to read one by one; bytes that vectorized may still read
+        self._block: list[Piece] = []  # all request pieces of this pump
+        self._start: Framer | None = None  # a framer at their beginning, if that is inside a frame
+        self._open_ids: frozenset[int] = frozenset()  # correlation ids open before them
+        self._ids: frozenset[int] | None = None  # these and those of the requests in _block
 
     @cached_property
     def pairing(self) -> Pairing:
-        """Made when the sides are known, as the framers are: most of what is not Kafka never needs them."""
+        """Made when the sides are known, as the framers are: connections that are not Kafka need none."""
         return Pairing(self.info, self.complete)
 
     @cached_property
@@ -73,22 +72,22 @@ class Conversation:
 
     @property
     def indexes(self) -> list[int]:
-        """How many requests and responses there were."""
+        """The number of requests and responses so far."""
         return self.messages.indexes
 
     @property
     def _framers(self) -> tuple[Framer, ...]:
-        """Those of the requests and the responses; none of what is not Kafka, or not known to be."""
+        """The framers of requests and responses; none where frames are not read."""
         return (self.requests, self.responses) if self._reads else ()
 
     @property
     def _reads(self) -> bool:
-        """Whether frames are read."""
+        """Whether frames are read: the sides are known, and it is Kafka."""
         return self.info.client is not None and self.info.verdict is None
 
     @property
     def oldest(self) -> CaptureMoment | None:
-        """When the oldest came that waits for its counterpart, or for what is missing; None when nothing does."""
+        """The moment of the oldest message that waits for its counterpart or for missing bytes; None: nothing waits."""
         found = self.pairing.oldest if self._reads else None
         held = [stream.pieces[0] for stream in self.connection.streams if stream.pieces]
         began = [self.info.moment(piece.numbers[0], piece.times[0]) for piece in held]
@@ -96,29 +95,29 @@ class Conversation:
 
     @property
     def waiting(self) -> int:
-        """Bytes that are kept for frames that are not whole."""
+        """Bytes kept for incomplete frames."""
         pending = sum(len(piece.data) for pieces in self._pieces for piece in pieces)
         return pending + sum(framer.waiting for framer in self._framers)
 
     @property
     def cost(self) -> int:
-        """Bytes of memory that they take, about: small packets take more than they bring."""
+        """Memory that the waiting bytes take, about, in bytes: every packet adds a fixed cost."""
         waiting = *self._pieces, *(stream.pieces for stream in self.connection.streams)
         pending = sum(len(piece.data) + PACKET_COST * len(piece.starts) for pieces in waiting for piece in pieces)
         return pending + sum(framer.cost for framer in self._framers)
 
     def known_from(self, client: int, name: str = "") -> None:
-        """Which side is the client's, when it is known before any byte is read."""
+        """Sets the client's side before any byte is read."""
         self.info.client, self.connection.known = client, True
         self.info.name = name or self.info.full_name
 
     def stand(self, taken: tuple[int, int], ends: tuple[int, int]) -> None:
-        """So many requests and responses were read elsewhere, up to these positions."""
+        """Starts behind frames that were read elsewhere: their counts and the stream positions behind them."""
         for turn, framer in enumerate((self.requests, self.responses)):
             framer.frames, framer.position, self.indexes[turn] = taken[turn], ends[turn], taken[turn]
 
     def pump(self, vectorized: Vectorized | None = None) -> None:
-        """Reads what is new in both streams; the regular part only when vectorized is run, if there is one."""
+        """Reads what is new in both streams; with vectorized, the regular part is read when that is run."""
         if self._waits:
             return
         streams = self.connection.streams
@@ -129,7 +128,7 @@ class Conversation:
         if self._twins is not None and any(new):
             self.info.twin_of, self._twins = self._twins.of(self.connection, new, self.info.capture), None
         if self.info.twin_of:
-            return  # it is read where it was seen first
+            return  # a second recording: the first one is read
         if self.info.verdict:
             self.info.verdict.more(new)
             return
@@ -163,8 +162,8 @@ class Conversation:
 
     @property
     def _waits(self) -> bool:
-        """Whether bytes are missing in one direction that may still come: until then nobody knows which answers have
-        lost their requests, so that both directions wait."""
+        """Whether a direction lacks bytes that may still come. Both directions wait, since a response whose request is
+        in the hole would look like an orphan."""
         streams = self.connection.streams
         if not streams[0].held and not streams[1].held:
             return False
@@ -173,8 +172,8 @@ class Conversation:
         return sum(len(piece.data) for stream in streams for piece in stream.pieces) < HELD
 
     def _go_on(self, vectorized: Vectorized) -> None:
-        """Leaves what is regular to vectorized, up to the next hole; what comes before that, and all of what is not
-        worth it, is read frame by frame."""
+        """Offers the regular part up to the next hole to vectorized; what precedes it is read frame by frame, and so is
+        everything once the budget (_worth) is used up."""
         requests, responses = self._left
         while requests and self.info.login.token_after is None and self._worth > 0:
             if self._is_regular and not requests[0].missing and not (responses and responses[0].missing):
@@ -189,22 +188,22 @@ class Conversation:
 
     @property
     def _is_regular(self) -> bool:
-        """Whether both sides stand at the beginning of a frame, and nothing is open."""
+        """Whether both sides are at the beginning of a frame and nothing is open."""
         return self.pairing.idle and self.requests.clean and self.responses.clean
 
     def _read_few(self, few: int = 1) -> None:
-        """Reads what may bring both sides together again. few: requests that are read when nothing is open."""
+        """Reads a few frames so that both sides may become regular. few: requests to read when nothing is open."""
         pairing = self.pairing
         if pairing.open:
             few = min(len(pairing.early), 1)
         elif pairing.early:
             few = len(pairing.early)
         self._requests(self.requests.take(self._left[0], few))
-        if self.info.login.token_after is None:  # else what is a token decides which answers are
+        if self.info.login.token_after is None:  # else read_rest reads the responses: requests decide which are tokens
             self._responses(self.responses.take(self._left[1], len(pairing.open)))
 
     def read_rest(self) -> None:
-        """Reads what is left, frame by frame."""
+        """Reads all remaining pieces, frame by frame."""
         asked = self.requests.take(self._left[0])
         self._exchange(asked, self.responses.take(self._left[1]))
         self._block, self._start = [], None
@@ -213,7 +212,7 @@ class Conversation:
             self.pairing.limit(self.connection.last_time, held)
 
     def put_back(self, pieces: tuple[list[Piece], list[Piece]]) -> None:
-        """What vectorized did not take is still to be read."""
+        """Takes pieces back that vectorized did not read."""
         for left, side in zip(self._left, pieces, strict=True):
             left.extendleft(reversed(side))
 
@@ -221,7 +220,7 @@ class Conversation:
         self, vectorized: Vectorized, pieces: tuple[list[Piece], list[Piece]], taken: tuple[int, int],
         ends: tuple[int, int],
     ) -> None:  # fmt: skip
-        """Reads on behind what vectorized took of the requests and the responses: so many frames, so many bytes."""
+        """Goes on behind what vectorized read. taken: frames, ends: bytes, each of requests and responses."""
         self.info.exchanges += taken[0]
         left = []
         for turn, (framer, side) in enumerate(zip((self.requests, self.responses), pieces, strict=True)):
@@ -240,8 +239,7 @@ class Conversation:
         self._go_on(vectorized)
 
     def _exchange(self, requests: list[Raw], responses: list[Raw]) -> None:
-        """Pairs frames that came together. Where each request's answer is the next response, which is the rule, nothing
-        has to be kept and looked up."""
+        """Pairs frames that came together. Usually the next response is the request's own: then no state is needed."""
         taken = paired = 0
         pairing = self.pairing
         if pairing.idle:
@@ -268,7 +266,7 @@ class Conversation:
         self._responses(responses[paired:])
 
     def finish(self, why: str = "the capture ended") -> None:
-        """Nothing more will come: what is open stays without an answer."""
+        """Ends the connection: open requests stay without a response. why: the reason noted on them."""
         self.pump()
         self.messages.finished = True
         if self._reads:
@@ -284,25 +282,25 @@ class Conversation:
             self.pairing.finish(reason)
 
     def take_skipped(self) -> Iterator[tuple[str, Skipped]]:
-        """Bytes of which no frames could be made, each once, with the frames' kind."""
+        """Ranges of which no frames could be made, each given once, with "request" or "response"."""
         for side, framer in zip(("request", "response"), self._framers, strict=False):
             for skipped in framer.take_skipped():
                 yield side, skipped
 
     def give_up(self) -> None:
-        """Lets go of what waits for the rest of its frame, to bound memory."""
+        """Drops incomplete frames, to bound memory."""
         self._pieces = [], []
         for framer in self._framers:
             framer.give_up()
 
     def release(self) -> None:
-        """It is over: nothing of it refers to itself any more, so that its memory is free at once."""
+        """Breaks its reference cycles, so that its memory is freed at once."""
         for framer in self._framers:
             framer.search = _nothing
         self.__dict__.pop("pairing", None)
 
     def complete(self, exchange: Exchange) -> None:
-        """An exchange to which nothing more will come."""
+        """Hands on an exchange that will not change any more."""
         self.info.exchanges += 1
         self.done(exchange)
 
@@ -328,7 +326,7 @@ class Conversation:
 
 
 def _before_hole(pieces: deque[Piece]) -> list[Piece]:
-    """Takes off what lies before the first hole."""
+    """Removes and returns the pieces before the first hole."""
     out = []
     while pieces and not pieces[0].missing:
         out.append(pieces.popleft())
