@@ -1,4 +1,4 @@
-"""Bodies of a batch as columns, those of a kind and side at once; each is decoded once, when it is asked for."""
+"""Bodies of a batch as columns: all of one kind and side are decoded together, on demand and once."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from kwire.wire.columns import Ints
 
 
 class Bodies(NamedTuple):
-    """columns: of the bodies that can be decoded; rows: the exchanges of the batch whose they are, ascending; buffer:
-    what the columns' offsets count in."""
+    """columns: the bodies that can be decoded; rows: for each body its row in the batch, ascending; buffer: the bytes
+    that the columns' offsets refer to."""
 
     columns: Structs
     rows: Ints
     buffer: bytes
 
     def places(self, rows: Ints) -> Ints:
-        """Which of the bodies is that of each of these exchanges, ascending too; -1: none."""
+        """For each of these rows of the batch (ascending) the index of its body, -1 where there is none."""
         at = np.searchsorted(self.rows, rows)
         at[at == len(self.rows)] = 0
         return np.where(self.rows[at] == rows, at, -1) if len(self.rows) else np.full(len(rows), -1)
 
 
 class Decoded:
-    """requests(kind) and responses(kind) give the bodies of a kind, by its number in the batch, of exchanges that have
-    a request."""
+    """requests(kind) and responses(kind) give the bodies of the exchanges that have a request. kind: an index into
+    batch.kinds."""
 
     def __init__(self, batch: ExchangeBatch) -> None:
         self.batch = batch
         self._known: dict[tuple[int, bool], Bodies] = {}
 
     def kinds(self, key: int) -> list[int]:
-        """The kinds of an API, by their numbers in the batch."""
+        """The indexes into batch.kinds of all versions of an API."""
         return [number for number, kind in enumerate(self.batch.kinds) if kind is not None and kind.key == key]
 
     def rows(self, number: int) -> Ints:
-        """The exchanges of a kind that have a request, whether its body can be decoded or not."""
+        """The rows of a kind that have a request, decodable or not."""
         return np.flatnonzero((self.batch.kind == number) & self.batch.request.there)
 
     def requests(self, number: int) -> Bodies:
@@ -58,7 +58,7 @@ class Decoded:
 
 
 def bodies_of(batch: ExchangeBatch, rows: Ints, side: Side) -> Bodies:
-    """The bodies of one side of exchanges of one kind."""
+    """The bodies of one side (batch.request or batch.response) of rows of one kind."""
     kind = batch.kinds[batch.kind[rows[0]]] if len(rows) else None
     rows = rows[(side.body[rows] >= 0) & ~batch.token[rows]]
     if side is batch.response:

@@ -1,4 +1,4 @@
-"""What comes out: a message is a frame with what its header says; an exchange is a request with its answer."""
+"""The results of reading: a Message is a frame with its header's fields; an Exchange is a request with its response."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from kwire.schema.model import MessageSchema
     from kwire.session.connection_info import ConnectionInfo
 
-TOKEN = "SaslToken"  # what bare SASL tokens go by
+TOKEN = "SaslToken"  # the name of bare SASL tokens
 REFUSED = 35  # UNSUPPORTED_VERSION
 BROKEN, CUT = (
     (Quality.MALFORMED, Quality.UNSUPPORTED, Quality.OPAQUE, Quality.INFERRED),
     (Quality.TRUNCATED, Quality.GAP),
 )  # qualities
-LACKING = "needs "  # how notes begin that say that bytes are missing
-REFUSED_VERSION = 0  # in whose form such an ApiVersions is answered
+LACKING = "needs "  # the beginning of notes about missing bytes
+REFUSED_VERSION = 0  # the version of an ApiVersions response with that error
 
 
 def refusal_note(version: int) -> str:
-    """Of an ApiVersions response with error 35."""
+    """The note of an ApiVersions response with error 35."""
     return f"the broker does not know ApiVersions v{version}: it answers in the form of v{REFUSED_VERSION}"
 
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A frame of a connection; from position to marks it is what framing.Raw says.
+    """A frame of a connection; the fields from position to marks are those of framing.Raw.
 
     data begins with the size prefix and is shorter than size + 4 where the capture lacks bytes. index counts the frames
     of the stream from 0, position its bytes. time and last_time, ns since the epoch, and packet and last_packet are
@@ -67,21 +67,21 @@ class Message:
     body_at: int | None = None
     errors: tuple[int, ...] = ()
     token: bool = False
-    body_version: int | None = None  # where it is not the request's: ApiVersions answered in the form of v0
-    guarded: bool = False  # on a connection that logs in, or may: what cannot be read of it may be a password
-    keeps_body: bool = False  # whether its values are made once: nobody may change them
+    body_version: int | None = None  # if not the request's: ApiVersions answered in v0
+    guarded: bool = False  # during a login, or possibly: unreadable bytes may be a password
+    keeps_body: bool = False  # whether decoded values are cached: do not change them
     _values: dict[str, Any] | None = None
 
     @property
     def doubted(self) -> bool:
-        """Whether not even a request's header is believed: it names a client that its connection does not know."""
+        """Whether a request's header is not trusted: its client id is cut off or was not believed."""
         return self.kind == "request" and self.client_id is None and self.data[12:14] not in (b"", b"\xff\xff")
 
     def conceal(self, span: Span, definition: MessageSchema | None) -> Span:
-        """The frame's tree without its secrets. definition: what it is read as. What was damaged may be of another
-        message than it says; what was only cut is not."""
+        """The frame's tree without its secrets. definition: the schema it is read with. A damaged frame may be another
+        message than its header says, so more of it is hidden than of one that was only cut off."""
         broken = self.quality in BROKEN or (self.quality in CUT and (self.doubted or not _is_short(span)))
-        unknown = self.api is None and not self.token  # where not even its id need be one
+        unknown = self.api is None and not self.token  # even the correlation id may be something else
         if (
             unknown or (broken and self.doubted) or (self.guarded and self.quality == Quality.INFERRED)
         ):  # a login's answer
@@ -89,7 +89,7 @@ class Message:
         return conceal(span, definition, self.guarded or definition is None, broken)
 
     def hide(self, note: str) -> None:
-        """Makes it a SASL token, of which nothing is shown and nothing is believed."""
+        """Turns it into a SASL token with this note: header fields and errors are dropped, no bytes are shown."""
         self.token, self.quality, self.note, self.guarded = True, Quality.OPAQUE, note, True
         self.api = self.correlation_id = self.client_id = self.body_at = None
         self.errors = ()
@@ -117,7 +117,7 @@ class Message:
         return values
 
     def body_json(self) -> str | None:
-        """The same as JSON, secrets and all."""
+        """The body as JSON, secrets included; None when it cannot be decoded."""
         codec = self._codec()
         if codec is None or self.body_at is None:
             return None
@@ -134,7 +134,7 @@ class Message:
         return kind.library.codec(definition.name, kind.version if version is None else version)
 
     def scanned_errors(self) -> tuple[int, ...]:
-        """The error codes in a response that are not zero, in the order of the fields, as far as it can be read."""
+        """The non-zero error codes of a response in the order of the fields, as far as it can be read."""
         found: list[int] = []
         kind, pos = self.api, self.body_at
         if kind is not None and self.body_version is not None:
@@ -146,7 +146,7 @@ class Message:
         return tuple(found)
 
     def frame(self) -> Frame:
-        """The frame with its span tree: every byte. What is missing or wrong is an undecoded span."""
+        """The frame with its span tree, which covers every byte; what is missing or wrong is an undecoded span."""
         kind = self.api
         if self.kind == "request" and not self.token:
             return decode_frame(self.data, size=True, library=kind.library if kind else None)
@@ -155,7 +155,7 @@ class Message:
         return decode_response(self.data, kind.key, kind.version, kind.library)
 
     def _bare(self) -> Frame:
-        """A frame that nobody knows how to read, but for its size and an answer's id."""
+        """A frame of an unknown API: only its size and a response's correlation id are decoded."""
         parts = [Span("message_size", "int32", 0, 4, self.size)]
         if self.correlation_id is not None:
             parts.append(Span("correlation_id", "int32", 4, 8, self.correlation_id))
@@ -176,16 +176,16 @@ class Message:
 
 
 def _is_short(span: Span) -> bool:
-    """Whether nothing is wrong with a frame but that it ends too early."""
+    """Whether the only fault of a frame is that it ends too early."""
     broken = span.broken()
     return broken is None or (broken[1].note or "").startswith(LACKING)
 
 
 @dataclass(eq=False)
 class Exchange:
-    """A request with its response; either may be missing. ending says why, when the response is.
+    """A request with its response; either may be None. ending: why there is no response.
 
-    about is filled in by about.py when it is asked for, once: remembered says where it is kept, and by which number.
+    about is computed on demand and kept in remembered: a dict and the key in it.
     """
 
     connection: ConnectionInfo
@@ -204,12 +204,12 @@ class Exchange:
 
     @property
     def time(self) -> int:
-        """ns since the epoch: the first byte's."""
+        """The time of the first byte, ns since the epoch."""
         return self.first.time
 
     @property
     def api(self) -> str:
-        """The API's name, or what is known instead."""
+        """The API's name; "SaslToken" or "unknown" where there is none."""
         kind = self.first.api
         return kind.api if kind else TOKEN if self.first.token else "unknown"
 
@@ -228,8 +228,8 @@ class Exchange:
 
     @property
     def latency(self) -> int | None:
-        """ns from the request's last byte to the response's first; negative when they were captured the wrong way
-        round. None without both."""
+        """ns from the request's last byte to the response's first; negative when they were captured in the wrong order;
+        None unless both are there."""
         if self.request is None or self.response is None:
             return None
         return self.response.time - self.request.last_time
@@ -240,7 +240,7 @@ class Exchange:
         return self.response.errors[0] if self.response and self.response.errors else None
 
     def answer(self) -> dict[str, Any] | None:
-        """The response's body."""
+        """The response's body as plain values; None when there is none or it cannot be decoded."""
         return self.response.body() if self.response is not None else None
 
     @cached_property

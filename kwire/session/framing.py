@@ -1,8 +1,8 @@
 """Frames from a stream: size prefix by size prefix, over any number of packets and over holes.
 
-A frame that a hole hits is given as far as it was captured; where its end is known, the next one begins there. When the
-place is lost (in midstream, behind a hole, after a size that cannot be), bytes are collected until resync.py finds a
-boundary. A long frame is put together once, when it is whole.
+A frame with a hole is given as far as it was captured; if its end is known, the next one begins there. When the
+position of frames is lost (midstream, behind a hole, after an impossible size), bytes are collected until resync.py
+finds a boundary. A long frame is joined once, when it is complete.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kwire.codec.frames import MAX_SIZE
 from kwire.codec.quality import Quality
 from kwire.session.pieces import Collected, rest
 
-COLLECTED = 1 << 20  # bytes that are searched for a boundary at a time, packets counted with what they cost
-LEAST = 8  # bytes below which no frame can be recognized
-ZEROS = bytes(8)  # two frames of size 0 in a row are none: memory that was not written, a hole in a file
-FOREIGN = 64  # bytes that tell another protocol
-TAIL = 1 << 16  # of these, the last ones that stay for the next search
+COLLECTED = 1 << 20  # memory cost in bytes up to which bytes are collected for a search
+LEAST = 8  # bytes needed to recognize a frame
+ZEROS = bytes(8)  # taken for unwritten memory, not for two frames of size 0
+FOREIGN = 64  # bytes kept to recognize another protocol
+TAIL = 1 << 16  # bytes at the end that stay for the next search
 
 unpack_size = Struct(">i").unpack_from
 
@@ -32,8 +32,8 @@ Marks = tuple[tuple[int, int], ...]
 
 class Raw(NamedTuple):
     """A frame. data begins with the size prefix and is shorter than size + 4 where bytes are missing; then quality is
-    truncated (the snaplen or the end of the capture cut it) or gap (packets are missing), and note says more. marks: of
-    a frame in several packets where each packet begins, as (offset, packet)."""
+    truncated (cut by the snaplen or the end of the capture) or gap (packets are missing), and note says more. marks: in
+    a frame of several packets, where each begins, as (offset, packet)."""
 
     position: int
     data: bytes
@@ -48,7 +48,7 @@ class Raw(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Bytes of which no frame could be made."""
+    """Bytes of a stream of which no frame could be made. time: ns since the epoch."""
 
     position: int
     length: int
@@ -57,8 +57,8 @@ class Skipped(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """Where a framer stands that knows its place: the frame that is not whole begins at position; parts is what there
-    is of it, need its length (0: not known yet), first the time and packet of its first byte."""
+    """The state of a framer inside a frame: position: where the incomplete frame begins; parts: its bytes so far; need:
+    its length (0: not known yet); first: time and packet of its first byte."""
 
     position: int
     frames: int
@@ -72,7 +72,8 @@ Search = Callable[[bytes, list[int]], int | None]  # bytes, offsets where packet
 
 
 class Framer:
-    """feed(pieces) gives what whole frames there are. search finds a boundary when the place is lost."""
+    """feed(pieces) gives the complete frames. search: finds a boundary when the position of frames is lost. lost:
+    whether it is at the start; max_size: the largest size prefix accepted, bytes."""
 
     __slots__ = (
         "_first", "_have", "_holed", "_left", "_marks", "_most", "_need", "_parts", "_searched",
@@ -86,27 +87,27 @@ class Framer:
         self.lost = lost
         self.reason = "the capture begins in midstream"
         self.skipped: list[Skipped] = []
-        self.foreign = b""  # what stood where the first impossible size was
+        self.foreign = b""  # the bytes at the first impossible size
         self.frames = 0
-        self.collected = Collected()  # while the place is lost
+        self.collected = Collected()  # while frames are lost
         self._searched = 0
-        self._marks: list[tuple[int, int]] = []  # of the frame that is not whole
-        self._parts: list[bytes] = []  # of the frame that is not whole yet
+        self._marks: list[tuple[int, int]] = []  # of the incomplete frame
+        self._parts: list[bytes] = []  # of the incomplete frame
         self._have = 0
         self._need = 0  # 0: its size is not known yet
         self._first = (0, 0)  # time and packet of its first byte
-        self._holed: tuple[Quality, str] | None = None  # quality and note, when bytes of it are missing
+        self._holed: tuple[Quality, str] | None = None  # quality and note, if it has a hole
         self._most: int | None = None  # frames after which take stops
-        self._left: Piece | None = None  # what is behind them
+        self._left: Piece | None = None  # the rest of that piece
 
     @property
     def waiting(self) -> int:
-        """Bytes that are kept for a frame that is not whole."""
+        """Bytes kept for an incomplete frame or a search."""
         return self._have + self.collected.size
 
     @property
     def cost(self) -> int:
-        """Bytes of memory that they take, about: small packets take more than they bring."""
+        """Memory that the waiting bytes take, about, in bytes: every packet adds a fixed cost."""
         marked = max(len(self._marks), len(self._parts) - 1) if self._have else 0
         return self._have + PACKET_COST * marked + self.collected.cost
 
@@ -115,8 +116,7 @@ class Framer:
         return self.take(deque(pieces))
 
     def take(self, pieces: deque[Piece], most: int | None = None) -> list[Raw]:
-        """The first frames of the pieces, which are taken off the front. most: how many, at least the one that is not
-        whole yet."""
+        """Takes frames off the front of the pieces. most: how many; an incomplete frame is always finished first."""
         out: list[Raw] = []
         self._most = most
         while pieces and not (most is not None and len(out) >= most and self.clean):
@@ -128,7 +128,7 @@ class Framer:
         return out
 
     def fork(self) -> Framer:
-        """Another one that stands where this one does."""
+        """A copy with the same state."""
         made = copy(self)
         made._parts, made._marks, made.skipped = list(self._parts), list(self._marks), []
         made.collected = self.collected.copy()
@@ -140,24 +140,25 @@ class Framer:
         return not (self.lost or self._have or self._holed)
 
     def partial(self) -> Partial | None:
-        """Where it stands; None when the place is lost or a hole hit the frame."""
+        """Its state; None when frames are lost or the current one has a hole."""
         if self.lost or self._holed:
             return None
         return Partial(self.position, self.frames, b"".join(self._parts), self._need, self._first, list(self._marks))
 
     def begin(self, position: int) -> None:
-        """A frame begins there."""
+        """Sets where the next frame begins."""
         self.lost, self.position = False, position
 
     def resume(self, partial: Partial) -> None:
-        """Goes on from there."""
+        """Goes on from the state that partial() gave."""
         self._clear()
         self.lost, self.position, self.frames = False, partial.position, partial.frames
         self._parts, self._have = [partial.parts] * bool(partial.parts), len(partial.parts)
         self._need, self._first, self._marks = partial.need, partial.first, list(partial.marks)
 
     def finish(self, why: str, ended: bool) -> list[Raw]:
-        """Nothing more will come. ended: the connection was closed, so that nothing is missing from the capture."""
+        """Ends the stream; gives an incomplete frame. why: for its note; ended: the connection was closed, so that
+        nothing is missing from the capture."""
         out: list[Raw] = []
         if self.clean:
             return out
@@ -180,7 +181,7 @@ class Framer:
         return out
 
     def _skip(self, skipped: Skipped) -> None:
-        """Notes skipped bytes; those that follow the last ones join them."""
+        """Notes skipped bytes, joined with those right before them."""
         last = self.skipped[-1] if self.skipped else None
         if last is not None and last.position + last.length == skipped.position and last.reason == skipped.reason:
             self.skipped[-1] = last._replace(length=last.length + skipped.length)
@@ -188,14 +189,14 @@ class Framer:
             self.skipped.append(skipped)
 
     def take_skipped(self) -> list[Skipped]:
-        """Bytes of which no frames could be made, each once."""
+        """The ranges of which no frames could be made, each given once."""
         skipped = self.skipped
         if skipped:
             self.skipped = []
         return skipped
 
     def give_up(self) -> None:
-        """Lets go of what waits for the rest of its frame."""
+        """Drops an incomplete frame or what is collected."""
         if self.lost:
             self._give_up_search()
         elif self._have:
@@ -266,7 +267,7 @@ class Framer:
             self._need = 4 + unpack_size(data, pos)[0] if length - pos >= 4 else 0
 
     def _go_on(self, piece: Piece, out: list[Raw]) -> None:
-        """More of a frame that is not whole."""
+        """Adds a piece to an incomplete frame."""
         self._parts.append(piece.data)
         self._have += len(piece.data)
         if not self._need:
@@ -286,7 +287,7 @@ class Framer:
         self._split(self.position, data, starts, [time, *piece.times], [packet, *piece.numbers], out)
 
     def _jump(self, piece: Piece, out: list[Raw]) -> None:
-        """What lies before the piece was left out of a slice: a frame begins there."""
+        """The bytes before the piece were left out of a slice; the piece begins with a frame."""
         if self._have or self._holed:
             self._hole(piece, out)
         if self.collected.size:
@@ -295,7 +296,7 @@ class Framer:
         self.lost, self.position = False, piece.position
 
     def _hole(self, piece: Piece, out: list[Raw]) -> bool:
-        """Bytes are missing before the piece. Whether the piece's own bytes are still to be read."""
+        """Handles missing bytes before the piece; returns whether the piece itself is still to be read."""
         begin = piece.position - piece.missing
         if self.lost:
             self._give_up_search()
@@ -319,7 +320,7 @@ class Framer:
         return True
 
     def _behind_hole(self, piece: Piece, out: list[Raw]) -> None:
-        """The frame that a hole hit goes on: its bytes are of no use, its end is."""
+        """Skips the rest of a frame with a hole: only its end matters."""
         end = self.position + self._need
         if piece.position + len(piece.data) < end:
             return
@@ -348,9 +349,10 @@ class Framer:
         self.lost, self.position, self.reason = True, position, reason
 
     def _collect(self, piece: Piece, out: list[Raw], skip: int = 0) -> None:
-        """Keeps bytes until a boundary is found among them. skip: bytes at the front that are none.
+        """Collects bytes until a boundary is found in them. skip: bytes at the front where there is none.
 
-        What is new is searched by itself, all of it together only when it has doubled: the work stays linear."""
+        A new piece is searched by itself, everything together only when it has doubled, so that the work stays linear.
+        """
         if not piece.data:
             return
         collected = self.collected
@@ -381,7 +383,7 @@ class Framer:
         return True
 
     def _drop(self, length: int) -> None:
-        """Gives up bytes at the front of what was collected."""
+        """Skips bytes at the front of what was collected."""
         if length <= 0:
             return
         time = self.collected.first_time
@@ -394,5 +396,5 @@ class Framer:
 
 
 def _marks(starts: list[int], numbers: list[int], low: int, high: int, base: int) -> list[tuple[int, int]]:
-    """The packets from low to high, with where they begin in a frame at base."""
+    """(offset, packet number) of the packets low to high in a frame at position base."""
     return [(max(starts[at] - base, 0), numbers[at]) for at in range(low, high + 1)]

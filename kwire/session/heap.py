@@ -1,5 +1,5 @@
-"""Memory that was freed in small pieces goes back to the system, where the C library can do that (glibc): larger ones
-do not fit between those that stay, so that a process would take both."""
+"""Returns memory that was freed in small pieces to the system (glibc only): larger blocks do not fit into the gaps, so
+without this the process would hold both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 
 
 def give_back() -> None:
-    """Releases the pages of the heap that hold nothing. It goes over the heap: not for every block."""
+    """Releases the heap's empty pages. It walks over the whole heap, so do not call it for every block."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError, TypeError):  # another C library

@@ -1,4 +1,4 @@
-"""What clients say of themselves in a batch: client ids, software, logins. Their connections are told."""
+"""Reads client ids, software and logins from a batch into the ConnectionInfos."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kwire.session.batch import ExchangeBatch
 from kwire.session.sasl import IDENTIFYING
 from kwire.wire.columns import Ints
 
-Software = dict[tuple[int, bytes], tuple[str | None, str | None]]  # name and version by what ApiVersions says of them
+Software = dict[tuple[int, bytes], tuple[str | None, str | None]]  # by ApiVersions version and body: name, version
 
 
 def learn(batch: ExchangeBatch, software: Software) -> None:
-    """Tells the conversations what their clients say of themselves: the first client id, software, login; and the
-    rows whether what cannot be read of them may be a password."""
+    """Fills in each connection's first client id, software and login, and batch.guarded. software: a cache across
+    batches."""
     named = np.flatnonzero(batch.client_length >= 0)
     numbers, first = np.unique(batch.connection[named], return_index=True)
     for number, row in zip(numbers.tolist(), named[first].tolist(), strict=True):
@@ -30,8 +30,8 @@ def learn(batch: ExchangeBatch, software: Software) -> None:
 
 
 def _guard(batch: ExchangeBatch, keys: Ints) -> None:
-    """Follows the logins, as Login.reads does for whole requests. Most connections have none: what they say first
-    that is none of a login's decides."""
+    """Follows the logins, as Login.reads does for whole requests. On most connections there is none: their first
+    request that is not part of a login decides."""
     logins = np.isin(keys, (SASL_HANDSHAKE, SASL_AUTHENTICATE))
     numbers, first = np.unique(batch.connection, return_index=True)
     ends = np.append(first[1:], len(batch))[: len(first)]
@@ -54,7 +54,7 @@ def _guard(batch: ExchangeBatch, keys: Ints) -> None:
 
 
 def _identify(batch: ExchangeBatch, row: int, software: Software) -> None:
-    """A request in which a client says who it is; what thousands of clients say alike is read once."""
+    """Reads a request of IDENTIFYING; equal ApiVersions bodies are decoded once."""
     identity, kind = batch.connections[batch.connection[row]].identity, batch.kinds[batch.kind[row]]
     assert kind is not None
     if kind.key != API_VERSIONS:

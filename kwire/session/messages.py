@@ -1,4 +1,4 @@
-"""Reads a frame's header and walks over its body: what a message says, whether it is whole, which errors it holds."""
+"""Reads a frame's header and walks over its body for its quality and error codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
     from kwire.session.framing import Raw
 
-CLIENTS = 1000  # client ids of a connection that are remembered as text
+CLIENTS = 1000  # client ids that are cached per connection
 REFUSAL = REFUSED.to_bytes(2, "big")
 
 header_at = Struct(">hhih").unpack_from
@@ -32,7 +32,7 @@ id_at = Struct(">i").unpack_from
 
 
 def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> None:
-    """Fills in what a request's frame says. clients: the ids that its connection used before, as text."""
+    """Fills in a request from its frame. clients: the connection's client ids, raw to text; new ones are added."""
     data = message.data
     if len(data) < 12:
         if message.quality == Quality.OK:
@@ -49,7 +49,7 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
         pos = 12
     elif length >= 0:
         pos += length
-        if pos <= len(data):  # a part of a name is none
+        if pos <= len(data):  # a client id that is cut off is left out
             name = data[14:pos]
             client = clients.get(name)
             if client is None:
@@ -64,7 +64,7 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
     if kind.request_header == 2:
         pos = behind_tags(data, pos)
     if pos > len(data):
-        if kind.request is None:  # whether its header ends in tags nobody knows
+        if kind.request is None:  # an unknown API: its header may or may not have tagged fields
             _unsupported(message, kind)
         elif message.quality == Quality.OK:
             message.quality, message.note = Quality.MALFORMED, "the header does not fit into the frame"
@@ -77,7 +77,7 @@ def read_request(message: Message, kinds: Kinds, clients: dict[bytes, str]) -> N
 
 
 def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
-    """Fills in what a response's frame says; kind is its request's."""
+    """Fills in a response from its frame. kind: its request's."""
     data = message.data
     pos = 8 if not kind.response_header else behind_tags(data, 8)
     if pos > len(data):
@@ -97,8 +97,8 @@ def read_response(message: Message, kind: Kind, kinds: Kinds) -> None:
 
 
 def _is_refusal(message: Message, kinds: Kinds) -> bool:
-    """Whether the ApiVersions response, which holds error 35, is in the form of v0 (KIP-511). What is cut, or of a
-    version that nobody knows, is believed to be."""
+    """Whether an ApiVersions response with error 35 is in version 0 (KIP-511); assumed where it is cut off or its
+    version is unknown."""
     kind = message.api
     if message.quality != Quality.OK or kind is None or not kind.supported:
         return True
@@ -119,7 +119,7 @@ def _unsupported(message: Message, kind: Kind) -> None:
 
 
 def _scan(message: Message, scan: Scan, version: int | None = None) -> None:
-    """Walks over the body: its errors, and whether it is what it should be. version: when it is not the request's."""
+    """Walks over the body and sets errors, quality and note. version: if it is not the request's."""
     errors: list[int] = []
     data, pos = message.data, message.body_at
     assert pos is not None
@@ -149,11 +149,11 @@ def _why(message: Message, pos: int, version: int | None) -> str:
 
 
 class FrameMessages:
-    """request(raw) and response(raw) make messages of a connection's frames, in the order in which they were sent. What
-    the client says of itself on the way goes to info.
+    """request(raw) and response(raw) make messages of a connection's frames, in stream order. Client ids, software and
+    login go to info.
 
-    indexes: how many frames of the client and of the broker there were; jumps, of a slice: positions, and the frames'
-    numbers there; finished: no more will come. After SaslHandshake v0 bare tokens travel in both directions.
+    indexes: frames of the client and of the broker so far; jumps: in a slice, positions and the frame numbers there,
+    per side; finished: no more will come. After SaslHandshake v0 frames are bare tokens in both directions.
     """
 
     def __init__(self, info: ConnectionInfo) -> None:
@@ -179,7 +179,7 @@ class FrameMessages:
         if not self.info.login.reads(key, data, message.quality, headed):
             message.hide(UNREAD)
             if len(self.info.clients) > names:
-                self.info.clients.popitem()  # no client's id
+                self.info.clients.popitem()  # it was not a client id
             return message
         self._believe(message, len(self.info.clients) > names)
         message.guarded = self.info.login.guarded
@@ -190,7 +190,7 @@ class FrameMessages:
         return message
 
     def response(self, raw: Raw) -> Message:
-        """The next frame of the broker; what it says is filled in by its request (pairing.py)."""
+        """The next frame of the broker; only its request tells how to read its body (pairing.py)."""
         index = self._index(1, raw.position)
         message = Message(self.info, "response", index, *raw)
         if len(message.data) >= 8:
@@ -198,8 +198,8 @@ class FrameMessages:
         return message
 
     def _believe(self, message: Message, new: bool) -> None:
-        """A client id that the connection did not name before is believed of frames that are whole, or the first one
-        where nothing but the snaplen cut it: else it may be anything, a piece of a password too."""
+        """Drops a new client id unless the frame is complete, or is the first and was only cut off: it may be a piece
+        of a password. new: the connection did not name it before."""
         if new and message.quality not in (Quality.OK, Quality.TRAILING):
             first = len(self.info.clients) == 1 and not self.finished
             if not first or message.quality not in (Quality.TRUNCATED, Quality.GAP):

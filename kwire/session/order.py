@@ -1,6 +1,6 @@
-"""Batches in the order of time: what began later than a request that is still open waits, so far as memory allows.
+"""Batches in time order: exchanges that began after a request that is still open wait, as far as memory allows.
 
-Where the capture's clock went back, what came before comes before what came after.
+Where the capture's clock went back, exchanges before the step come before those after it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from kwire.session.batch import ExchangeBatch, concatenated
 if TYPE_CHECKING:
     from kwire.capture.segmenter import CaptureMoment, ClockStep
 
-WAITING = 50_000  # exchanges that wait for an older one
+WAITING = 50_000  # most exchanges that wait for an older one
 WAITING_BYTES = 64 << 20
-SMALL = 1 << 20  # bytes of a batch that is joined with others
-PIECE = 16 << 20  # bytes from which on a batch is given by itself: joining copies, and so does what is made of a batch
+SMALL = 1 << 20  # bytes; larger batches are not joined with others
+PIECE = 16 << 20  # bytes of a batch that is given out: joining copies, and so do consumers
 
 
 class Order:
-    """release(batch, oldest) gives what need not wait any longer. steps: where the capture's clock went back: what came
-    before comes first, whatever its time."""
+    """release(batch, oldest) gives the exchanges that need not wait any longer. steps: where the capture's clock went
+    back; what was captured before a step comes first, whatever its time."""
 
     def __init__(self, steps: Sequence[ClockStep] = ()) -> None:
         self._steps = steps
         self._waiting: dict[int, list[ExchangeBatch]] = {}  # by era, each part in order
 
     def release(self, batch: ExchangeBatch | None, oldest: CaptureMoment | None) -> list[ExchangeBatch]:
-        """batch: what is new; oldest: when the oldest request was sent that is still open, None when none is. Gives no
-        batch or one, several where one would be large or the clock went back. What goes on waiting is not copied
-        again."""
+        """batch: new exchanges; oldest: the moment of the oldest open request, None when none is open. Gives no batch
+        or one, several where one would be large or the clock went back. What keeps waiting is not copied again."""
         if batch is not None and len(batch):
             for era, part in self._eras(batch):
                 _add(self._waiting.setdefault(era, []), part.in_order())
@@ -51,7 +50,7 @@ class Order:
         return ready
 
     def _eras(self, batch: ExchangeBatch) -> Iterator[tuple[int, ExchangeBatch]]:
-        """What began between two steps of the clock."""
+        """Splits a batch into eras, the times between two steps of the clock."""
         if not self._steps:
             yield 0, batch
             return
@@ -65,7 +64,7 @@ class Order:
         return sum(map(len, parts)) > WAITING or sum(len(part.buffer) for part in parts) > WAITING_BYTES
 
     def _half(self, era: int) -> list[ExchangeBatch]:
-        """The older half of what waits of an era, which waits no longer."""
+        """Takes out the older half of an era's waiting exchanges."""
         if not self._waiting[era]:
             return []
         times = np.concatenate([part.time for part in self._waiting[era]])
@@ -75,14 +74,14 @@ class Order:
 
 
 def _add(waiting: list[ExchangeBatch], part: ExchangeBatch) -> None:
-    """Small parts join those before them that are no larger, so that there are never many."""
+    """Adds a part, joined with small ones before it, so that there are never many."""
     while waiting and len(waiting[-1]) <= 2 * len(part) and len(waiting[-1].buffer) < SMALL:
         part = concatenated((waiting.pop(), part)).in_order()
     waiting.append(part)
 
 
 def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:
-    """The rows of all parts in order, as batches that follow each other; parts is empty then."""
+    """The rows of all parts in time order, as consecutive batches of about PIECE bytes; empties parts."""
     begins = [int(part.time[0]) for part in parts]
     left = sorted(enumerate(parts), key=lambda one: -begins[one[0]])  # the last one begins first
     parts.clear()
@@ -104,7 +103,7 @@ def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:
 
 
 def _split(parts: Sequence[ExchangeBatch], end: int | None) -> tuple[list[ExchangeBatch], list[ExchangeBatch]]:
-    """What began before end, ns since the epoch, and the rest; None: all of it did. The rest, which may stay long,
+    """The exchanges that began before end (ns since the epoch, None: all), and the rest, which may stay long and so
     holds its own bytes only."""
     before: list[ExchangeBatch] = []
     rest: list[ExchangeBatch] = []
@@ -121,7 +120,7 @@ def _split(parts: Sequence[ExchangeBatch], end: int | None) -> tuple[list[Exchan
 
 
 def merged(streams: Sequence[Iterator[ExchangeBatch]]) -> Iterator[ExchangeBatch]:
-    """Streams of batches, each in the order of time, as one."""
+    """Merges streams of batches, each in time order."""
     heads = [(next(stream, None), stream) for stream in streams]
     while left := [(head, stream) for head, stream in heads if head is not None]:
         if len(left) == 1:

@@ -1,7 +1,7 @@
-"""A response whose request was not seen: what it could be, said only when a single API reads it.
+"""Names the API of a response whose request was not captured, if exactly one API can read it.
 
-Every API and version is tried, about ten microseconds a span, so the cost is bounded, for each connection and for
-the capture. What is not tried has no name.
+Trying every API and version costs about ten microseconds a span, so there is a budget for each connection and for the
+capture. Responses beyond it stay unnamed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Message
 
 LARGEST = 1 << 16  # bytes
-TRIED = 100  # what it costs to find that no layout is small enough, as spans
+TRIED = 100  # spans: the cost of finding that no layout is small enough
 SCANNED = 16  # bytes that a scan walks over in about the time of a span
-TELLING = 24  # bytes; shorter ones fit many APIs
-MARGIN = 0.5  # by how much the best reading must make more sense than the next
+TELLING = 24  # bytes; shorter responses fit many APIs
+MARGIN = 0.5  # by which the best reading's score must exceed the next API's
 
 
 def name_orphan(message: Message) -> None:
-    """Sets quality orphan or inferred, the note, and the API when there is no doubt."""
+    """Sets quality (orphan or inferred) and note, and the API where there is no doubt."""
     message.note = "its request is not in the capture"
     if message.quality != Quality.OK:
         return
@@ -63,7 +63,7 @@ def name_orphan(message: Message) -> None:
 
 
 def _left(message: Message) -> int:
-    """How many spans this message may cost."""
+    """The spans that may be spent on this message."""
     connection, size = message.connection, len(message.data)
     return min(connection.inferred.for_bytes(size), connection.kinds.inferred.for_bytes(size))
 

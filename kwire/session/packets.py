@@ -1,4 +1,4 @@
-"""Which exchanges have bytes in packets that somebody names."""
+"""Finds the exchanges that have bytes in given packets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.exchange import Exchange
 
-Packet = tuple[str, int]  # the file's name, and the number in it
+Packet = tuple[str, int]  # file name, and the packet's number in it
 
 
 class Holders:
-    """of(batch) gives the exchanges of which a packet that is wanted holds bytes; missing: those not met so far."""
+    """of(batch) gives the exchanges with bytes in a wanted packet; missing: wanted packets not found so far."""
 
     def __init__(self, wanted: Iterable[Packet]) -> None:
         self._wanted = frozenset((str(file), int(number)) for file, number in wanted)
@@ -36,7 +36,7 @@ class Holders:
 
     @staticmethod
     def _packets(exchange: Exchange) -> set[Packet]:
-        """With and without the file: one capture's packets are named without it."""
+        """The packets of both messages, as (file, number)."""
         places = exchange.connection.places
         out = set()
         for message in (exchange.request, exchange.response):

@@ -1,8 +1,8 @@
-"""Requests and the answers that belong to them.
+"""Pairs requests with their responses.
 
-A broker answers the requests of a connection in the order in which it got them (Kafka protocol guide, "Network"), so an
-answer also says that all earlier requests will get none. The exceptions: Produce with acks=0 is never answered; a bare
-SASL token is answered by a frame without a header; answers may be captured before their requests.
+A broker answers the requests of a connection in order (Kafka protocol guide, "Network"), so once one is answered,
+earlier ones will not be. Exceptions: Produce with acks=0 is never answered; a bare SASL token is answered by a frame
+without a header; responses may be captured before their requests.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
 
 LOST = "its answer is missing from the capture"
-OPEN_MOST = 4096  # requests that may wait for an answer
+OPEN_MOST = 4096  # most requests that wait for a response
 OPEN_LONGEST = 900 * 1_000_000_000  # ns; no long poll and no rebalance lasts longer
 EARLY = 1_000_000_000  # ns by which an answer may be captured before its request
 
 
 class Pairing:
-    """asked() and answered() take messages in the order of their streams, pair() two that belong together.
-    complete gets each exchange to which nothing more will come.
+    """asked() and answered() take messages in stream order, pair() two that belong together. complete is called with
+    each exchange that will not change any more.
 
-    open: requests without an answer so far, the oldest first; ids: how many of them have a correlation id; early:
-    answers whose requests did not come yet.
+    open: unanswered requests, the oldest first; ids: how many of them have each correlation id; early: responses whose
+    requests did not come yet.
     """
 
     def __init__(self, info: ConnectionInfo, complete: Callable[[Exchange], None]) -> None:
@@ -48,12 +48,12 @@ class Pairing:
 
     @property
     def oldest(self) -> CaptureMoment | None:
-        """When the oldest message came that waits for its counterpart; None when none does."""
+        """The moment of the oldest message that waits for its counterpart; None when none does."""
         waiting = [*self.early, self.open[0].first] if self.open else self.early
         return min((self._info.moment(message.packet, message.time) for message in waiting), default=None)
 
     def asked(self, exchange: Exchange) -> None:
-        """A request without an answer so far."""
+        """Takes a request."""
         message = exchange.first
         if self.early and self._came_early(exchange):
             return
@@ -68,7 +68,7 @@ class Pairing:
             self.ids[ident] = self.ids.get(ident, 0) + 1
 
     def answered(self, message: Message, tokens: bool) -> None:
-        """A response. tokens: whether bare SASL tokens travel, so that it may answer one that comes later."""
+        """Takes a response. tokens: after SaslHandshake v0, when it may answer a token that comes later."""
         if self.open and self.open[0].first.token:
             self._pair_token(self.open.popleft(), message)
         elif tokens and not self.open:
@@ -86,11 +86,11 @@ class Pairing:
         else:
             while self.open[0].correlation_id != message.correlation_id:
                 self._unanswered(self._passed_over)
-            self._orphan(len(self.early), self.open[0].first)  # all requests before that are known
+            self._orphan(len(self.early), self.open[0].first)  # earlier responses have no request
             self.pair(self._next(), message)
 
     def pair(self, exchange: Exchange, message: Message) -> None:
-        """Completes an exchange."""
+        """Completes an exchange with its response."""
         request = exchange.request
         assert request is not None
         exchange.response = message
@@ -101,8 +101,8 @@ class Pairing:
         self._complete(exchange)
 
     def limit(self, now: int, held: bool = False) -> None:
-        """Lets go of what waited too long, ns: in a capture of one direction no request is ever answered. held: there
-        are requests behind a hole that is not given up yet."""
+        """Gives up what waited too long, since in a capture of one direction nothing is ever answered. now: ns since
+        the epoch; held: there may be requests behind a hole that is not given up yet."""
         while self.open and (len(self.open) > OPEN_MOST or self.open[0].time < now - OPEN_LONGEST):
             self._unanswered("none was captured")
         since = 0 if held else now - EARLY
@@ -110,13 +110,13 @@ class Pairing:
         self._orphan(max(late, len(self.early) - OPEN_MOST))
 
     def finish(self, why: str) -> None:
-        """Nothing more will come."""
+        """Gives up all that waits. why: noted on the requests."""
         while self.open:
             self._unanswered(why)
         self._orphan(len(self.early))
 
     def _next(self) -> Exchange:
-        """The oldest open request, which is open no longer."""
+        """Takes out the oldest open request."""
         exchange = self.open.popleft()
         ident = exchange.correlation_id
         if ident is not None:
@@ -129,7 +129,7 @@ class Pairing:
 
     @property
     def _passed_over(self) -> str:
-        """Why a request has no answer though a later one has."""
+        """Why a request has no response though a later one has."""
         return LOST if self._info.answers_missing else "a later request was answered"
 
     def _pair_token(self, exchange: Exchange, message: Message) -> None:
@@ -149,7 +149,7 @@ class Pairing:
         self._complete(exchange)
 
     def _came_early(self, exchange: Exchange) -> bool:
-        """Pairs a request with an answer that was captured before it."""
+        """Pairs a request with a response that was captured before it, if there is one."""
         if exchange.first.token:
             self._pair_token(exchange, self.early.pop(0))
             return True
@@ -164,7 +164,7 @@ class Pairing:
         return False
 
     def _orphan(self, count: int, behind: Message | None = None) -> None:
-        """Lets go of the first early answers. behind: the request that follows theirs, if it is known."""
+        """Gives up the first count early responses. behind: the request after theirs, if known."""
         for message in self.early[:count]:
             message.guarded = self._info.login.guarded if behind is None else behind.guarded
             if message.correlation_id is None:

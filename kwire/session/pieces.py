@@ -1,4 +1,4 @@
-"""Pieces of a stream put together and cut, and collected while the place of the next frame is not known."""
+"""Joins and cuts pieces of a stream, and collects them while the position of the next frame is not known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kwire.capture.streams import PACKET_COST, Piece
 
 
 class Collected:
-    """Pieces in a row. size: their bytes; cost: bytes of memory that they take, about."""
+    """Consecutive pieces. size: their bytes; cost: the memory they take, about, in bytes."""
 
     __slots__ = ("_pieces", "cost", "size")
 
@@ -31,21 +31,21 @@ class Collected:
 
     @property
     def several(self) -> bool:
-        """Whether pieces came since they were last put together."""
+        """Whether pieces were added since the last whole()."""
         return len(self._pieces) > 1
 
     @property
     def first_time(self) -> int:
-        """Of the first packet, ns."""
+        """The first packet's time, ns since the epoch."""
         return self._pieces[0].times[0]
 
     def whole(self) -> Piece:
-        """All of them as one."""
+        """All pieces joined into one."""
         self._pieces = [joined(self._pieces)]
         return self._pieces[0]
 
     def drop(self, length: int) -> int:
-        """Lets go of bytes at the front. Gives the position behind them."""
+        """Drops length bytes at the front; returns the position behind them."""
         whole = self.whole()
         left = rest(*whole[:5], length)
         self.clear()
@@ -61,7 +61,7 @@ def rest(base: int, data: bytes, starts: list[int], times: list[int], numbers: l
 
 
 def behind(pieces: list[Piece], position: int) -> list[Piece]:
-    """What of pieces in a row lies at the position and behind it."""
+    """The part of consecutive pieces from the position on."""
     at = len(pieces)
     while at and pieces[at - 1].position >= position:
         at -= 1
@@ -72,7 +72,7 @@ def behind(pieces: list[Piece], position: int) -> list[Piece]:
 
 
 def joined(pieces: list[Piece]) -> Piece:
-    """Pieces in a row as one."""
+    """Consecutive pieces as one."""
     if len(pieces) == 1:
         return pieces[0]
     return Piece(
