@@ -100,7 +100,7 @@ class Connections:
                 connection, side = self._sides.get(key) or self._begin(key)
                 if fresh and read is not None and block.opened(flow, other):
                     opened.add(connection, flows)
-                elif not connection.segments and all(map(block.opens.__getitem__, flows)):
+                elif not connection.segments and flow in block.syns and all(map(block.opens.__getitem__, flows)):
                     for turn, one in enumerate(flows):
                         self._add(connection, side ^ turn, block, one)
                 else:
@@ -218,6 +218,8 @@ class Connections:
         controls: list[tuple[int, int]] = []
         for _, at, side in sorted(places):
             seq, flags = int(block.seqs[at]), int(block.flags[at])
+            if not connection.segments and not flags & SYN and not block.lengths[at]:
+                continue  # of a connection that is over
             if flags & SYN:
                 if _begins_anew(connection, side, seq, runs[side], flags & ACK > 0):
                     self._settle(connection, runs, controls, block)

@@ -81,10 +81,11 @@ class Flows:
         self.control = dict(
             zip(controls.tolist(), zip(flags[controls].tolist(), ends.tolist(), strict=True), strict=True)
         )
-        # whether a SYN, if there is one, is alone, carries nothing and comes right before what there is
+        # whether a SYN, if there is one, is alone, carries nothing and comes right before what there is, and first
         opens = tally(flow[syns], size=len(low)) < 2
         of = flow[syns]
         opens[of] &= (length[syns] == 0) & ((data[of] == high[of]) | (seq[begin[of]] == (seq[syns] + 1) % WRAP))
+        opens[of] &= order[syns] == np.minimum.reduceat(order, low)[of]
         self.opens: list[bool] = opens.tolist()
         # the row of each flow's FIN, where it has one and no RST
         of_controls, self._fins = flow[controls], np.full(len(low), -1)

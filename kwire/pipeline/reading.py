@@ -177,6 +177,8 @@ class _Reading:
                 if connection.opening:
                     track.number = connection.opening[0]
                 track.turn = firsts[key]
+                if key not in self._pairs and track.turn < track.number:  # of what was there before
+                    self._spoiled.add(key)
                 self._pairs.setdefault(key, []).append(track)
                 self._first(track)
             if connection.finished and self._connections.known(key) is None:  # there are too many

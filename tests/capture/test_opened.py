@@ -92,3 +92,25 @@ def test_a_second_syn_or_bytes_that_come_again_are_read_in_order(make: Any) -> N
     made = packets(make)
     for again in (made[0], made[2]):
         assert feed(make, *made[:5], again, *made[5:])[0] is None
+
+
+@pytest.mark.parametrize(("side", "flags"), [(0, "FA"), (1, "FA"), (0, "RA"), (1, "R"), (1, "A")])
+@pytest.mark.parametrize(("without", "closing"), [([], [7, 8]), ([1, 3, 6], [5])], ids=["both sides", "the opener"])
+@pytest.mark.parametrize("way", ["as columns", "one block", "each in its own"])
+def test_last_words_of_one_that_is_not_known_are_not_of_the_next(
+    make: Any, side: int, flags: str, without: list[int], closing: list[int], way: str
+) -> None:
+    """Though their sequence numbers are near."""
+    last = make.tcp(b"", 490, flags, 9092, 40000) if side else make.tcp(b"", 90, flags)
+    stray = bytes(make.ip4(last, "10.0.0.2", "10.0.0.1") if side else make.ip4(last))
+    sent = [stray, *(one for at, one in enumerate(packets(make)) if at not in without)]
+    connections = Connections()
+    for first, block in enumerate([[one] for one in sent] if way == "each in its own" else [sent], 1):
+        segments = make.segments(make.block(block, first=first))
+        if way == "as columns":
+            list(connections.feed_opened(segments, OpenedConnections.settle_all))
+        else:
+            list(connections.feed(segments))
+    (found,) = connections.finish()
+    assert (found.segments, found.epoch, found.opening[0], found.reset) == (len(sent) - 1, 1, 2, False)
+    assert [number for _, number in found.closing] == closing

@@ -65,6 +65,15 @@ def test_bytes_that_come_again_after_the_end(
     assert cut([path], DEFAULT, size, size)[0] == expected([path], DEFAULT, size)
 
 
+@pytest.mark.parametrize("size", [37_001, 42_001, 64_501])
+def test_the_last_words_of_one_right_before_the_next_of_its_endpoints(
+    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call, cut: Call, size: int
+) -> None:
+    once = packets_of(unpacked("admin.pcap.gz"))
+    path = save(tmp_path / "a.pcap", [*once, *later(once, 0, 77_777_777), *later(once, 0, 155_555_554)])
+    assert cut([path], DEFAULT, size, size)[0] == expected([path], DEFAULT, size)
+
+
 def test_next_to_nothing_travels_of_them(unpacked: Callable[[str], Path]) -> None:
     [made] = surveys(unpacked("old39.pcap.gz"), 1 << 20)
     assert len(made.final) > 30
