@@ -1,4 +1,4 @@
-"""Streams to exchanges: frames, which side is the broker, requests with their answers, what a client says of itself.
+"""From streams to exchanges: frames, roles, pairing of requests and responses, the client's identity.
 
-framing → connection (a connection) → reader (a capture, in time order) → reading (files). exchange.py: what results.
+framing → conversation (a connection) → reader (a capture, in time order) → reading (files). exchange.py: the results.
 """

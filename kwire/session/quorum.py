@@ -1,5 +1,5 @@
-"""What KRaft's messages say of the quorum: epoch, leader and votes (KIP-595, KIP-630, KIP-996), of a request and its
-answer together. A quorum has one partition: that of its own topic."""
+"""Epoch, leader and votes of a KRaft quorum, read from a request and its response together (KIP-595, KIP-630, KIP-996).
+A quorum has one partition, that of its metadata topic."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ Body = dict[str, Any]
 
 
 class QuorumFacts(NamedTuple):
-    """What an exchange says. leader: -1 nobody, None: not told; epoch likewise. candidate, voter: of a vote, with
-    whether it is a pre-vote; granted: None without an answer. replica: who fetches; at: from which offset. preferred:
-    whom a leader that gives up names. voters, observers: of DescribeQuorum. error: of the partition."""
+    """The quorum's fields in an exchange; None: not given. leader: a node id, -1 nobody. candidate, voter, pre_vote,
+    granted: of a Vote; granted is None without a response. replica: who fetches; at: from which offset. preferred:
+    successors named by a leader that resigns. voters, observers: of DescribeQuorum. error: the partition's error code.
+    """
 
     epoch: int | None = None
     leader: int | None = None
@@ -43,7 +44,7 @@ class QuorumFacts(NamedTuple):
 
 
 def said_of(kind: Kind, body: Body, answer: Body | None) -> QuorumFacts:
-    """Of a message of RAFT, or of a Fetch of the metadata topic."""
+    """The facts of an exchange of a RAFT API, or of a Fetch of the metadata topic."""
     asked, told = _partition(body), _partition(answer or {})
     current = told.get("CurrentLeader") or told
     error = told.get("ErrorCode", 0)
@@ -73,7 +74,7 @@ def said_of(kind: Kind, body: Body, answer: Body | None) -> QuorumFacts:
 
 
 def words_of(kind: Kind, body: Body, answer: Body | None) -> str:
-    """The same in words, the leader and its epoch first: "leader 2 epoch 1, replica 3 at 38"."""
+    """The same facts as text: "leader 2 epoch 1, replica 3 at 38"."""
     said = said_of(kind, body, answer)
     if kind.key == VOTE:
         what = "pre-vote" if said.pre_vote else "vote"
@@ -101,7 +102,7 @@ def _numbers(nodes: tuple[int, ...]) -> str:
 
 
 def _partition(body: Body) -> Body:
-    """The first partition of the metadata topic; of requests and of answers."""
+    """The first partition of the metadata topic in a request or response; {} when there is none."""
     for topic in body.get("Topics") or body.get("Responses") or ():
         for partition in topic.get("Partitions") or ():
             return dict(partition)
@@ -109,7 +110,7 @@ def _partition(body: Body) -> Body:
 
 
 def _number(values: Body, name: str) -> int | None:
-    """An epoch or a node; None where it is not told."""
+    """An epoch or a node id; None where it is not given."""
     value = values.get(name)
     if not isinstance(value, int) or (value < 0 and name != "LeaderId"):
         return None

@@ -1,8 +1,8 @@
-"""A whole capture: from packets to batches of exchanges, in the order of time.
+"""Reads one capture: from packets to batches of exchanges, in time order.
 
-A block of packets gives a batch: what is regular as columns (vectorized.py), what is not as rows, which the
-conversations read frame by frame. Exchanges become complete in another order than they began, so those that began later
-wait for the ones that are still open (order.py).
+A block of packets gives a batch: regular exchanges are read as columns (vectorized.py), the others frame by frame
+(conversation.py). Exchanges do not become complete in the order in which they began, so those that began later wait for
+the ones that are still open (order.py).
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from kwire.session.vectorized import Vectorized
 Join = Callable[[], Conversation]
 MOST_SKIPPED = 10_000
 MOST_STEPS = 100
-MOST_OVER = 5_000  # connections of a block that are kept when they are over
-AT_ONCE = 32 << 20  # bytes of connections that end together, and of a batch made of them: each step is a copy
+MOST_OVER = 5_000  # closed connections of a block that are ended together
+AT_ONCE = 32 << 20  # bytes of connections that end together, and of their batch: each step copies them
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How captures are read. ports, hosts: only these connections, and a port is a broker's. held: bytes that may wait
-    behind a hole. max_size: up to which a size prefix is believed. memory: bytes that may wait in all, for the rest of
-    their frame or behind holes, there a quarter of it. keys: of TLS sessions; ledger: where TLS records lie is kept.
-    careful: everything is read frame by frame; thresholds: else from how many on things are read together. patience:
-    ns that exchanges wait for an older one that is still open, None: as long as memory allows. twins: whether what is
-    in the capture a second time, under other addresses, is read there too."""
+    """How captures are read. ports, hosts: read only these connections; the ports are brokers'. held: bytes of a
+    connection that may wait behind a hole. max_size: the largest size prefix accepted, bytes. memory: bytes that may
+    wait in all, a quarter of it behind holes. keys: TLS key log; ledger: whether positions of TLS records are kept.
+    careful: read everything frame by frame; thresholds: otherwise, from how many items on they are read as columns.
+    patience: ns that exchanges wait for an older open one, None: as long as memory allows. twins: whether second
+    recordings of a connection under other addresses are read too."""
 
     ports: frozenset[int] = frozenset()
     hosts: frozenset[tuple[int, int]] = frozenset()
@@ -71,12 +71,11 @@ class Settings:
 
 
 class Reader:
-    """feed(packets) and finish() give batches of exchanges; name is the capture's.
+    """feed(packets) and finish() give batches of exchanges. name: the capture's.
 
-    tracking: topic names are collected, as about needs them. ordered: in the order of time, else as they are complete.
-    scans: bodies are walked over, for errors and damage; without, only what is not regular is. ended(connection) is
-    called for every connection that is over. notes: what was given up or not read. twins: shared by captures that are
-    read together.
+    tracking: collect topic names, which about needs. ordered: in time order, else as they become complete. scans: walk
+    over the bodies of regular exchanges too, for errors and damage. ended(connection) is called for every connection
+    that has ended. notes: what was given up or not read. twins: shared by captures that are read together.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Reader:
         self.settings = settings or Settings()
         self.name = name
         self.topics = topics or Topics()
-        self.places = Places()  # of packets, where captures follow each other
+        self.places = Places()  # files of packets, when captures follow each other
         self.packets = 0
         self.clock: list[ClockStep] = []  # where time goes back in the capture, at most MOST_STEPS
         self.first_time: int | None = None
@@ -106,23 +105,22 @@ class Reader:
         self._columns: list[ExchangeBatch] = []
         self._singles: list[Exchange] = []
         self._orphans: list[Exchange] = []
-        self._open: dict[int, Conversation] = {}  # that wait for an answer or for what is missing
-        self._costly: dict[int, Conversation] = {}  # that hold bytes
+        self._open: dict[int, Conversation] = {}  # conversations that wait for a response or for missing bytes
+        self._costly: dict[int, Conversation] = {}  # conversations that hold bytes
         self._given_up = 0
-        self._apart = False  # whether what is complete is too large for one batch
+        self._apart = False  # whether complete exchanges are too large for one batch
         self.skipped: list[tuple[ConnectionInfo, str, Skipped]] = []  # not yet taken, newest last, at most MOST_SKIPPED
-        self.unsaid = 0  # skips beyond those
+        self.unsaid = 0  # number of skips beyond those
 
     def snapshot(self) -> bytes:
-        """All that it holds, definitions and keys included, as resume takes it: only for what kwire wrote itself, since
-        it is read by pickle."""
+        """Its whole state, schemas and TLS keys included, for resume. A pickle: resume only what kwire itself wrote."""
         return pickle.dumps(self)
 
     @classmethod
     def resume(
         cls, snapshot: bytes, *, ended: Callable[[ConnectionInfo], None] | None = None, elsewhere: Elsewhere = None
     ) -> Reader:
-        """A reader that goes on where another one was when its snapshot was taken. elsewhere: as Topics has it."""
+        """A reader that continues from a snapshot. elsewhere: as in Topics."""
         made = pickle.loads(snapshot)
         assert isinstance(made, cls)
         made._ended = ended
@@ -140,7 +138,7 @@ class Reader:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be read."""
+        """What could not be read or was given up, as texts."""
         given_up = f"{self._given_up:,} bytes of unfinished frames given up to bound memory"
         most = f"more than {MOST_UNKNOWN:,} at once that are not Kafka, or {MOST_OPEN:,} in all"
         ended = f"{self.connections.given_up:,} connections given up, the idlest first: {most}"
@@ -152,21 +150,21 @@ class Reader:
 
     @property
     def open_connections(self) -> list[ConnectionInfo]:
-        """Those that are not over."""
+        """The connections that have not ended."""
         resting = [] if self._resting is None else self._resting.infos
         return resting + [known.info for known in self._conversations.values()]
 
     def known(self, connection: Connection) -> Conversation | None:
-        """The connection's conversation, when anything was read of it."""
+        """The connection's conversation; None if nothing was read of it."""
         rests = self._resting is not None and connection in self._resting
         return self.conversation(connection) if rests else self._conversations.get(id(connection))
 
     def feed(self, packets: Packets) -> list[ExchangeBatch]:
-        """Adds packets; gives what is complete: no batch or one."""
+        """Adds packets; gives the exchanges that became complete, usually no batch or one."""
         return self.add(self._segmenter.read(packets))
 
     def add(self, block: Block) -> list[ExchangeBatch]:
-        """As feed, of what a segmenter made of the packets."""
+        """As feed, with packets that a Segmenter has already read."""
         self.packets += block.packets
         for secrets in block.secrets:
             self.settings.keys.add(secrets)
@@ -181,19 +179,19 @@ class Reader:
         return self.release()
 
     def tick(self, now: int) -> list[ExchangeBatch]:
-        """Time goes on, ns since the epoch, though no packet came."""
+        """Advances the time to now (ns since the epoch) without packets."""
         self.take(self.connections.tick(now))
         return self.release()
 
     def finish(self, why: str = "the capture ended") -> list[ExchangeBatch]:
-        """Gives what is left."""
+        """Ends all connections and gives the remaining exchanges. why: the reason noted on open requests."""
         self.take(self.connections.finish(), why)
         self._open.clear()
         return self.release()
 
     def take(self, touched: Iterable[Connection | Join], why: str = "the connection fell silent") -> None:
-        """Reads on in connections that got something new, and ends those that are over. A join gives a conversation
-        that got on by other means."""
+        """Reads connections that have new bytes, and ends those that are finished. A Join returns a conversation that
+        was advanced elsewhere."""
         conversations: list[Conversation] = []
         over: list[Connection] = []
         held = 0
@@ -232,28 +230,28 @@ class Reader:
                 self._costly.pop(key, None)
 
     def _end_all(self, over: list[Connection], why: str) -> None:
-        """Ends connections that are over, behind what was left to be read as columns."""
+        """Reads what waits to be read as columns, then ends the connections and empties the list."""
         self._run_vectorized()
         for connection in over:
             self.end(connection, why)
         over.clear()
 
     def _pack(self) -> None:
-        """Single exchanges become a batch, which lets go of what they hold."""
+        """Turns single exchanges into a batch, which frees their objects."""
         self._name_orphans()
         if self._singles:
             self._columns.append(of_exchanges(self._singles))
             self._singles = []
 
     def _run_vectorized(self) -> None:
-        """Reads what conversations left to be read as columns."""
+        """Reads the pieces that conversations offered to be read as columns."""
         if self._resting is not None and (batch := self._resting.batch()) is not None:
             self._columns.append(batch)
         if self._vectorized is not None:
             self._columns += self._vectorized.rounds()
 
     def conversation(self, connection: Connection, keep: bool = True) -> Conversation:
-        """The conversation of a connection. keep: it goes on."""
+        """The conversation of a connection, made if there is none. keep: remember it."""
         known = self._conversations.get(id(connection))
         if known is None:
             rest = None if self._resting is None else self._resting.wake(connection)
@@ -272,12 +270,12 @@ class Reader:
         return ConnectionInfo(self.name, connection, self.kinds, self.topics, self.places, self.clock)
 
     def _said_nothing(self, connection: Connection) -> bool:
-        """Whether not a byte of it is to be read: SYNs alone make no conversation, nor does what rests."""
+        """Whether there is nothing to read and no conversation: only a SYN, or a connection at rest."""
         first, second = connection.streams
         return not first.pieces and not second.pieces and id(connection) not in self._conversations
 
     def end(self, connection: Connection, why: str) -> None:
-        """A connection is over."""
+        """Ends a connection. why: the reason noted on open requests."""
         if self._said_nothing(connection):
             rest = None if self._resting is None else self._resting.wake(connection)
             if self._ended is not None:
@@ -294,7 +292,7 @@ class Reader:
         conversation.release()
 
     def _skips(self, conversation: Conversation) -> None:
-        """Takes over what the conversation could make no frames of."""
+        """Collects the ranges of which the conversation could make no frames."""
         for side, skipped in conversation.take_skipped():
             conversation.info.lost += skipped.length
             if len(self.skipped) < MOST_SKIPPED:
@@ -304,11 +302,11 @@ class Reader:
 
     @property
     def waiting_cost(self) -> int:
-        """Bytes of memory that what waits takes, about: for the rest of its frame, or behind holes."""
+        """Memory of bytes that wait for the rest of their frame or behind holes, about, in bytes."""
         return self.connections.held_cost + sum(known.cost for known in self._costly.values())
 
     def _bound(self) -> None:
-        """Keeps what waits within bounds: holes are given up first, then frames that are not whole."""
+        """Keeps waiting bytes within settings.memory: gives up holes first, then incomplete frames."""
         cost, half = self.waiting_cost, self.settings.memory // 2
         if cost <= self.settings.memory:
             return
@@ -330,14 +328,14 @@ class Reader:
             self._singles.append(exchange)
 
     def _name_orphans(self) -> None:
-        """Says what they could be when all that the block asks is known, whichever way it was read."""
+        """Names orphans once all requests of the block are known."""
         orphans, self._orphans = self._orphans, []
         for exchange in orphans:
             name_orphan(exchange.first)
             self._singles.append(exchange)
 
     def release(self) -> list[ExchangeBatch]:
-        """What is complete and has not been given yet: no batch or one, several where one would be too large."""
+        """The complete exchanges not given yet: no batch or one, several where one would be too large."""
         self._pack()
         parts, self._columns = self._columns, []
         out: list[ExchangeBatch] = []
@@ -355,7 +353,7 @@ class Reader:
 
     @property
     def oldest(self) -> CaptureMoment | None:
-        """When the oldest request was sent that is still waited for; None when none is."""
+        """The moment of the oldest message that is still waited for; None when there is none."""
         self._open = {key: known for key, known in self._open.items() if known.oldest is not None}
         oldest = min((moment for known in self._open.values() if (moment := known.oldest) is not None), default=None)
         if oldest is not None and self.settings.patience is not None:
@@ -365,7 +363,7 @@ class Reader:
 
 
 def _taken(parts: list[ExchangeBatch], most: int | None) -> ExchangeBatch | None:
-    """The first parts as one batch, at least one of them and up to so many bytes; they are taken out."""
+    """Takes out the first parts, at least one and up to about most bytes, as one batch; None when there are none."""
     size = count = 0
     for part in parts:
         count += 1

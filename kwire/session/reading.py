@@ -1,4 +1,4 @@
-"""Captures by their files: read once, in the order of time, those that follow each other as one."""
+"""Reads capture files in time order; files that follow each other are read as one capture."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from kwire.session.twins import Twins
 
 T = TypeVar("T")
 Progress = Callable[[Capture], None]
-MOST_SOUGHT = 16  # topics whose names are looked for one by one before all captures are read for them
-JOIN = 300_000_000_000  # ns by which a capture may begin after the one before it ended, for both to be one
+MOST_SOUGHT = 16  # topic ids that are searched for one by one before all captures are read for names
+JOIN = 300_000_000_000  # ns between the end of a capture and the beginning of the next for both to be one
 
 
 def span_of(path: str | Path) -> tuple[int, int]:
-    """The times of the first and the last packet of a capture; (0, 0) of an empty one. Raises OSError, CaptureError."""
+    """The times of the first and the last packet of a capture, ns since the epoch; (0, 0) when empty. Raises OSError,
+    CaptureError."""
     first, last = 0, 0
     for packets in open_capture(path).blocks():
         if len(packets):
@@ -42,8 +43,7 @@ def span_of(path: str | Path) -> tuple[int, int]:
 
 
 def chained(spans: Iterable[tuple[int, int, T]]) -> list[list[T]]:
-    """What follows each other in time together. spans: times of the first and the last packet, sorted, and what has
-    them."""
+    """Groups items whose spans follow each other in time. spans: sorted, (first time, last time, item), ns."""
     chains: list[tuple[int, list[T]]] = []
     for first, last, what in spans:
         known = next((chain for chain in chains if 0 <= first - chain[0] <= JOIN), None)
@@ -56,8 +56,8 @@ def chained(spans: Iterable[tuple[int, int, T]]) -> list[list[T]]:
 
 @dataclass(eq=False)
 class Reading:
-    """Captures that are being read: exchanges() gives what they hold, the rest tells how it went. apart: a connection
-    that two captures saw at two points is read in both."""
+    """Captures that are being read: batches() and exchanges() give their contents; notes, skips and damaged say how it
+    went. apart: a connection recorded in two captures is read in both."""
 
     paths: Sequence[str | Path]
     settings: Settings = field(default_factory=Settings)
@@ -67,26 +67,29 @@ class Reading:
     progress: Progress | None = None
     captures: list[Capture] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
-    unread: list[tuple[str, str]] = field(default_factory=list)  # notes of readers elsewhere, with the capture's name
-    sealed: int = 0  # TLS connections that readers elsewhere could not decrypt
+    unread: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # capture name and note, from readers in other processes
+    sealed: int = 0  # TLS connections that readers in other processes could not decrypt
     skips: list[tuple[int, int, ConnectionInfo, str, Skipped]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
     apart: bool = False
     _twins: Twins = field(default_factory=Twins)
 
     def batches(self, ordered: bool = True, scans: bool = True) -> Iterator[ExchangeBatch]:
-        """In the order of time, over all captures, else as they are complete. scans: as Reader has it. Raises OSError
-        and CaptureError."""
+        """The captures' exchanges. ordered: in time order over all captures, else as they become complete; scans: as in
+        Reader. Raises OSError, CaptureError."""
         topics = self.topics()
         streams = [self._batches(paths, topics, ordered, scans) for paths in self.chains]
         return merged(streams) if ordered and len(streams) > 1 else chain.from_iterable(streams)
 
     def exchanges(self) -> Iterator[Exchange]:
-        """As batches, one by one."""
+        """As batches(), single exchanges."""
         return chain.from_iterable(self.batches())
 
     def take_skipped(self, until: int | None) -> list[tuple[ConnectionInfo, str, Skipped]]:
-        """Bytes of which no frames could be made, up to that time (None: all), each once, with the frames' kind."""
+        """Ranges of which no frames could be made, up to a time (ns, None: all), each given once, with "request" or
+        "response"."""
         for reader in self.readers:
             for connection, kind, skipped in reader.skipped:
                 heapq.heappush(self.skips, (skipped.time, next(self.order), connection, kind, skipped))
@@ -99,7 +102,7 @@ class Reading:
 
     @property
     def remarks(self) -> list[tuple[str, str, str]]:
-        """What was damaged, not read, dropped, or came through a tunnel: the capture, which of these, what to say."""
+        """(capture, kind, text) of everything damaged, not read, dropped or tunnelled."""
         found = [(capture.name, "damaged", note) for capture in self.captures for note in capture.notes]
         unread = [*self.unread, *((reader.name, note) for reader in self.readers for note in reader.notes)]
         found += [(name, note_kind(note), note) for name, note in dict.fromkeys(unread)]
@@ -117,33 +120,33 @@ class Reading:
 
     @property
     def notes(self) -> list[str]:
-        """The same as lines."""
+        """The remarks as lines."""
         twins = f"{counted(self._twins.found, 'connection')} seen a second time, at another point: counted once"
         return [f"{name}: {note}" for name, _, note in self.remarks] + ([twins] if self._twins.found else [])
 
     @property
     def damaged(self) -> bool:
-        """Whether a file was not what it should be."""
+        """Whether a file was damaged."""
         return any(capture.notes for capture in self.captures)
 
     def topics(self) -> Topics:
-        """Names of topics that all captures tell; what is not known yet is looked for ahead, where that can be."""
+        """Topic names from all captures; unknown ids are looked up ahead if the files can be read twice."""
         return Topics(self._ahead if self._twice else None)
 
     @property
     def _twice(self) -> bool:
-        """Whether the captures can be read a second time."""
+        """Whether the captures can be read twice."""
         return not self.follow and all(str(path) != "-" and Path(path).is_file() for path in self.paths)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What the captures go by where packets are named."""
+        """The captures' short names, by path, used in packet references."""
         return labels(self.paths)
 
     @cached_property
     def chains(self) -> list[list[str | Path]]:
-        """The captures, those that follow each other in time together, as a ring buffer of tcpdump writes them: a
-        connection goes on from one to the next, and packets are counted through."""
+        """The captures, grouped by those that follow each other in time, as tcpdump's ring buffer writes them:
+        connections continue from one to the next, and packets are numbered through."""
         if len(self.paths) == 1 or not self._twice:
             return [[path] for path in self.paths]
         return chained(sorted((*span_of(path), path) for path in self.paths))
@@ -162,11 +165,11 @@ class Reading:
 
     @staticmethod
     def before(capture: Capture, packets: Packets) -> int:
-        """How many packets there were in the captures before, of the newest packets of a capture."""
+        """The number of packets in the captures before this one. packets: its newest block."""
         return int(packets.number[0]) - 1 - (capture.packets - len(packets)) if len(packets) else 0
 
     def reader(self, topics: Topics, ordered: bool = True, scans: bool = True) -> Reader:
-        """A reader for captures that follow each other."""
+        """A reader for a group of captures that follow each other."""
         reader = Reader(
             "", self.settings, tracking=self.tracking, ordered=ordered and not self.follow, topics=topics,
             ended=self.ended, scans=scans, twins=None if self.apart else self._twins,
@@ -176,7 +179,7 @@ class Reading:
         return reader
 
     def blocks(self, chain: Sequence[str | Path]) -> Iterator[tuple[Capture, Packets]]:
-        """The packets of captures that follow each other, counted through. Raises OSError, CaptureError."""
+        """The packets of a group of captures, numbered through. Raises OSError, CaptureError."""
         before = 0
         for path in chain:
             capture = open_capture(path, follow=self.follow)
@@ -192,8 +195,8 @@ class Reading:
         return TopicSearch(self.paths)
 
     def _ahead(self, topics: Topics, ident: UUID) -> None:
-        """Looks for the name of a topic whose id is used before a response explains it: in the bytes of the captures,
-        and where these do not tell for sure, by reading all captures."""
+        """Looks up a topic id that is used before a response names it: by searching the files' bytes, and where that is
+        not conclusive, by reading all captures."""
         if not self.settings.keys and self.settings.library is None and self._search.sought < MOST_SOUGHT:
             try:
                 name = self._search.name(ident)
@@ -207,7 +210,7 @@ class Reading:
         self._read_ahead(topics)
 
     def _read_ahead(self, topics: Topics) -> None:
-        """Reads all captures for the names of topics."""
+        """Reads all captures, only for topic names."""
         ahead = Topics()
         for path in self.paths:
             capture = open_capture(path)

@@ -1,8 +1,8 @@
-"""The message record: one row a message, the same columns wherever messages are listed.
+"""The message record: one row per message, with the same columns wherever messages are listed.
 
 The columns, in order: capture, connection, kind, index, position, time, last_time, packet, last_packet, size, api_key,
 api, api_version, header_version, correlation_id, client_id, error_code, error, errors, latency_ns, quality, note. JSON
-has also topics, group and transactional_id, which say what the exchange is about, and the body on request.
+adds topics, group, transactional_id and, on request, the body.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kwire.session.exchange import TOKEN, Exchange, Message
 if TYPE_CHECKING:
     from kwire.session.about import About
 
-START_UP = (79, 14, 15, 16, 51)  # error codes that every start may show
+START_UP = (79, 14, 15, 16, 51)  # error codes that are normal when a client starts
 
 
 def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:
@@ -27,7 +27,7 @@ def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:
 
 
 def about_row(about: About) -> dict[str, Any]:
-    """What JSON says of what an exchange is about. A request of several groups or transactions names the first."""
+    """The JSON fields topics, group and transactional_id; of several groups or transactions, the first."""
     return {
         "topics": list(about.topics),
         "group": next(iter(about.groups), None),
@@ -68,7 +68,7 @@ def row(message: Message, exchange: Exchange) -> dict[str, Any]:
 
 
 def error_name(code: int | None) -> str | None:
-    """The name of an error code that is not zero; of an unknown one its number."""
+    """An error code's name, or "error <code>" for an unknown one; None for None."""
     if code is None:
         return None
     known = errors.get(code)

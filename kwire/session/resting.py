@@ -1,8 +1,8 @@
-"""Connections at rest: all that they said so far was read as columns, both sides stand at the beginning of a frame and
-nothing is open. What is known of them is kept, and no conversation until they say more.
+"""Connections at rest: everything so far was read as columns, both sides are at the beginning of a frame and nothing is
+open. They need no Conversation until more bytes come.
 
-Those that open in a block and are regular as a whole are read here, all at once; then each has its turn, in the order
-of time, as those have that are read by conversations.
+Connections that open in a block and are entirely regular are read here at once; then each has its turn, in time order,
+like those that are read by conversations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Rest(NamedTuple):
-    """taken: how many requests and responses there were; ends: the positions behind them."""
+    """taken: number of requests and responses read; ends: the stream positions behind them."""
 
     info: ConnectionInfo
     taken: tuple[int, int]
@@ -33,15 +33,15 @@ class Rest(NamedTuple):
 
 
 class Resting:
-    """read(opened), then turn() with each of the connections, then batch() gives their exchanges."""
+    """Call read(opened), then turn() for each connection, then batch() gives their exchanges."""
 
     def __init__(self, vectorized: Vectorized, brokers: Brokers, twins: Twins | None) -> None:
         self._vectorized, self._brokers, self._twins = vectorized, brokers, twins
-        self._known: dict[int, Rest] = {}  # by the connection's id
+        self._known: dict[int, Rest] = {}  # by id(connection)
         self._found: ExchangesOfOpened | None = None
-        self._numbers: dict[int, int] = {}  # of connections in what was found, by their ids
-        self._infos: dict[int, ConnectionInfo] = {}  # of those that had their turn, by their numbers
-        self._taken: list[list[int]] = []  # how many requests and responses were read of each
+        self._numbers: dict[int, int] = {}  # index in _found by id(connection)
+        self._infos: dict[int, ConnectionInfo] = {}  # of those that had their turn, by that index
+        self._taken: list[list[int]] = []  # requests and responses read of each
         self._heads: list[Head] = []  # each side's first bytes
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Resting:
         return [rest.info for rest in self._known.values()]
 
     def read(self, opened: OpenedConnections) -> None:
-        """Reads what is regular as a whole; the rest is settled."""
+        """Reads the entirely regular connections and hands the others back to the ordinary way (settle)."""
         found = self._found = self._vectorized.opened(opened)
         for number in np.flatnonzero(~found.whole).tolist():
             opened.settle(number)
@@ -68,7 +68,7 @@ class Resting:
         ]
 
     def turn(self, connection: Connection, make: Callable[[Connection], ConnectionInfo]) -> bool:
-        """Whether what the connection got was read here."""
+        """Whether the connection's bytes were read here; then it is at rest."""
         number = self._numbers.pop(id(connection), None)
         if number is None or self._found is None:
             return False
@@ -79,7 +79,7 @@ class Resting:
         if self._twins is not None:
             info.twin_of = self._twins.of_heads(connection, self._heads[2 * number : 2 * number + 2], info.capture)
             if info.twin_of:
-                return True  # it is read where it was seen first
+                return True  # a second recording: the first one is read
         info.client, connection.known = 0, True  # its opener
         info.name, info.exchanges = info.full_name, requests
         self._brokers.add(connection.ends[1])
@@ -87,14 +87,14 @@ class Resting:
         return True
 
     def batch(self) -> ExchangeBatch | None:
-        """The exchanges of those that had their turn."""
+        """The exchanges of the connections that had their turn; None when there are none."""
         found, self._found = self._found, None
         infos, self._infos = self._infos, {}
         self._taken, self._heads = [], []
         return None if found is None else self._vectorized.named(found, infos)
 
     def wake(self, connection: Connection) -> Rest | None:
-        """What is known of a connection, which rests no longer."""
+        """Removes a connection from rest and returns its state; None if it was not at rest."""
         return self._known.pop(id(connection), None)
 
     def __contains__(self, connection: Connection) -> bool:

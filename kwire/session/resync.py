@@ -1,8 +1,8 @@
-"""Where a frame begins in bytes whose beginning is lost: the first place from which a chain of frames holds.
+"""Finds where a frame begins in a stream whose beginning is lost: the first offset with a plausible chain of frames.
 
-A request says what it is: a known API key, a version near those known, a client id that can be read. A response only
-has a correlation id, which must be among those asked, or grow from frame to frame. Places where a packet begins are
-believed first. All offsets are looked at in one go, as columns.
+A request needs a known API key, a version near the known ones and a printable client id. A response only has a
+correlation id, which must be one of the open requests' or grow from frame to frame. Offsets where a packet begins are
+tried first. All offsets are tested at once, as columns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kwire.session.api_versions import Kinds
 
 REQUEST_HEADER = 14  # size, key, version, correlation id, length of the client id
 NEAR = 1 << 10  # how far correlation ids of responses in a row may lie apart
-CHAIN = 3  # frames in a row that make a place certain
+CHAIN = 3  # consecutive plausible frames that make an offset certain
 CANDIDATES = 2_000
 
 request_header = Struct(">ihhih").unpack_from
@@ -28,7 +28,7 @@ response_header = Struct(">ii").unpack_from
 
 
 def looks_like_request(data: bytes, at: int, kinds: Kinds) -> bool:
-    """Whether a request's frame can begin at this offset. What is cut off is given the benefit of the doubt."""
+    """Whether a request's frame can begin at this offset. A client id that is cut off counts as plausible."""
     if len(data) - at < REQUEST_HEADER:
         return False
     size, key, version, _, client = request_header(data, at)
@@ -61,9 +61,8 @@ def begins_request(data: bytes, kinds: Kinds) -> bool:
 
 
 def reads_as_request(data: bytes, at: int, kinds: Kinds, named: bool = True) -> bool:
-    """Whether a request, as far as it is there, begins at this offset, and no response: its correlation id looks like a
-    key and a version, below 2**16 those of Produce, and there is no client id. named: what could be such a one is none.
-    """
+    """Whether a request begins at this offset, and not a response, whose correlation id looks like key and version
+    (below 2**16 those of Produce) without a client id. named: reject what may be such a response."""
     if not looks_like_request(data, at, kinds):
         return False
     size, key, version, _, client = request_header(data, at)
@@ -83,7 +82,7 @@ def reads_as_request(data: bytes, at: int, kinds: Kinds, named: bool = True) -> 
 
 
 def find_request(data: bytes, starts: list[int], kinds: Kinds) -> int | None:
-    """The offset of the first request, None where none can be believed. starts: where packets begin."""
+    """The offset of the first plausible request, None when there is none. starts: offsets where packets begin."""
     for at in starts:
         if looks_like_request(data, at, kinds) and _requests_from(data, at, kinds) is not False:
             return at
@@ -122,7 +121,7 @@ def _request_places(data: bytes, kinds: Kinds) -> Iterator[int]:
 
 
 def find_response(data: bytes, starts: list[int], asked: Collection[int]) -> int | None:
-    """The offset of the first response, None where none can be believed. asked: correlation ids of requests."""
+    """The offset of the first plausible response, None when there is none. asked: open correlation ids."""
     for at in starts:
         if _responses_from(data, at, asked, True):
             return at
@@ -142,7 +141,7 @@ def find_response(data: bytes, starts: list[int], asked: Collection[int]) -> int
 
 
 def _responses_from(data: bytes, at: int, asked: Collection[int], packet: bool) -> bool:
-    """Whether responses follow each other from there. packet: a packet begins there, which speaks for it."""
+    """Whether consecutive responses begin there. packet: a packet begins there, so less proof is needed."""
     seen, last, certain = 0, None, False
     while seen < CHAIN:
         if at == len(data):

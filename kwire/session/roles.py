@@ -1,4 +1,5 @@
-"""Which side of a connection is the broker, when no SYN tells; and what a connection is that is not Kafka."""
+"""Finds which side of a connection is the broker when no SYN was captured, and recognizes connections that are not
+Kafka."""
 
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ from kwire.session.resync import (
     request_header,
 )  # fmt: skip
 
-ENOUGH = 14  # bytes that tell a request from anything else
-UNDECIDED = 1 << 18  # bytes that are kept until it is known which side is the broker
-LONG = 16 << 20  # bytes in midstream in which a request must begin: a frame may be long
-HEAD = 4096  # bytes of each direction that are kept of what is not Kafka
-TAIL = 1 << 16  # the last bytes of each direction that are kept while nobody can tell
+ENOUGH = 14  # bytes needed to recognize a request
+UNDECIDED = 1 << 18  # bytes that are kept until the broker's side is known
+LONG = 16 << 20  # bytes of a midstream connection in which a request must begin
+HEAD = 4096  # bytes kept of each direction of a connection that is not Kafka
+TAIL = 1 << 16  # last bytes kept of each direction while the sides are unknown
 HELLO = "TLS ClientHello"
-ALERT = 21  # the type of a TLS record that holds one (RFC 8446 section 6)
+ALERT = 21  # TLS record type (RFC 8446 section 6)
 
 Both = tuple[list[Piece], list[Piece]]  # of the connection's two sides
 
 
 class Brokers:
-    """Endpoints that are brokers: those of the ports that were named, and those that a connection showed to be."""
+    """The known brokers: endpoints with one of the given ports, and those found on connections."""
 
     def __init__(self, ports: frozenset[int] = frozenset()) -> None:
         self.ports = ports
@@ -49,7 +50,7 @@ class Brokers:
 def client_of(
     ends: tuple[Endpoint, Endpoint], new: Both, known: Brokers, kinds: Kinds, again: bool = False
 ) -> int | None:
-    """The client's side; None when nothing tells. again: the bytes are those of the last time, and told nothing."""
+    """The client's side (0 or 1), None when unknown. again: no new bytes since the last call, which found nothing."""
     brokers = [end in known for end in ends]
     if brokers[0] != brokers[1]:
         return brokers.index(False)
@@ -67,7 +68,7 @@ def _client_by_bytes(new: Both, kinds: Kinds) -> int | None:
             at = find_request(data, starts, kinds)
             if at is not None and reads_as_request(data, at, kinds):
                 return side
-    for side in (0, 1):  # responses alone are told by how they follow each other
+    for side in (0, 1):  # responses alone are recognized by their chain
         answers = [run for run in runs[side] if len(run[1]) > 2] if not runs[1 - side] else []
         if any(find_response(data, starts, ()) is not None for data, starts in answers):
             return 1 - side
@@ -75,7 +76,7 @@ def _client_by_bytes(new: Both, kinds: Kinds) -> int | None:
 
 
 def _runs(pieces: list[Piece]) -> Iterator[tuple[bytes, list[int]]]:
-    """The bytes between holes, each with where packets begin in them."""
+    """The bytes between holes, each with the offsets where packets begin."""
     holes = [at for at, piece in enumerate(pieces) if piece.missing]
     for low, high in pairwise([0, *holes, len(pieces)]):
         data = b"".join(piece.data for piece in pieces[low:high])
@@ -84,7 +85,7 @@ def _runs(pieces: list[Piece]) -> Iterator[tuple[bytes, list[int]]]:
 
 
 def _offsets(pieces: list[Piece]) -> list[int]:
-    """Where packets begin in the pieces' bytes put together."""
+    """The offsets where packets begin in the pieces' joined bytes."""
     out, base = [], 0
     for piece in pieces:
         out += [base + start - piece.position for start in piece.starts if piece.data and start >= piece.position]
@@ -93,8 +94,8 @@ def _offsets(pieces: list[Piece]) -> list[int]:
 
 
 def is_whole_request(data: bytes) -> bool:
-    """Whether the bytes begin with a frame, all of it, whose header could be a request's, of whatever API and client;
-    and so could the header behind it, as far as it is there."""
+    """Whether the bytes begin with a complete frame whose header could be a request's of any API, and the next header,
+    if there, could be one too."""
     pos = 0
     for _ in range(2):
         if len(data) - pos < ENOUGH:
@@ -114,14 +115,14 @@ def speaks(new: Both) -> bool:
 def decide(
     connection: Connection, new: Both, known: Brokers, kinds: Kinds, again: bool = False
 ) -> int | NotKafka | None:
-    """The client's side; or what the connection is when it is not Kafka; None while nobody can tell. new: all pieces so
-    far. again: the same as the last time."""
+    """The client's side (0 or 1), or a NotKafka, or None while it is unknown. new: all pieces so far. again: they are
+    the same as at the last call."""
     opener = connection.opener
     if opener is None:
         found = client_of(connection.ends, new, known, kinds, again)
         if found is not None and isinstance(connection.tls, TlsSession) and connection.tls.encrypted:
             foreign = NotKafka.of(connection, new)
-            if foreign.is_tls:  # whatever others say to this broker
+            if foreign.is_tls:  # even if the other end is a known broker
                 return foreign
         if found is None and sum(len(piece.data) for pieces in new for piece in pieces) > UNDECIDED:
             foreign = NotKafka.of(connection, new)
@@ -145,13 +146,13 @@ def decide(
 
 
 def at_last(connection: Connection, new: Both) -> NotKafka | None:
-    """What a connection is of which nobody could tell when it ended; None of too few bytes from its midst."""
+    """What an undecided connection is at its end; None if too few bytes were captured."""
     found = NotKafka.of(connection, new)
     return found if found.verdict.known or sum(found.sizes) >= ENOUGH else None
 
 
 def _shorten(pieces: list[Piece]) -> None:
-    """Keeps the beginning, for a verdict, and the end, in which a request may begin."""
+    """Keeps the beginning, for a verdict, and the end, where a request may begin."""
     have = sum(len(piece.data) for piece in pieces)
     if have <= HEAD + TAIL:
         return
@@ -166,7 +167,7 @@ def _shorten(pieces: list[Piece]) -> None:
 
 
 class NotKafka:
-    """What the first bytes of both directions say. client: the side that opened the connection."""
+    """A connection that is not Kafka, judged by the first bytes of both directions. client: the opener's side."""
 
     def __init__(self, client: int) -> None:
         self.client = client
@@ -176,7 +177,7 @@ class NotKafka:
 
     @classmethod
     def of(cls, connection: Connection, new: Both) -> NotKafka:
-        """Of a connection with these pieces."""
+        """Made from a connection's pieces."""
         made = cls(connection.opener or 0)
         made.more(new)
         made.sizes = [stream.position - stream.missing for stream in connection.streams]
@@ -184,7 +185,7 @@ class NotKafka:
         return made
 
     def more(self, new: Both) -> None:
-        """Adds what came; only the beginning is kept."""
+        """Adds pieces; only the first HEAD bytes of a direction are kept."""
         for side in (0, 1):
             for piece in new[side]:
                 self.sizes[side] += len(piece.data)
@@ -193,26 +194,26 @@ class NotKafka:
 
     @property
     def verdict(self) -> Verdict:
-        """What it is, by what the client sent, else by what it got."""
+        """What protocol it is, by the client's bytes, else by the server's."""
         client, server = self.heads[self.client], self.heads[1 - self.client]
         found = judge(client) or judge(server)
         if found is not None:
             return found
         first = client or server
         size = int.from_bytes(first[:4], "big", signed=True) if len(first) >= 4 else None
-        begin = first[:4]  # what comes behind may be a password
+        begin = first[:4]  # later bytes may be a password
         text = f'"{begin.decode()}"' if begin.isascii() and begin.decode().isprintable() else begin.hex(" ")
         shown = f"begins with {text}" if first else "no bytes"
         return Verdict(UNKNOWN, shown, size, "")
 
     @property
     def is_tls(self) -> bool:
-        """Whether a side speaks TLS."""
+        """Whether it is TLS."""
         return self.verdict.what.startswith("TLS")
 
     @property
     def is_refused(self) -> bool:
-        """Whether a ClientHello got no ServerHello, though the capture would hold it: nothing is encrypted then."""
+        """Whether a ClientHello got no ServerHello although both sides were captured: nothing is encrypted then."""
         if self.verdict.what != HELLO or not self.seen:
             return False
         server = judge(self.heads[1 - self.client])
@@ -220,14 +221,14 @@ class NotKafka:
 
     @property
     def logged(self) -> str | None:
-        """What the broker will have logged; nothing where the server speaks the client's protocol itself."""
+        """What the broker will have logged; None where the server speaks the client's protocol."""
         server = judge(self.heads[1 - self.client])
         understood = server is not None and server.what.split(" ")[0] == self.verdict.what.split(" ")[0]
         return None if understood else self.verdict.logged
 
     @property
     def advice(self) -> str | None:
-        """What to make of it."""
+        """What the user can do about it."""
         server = judge(self.heads[1 - self.client])
         if server is not None and server.what == "TLS ServerHello":
             return "Encrypted: only the keys of the session would show what is inside."
@@ -239,7 +240,7 @@ class NotKafka:
 
     @property
     def answer(self) -> str | None:
-        """What the other side said to it: its own protocol, and every TLS alert that was not encrypted."""
+        """The server's protocol and every unencrypted TLS alert, as text; None when there is neither."""
         client, server = self.heads[self.client], self.heads[1 - self.client]
         said = []
         answered = judge(server) if judge(client) and server else None
@@ -251,7 +252,7 @@ class NotKafka:
 
 
 def _alerts(head: bytes) -> list[str]:
-    """The TLS alerts in the records of a stream that can be read; encrypted ones are longer than two bytes."""
+    """The unencrypted TLS alerts of a stream; encrypted ones are longer than two bytes."""
     out, pos = [], 0
     while pos + 5 <= len(head) and 20 <= head[pos] <= 23 and head[pos + 1] == 3:
         length = int.from_bytes(head[pos + 3 : pos + 5], "big")

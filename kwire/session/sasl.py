@@ -1,5 +1,5 @@
-"""What a client says of itself: its software, how it logs in and as whom. Never a password. And when a login is under
-way, so that nothing is taken for what it is not while passwords travel."""
+"""A client's software, SASL mechanism and principal (never a password); and whether a login is under way, when frames
+may be bare passwords."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kwire.codec.span import Span
 from kwire.payloads import sasl
 from kwire.schema.keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
-# ApiVersions too: all that a broker takes before a login is done
+# all APIs that a broker accepts before the login is done
 IDENTIFYING = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 UNREAD = "not to be read, in the middle of a login"
 PRINCIPALS = ("username", "authorization_id")
 
 
 class Identity:
-    """Filled by the requests of a connection; None is what was not said."""
+    """Filled in from the requests of a connection; None: not seen."""
 
     __slots__ = ("mechanism", "principal", "software", "software_version")
 
@@ -30,7 +30,7 @@ class Identity:
 
     @property
     def said(self) -> tuple[str | None, ...]:
-        """All that it knows; take takes it."""
+        """All fields as a tuple, for take."""
         return self.software, self.software_version, self.mechanism, self.principal
 
     def take(self, said: tuple[str | None, ...]) -> None:
@@ -64,24 +64,24 @@ class Identity:
 
 @dataclass(slots=True)
 class Login:
-    """Whether a connection logs in, as its requests tell.
+    """The state of a connection's login, followed through its requests.
 
-    SaslHandshake and SaslAuthenticate begin a login (active), a whole request that is none of a login's ends it. In
-    between, a frame that cannot be read is a token that was damaged, and nothing of it holds. Before the first request
-    that is none of a login's (fresh), what names another client than before may be a bare token. guarded: what cannot
-    be read may be a password, which holds ever after a login too: a broker lets clients log in anew (KIP-368).
-    token_after: the client id of a SaslHandshake v0, while bare tokens travel.
+    active: SaslHandshake or SaslAuthenticate began a login; the first complete request of another API ends it. In
+    between, an unreadable frame is taken for a damaged token. fresh: no request of another API was seen yet; then a
+    frame with a different client id may be a bare token. guarded: unreadable bytes may be a password; stays true after
+    a login, since clients may log in again (KIP-368). token_after: the client id of a SaslHandshake v0, while frames
+    are bare tokens.
     """
 
     active: bool = False
     fresh: bool = True
     guarded: bool = True
     token_after: bytes | None = None
-    _client: bytes | None = None  # as it is in the header, with its length
+    _client: bytes | None = None  # raw, with its length
 
     def reads(self, key: int, data: bytes, quality: str, headed: bool) -> bool:
-        """Whether a request's frame may be taken for what it says, from which follows where the login stands. key: as
-        follow takes it; headed: whether its header could be read."""
+        """Whether a request's frame may be read as its header says; updates the state. key: as in follow; headed:
+        whether the header could be read."""
         length = int.from_bytes(data[12:14], "big", signed=True)
         named = data[12 : 14 + max(length, 0)]
         whole = quality == Quality.OK and headed
@@ -97,8 +97,7 @@ class Login:
         return not self.fresh or self._client in (None, named)
 
     def follow(self, key: int, whole: bool = True) -> bool:
-        """A request of this API, -1 of one that nobody knows; whole: nothing of it is missing or wrong. Whether what
-        cannot be read may be a password now."""
+        """Takes a request's API key (-1: unknown) and returns guarded. whole: nothing of it is missing or wrong."""
         if key in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
             self.active = self.guarded = True
         elif whole and key not in IDENTIFYING:
@@ -106,11 +105,11 @@ class Login:
         return self.guarded
 
     def names(self, client: bytes) -> None:
-        """A whole request names this client, as it is in the header, with its length."""
+        """Takes the client id of a complete request, raw, with its length."""
         self._client = client
 
     def passed(self) -> None:
-        """There was a request that is none of a login's."""
+        """Takes a complete request of an API that is not in IDENTIFYING."""
         if self.fresh and not self.active:
             self.guarded = False
         self.active = self.fresh = False

@@ -1,4 +1,4 @@
-"""Which exchanges are wanted."""
+"""Filters: which exchanges of a batch are wanted."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ WRONG_CODES = np.array([quality not in (Quality.OK, Quality.OPAQUE) for quality 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """All that is given must hold; of several values of one kind, one must. Names may have * and ? in them.
+    """All given conditions must hold; of several values of one field, one must. Names may contain * and ?.
 
-    clients and brokers are addresses, with or without port. errors: only exchanges that went wrong. codes: with one of
-    these error codes. slower: ns. start and end: ns since the epoch. connection: any part of its name. unless: what
-    fits one of these is left out. settled: without answers all of whose errors belong to a start.
+    clients, brokers: addresses, with or without port. errors: only exchanges with an error. codes: only with one of
+    these error codes. slower: least latency, ns. start, end: ns since the epoch. ids: correlation ids. connections:
+    parts of names. unless: exchanges that match one of these are left out. settled: leave out responses with no errors
+    but those of START_UP.
     """
 
     apis: frozenset[int] = frozenset()
@@ -57,7 +58,7 @@ class Selection:
         start: int | None = None, end: int | None = None, id: Names = (), connection: Names = (),
         unless: Iterable[Mapping[str, Names]] = (), settled: bool = False,
     ) -> Selection:  # fmt: skip
-        """From single values or several of a kind; APIs by name or key; unless: as {"api": "Fetch"}. Raises
+        """From one value or several per field; APIs and errors by name or number; unless: as {"api": "Fetch"}. Raises
         UnknownName."""
         return cls(
             frozenset(key for name in _each(api) for key in keys_of(str(name))), _texts(client_id), _texts(client),
@@ -69,7 +70,7 @@ class Selection:
 
     @property
     def needs_about(self) -> bool:
-        """Whether bodies must be read to decide."""
+        """Whether bodies must be decoded to decide."""
         return bool(self.topics or self.groups) or any(one.needs_about for one in self.unless)
 
     @property
@@ -80,9 +81,9 @@ class Selection:
     def wanted(
         self, batch: ExchangeBatch, tracking: bool = False, notice: Callable[[About], None] | None = None
     ) -> ExchangeBatch:
-        """The exchanges that are wanted. tracking: of what is left will be asked what it is about, so that fetches that
-        are not wanted count too: an incremental fetch builds on all before it (KIP-227). notice: is told what there is
-        that exchanges are about, where topics or groups decide."""
+        """The wanted exchanges. tracking: their About is needed later, so all rows are read for it first: an
+        incremental fetch builds on those before it (KIP-227). notice: called with every About when topics or groups are
+        filtered."""
         if self.everything:
             return batch
         wanted = self.mask(batch)
@@ -97,7 +98,7 @@ class Selection:
         return batch.part(wanted)
 
     def is_about(self, about: About) -> bool:
-        """Whether it names a topic and a group that are wanted, and none that is not."""
+        """Whether it matches the wanted topics and groups, and none of unless."""
         return (
             (not self.topics or _any(self.topics, about.topics))
             and (not self.groups or _any(self.groups, about.groups))
@@ -105,7 +106,7 @@ class Selection:
         )
 
     def mask(self, batch: ExchangeBatch) -> Mask:
-        """Which rows hold all that can be told without a look at their bodies."""
+        """Mask of the rows that match all conditions that need no body."""
         mask = np.ones(len(batch), bool)
         if self.apis:
             mask &= np.array([kind is not None and kind.key in self.apis for kind in batch.kinds], bool)[batch.kind]
@@ -145,7 +146,7 @@ class Selection:
 
 
 def went_wrong(batch: ExchangeBatch) -> Mask:
-    """An error in the answer, no answer, or a frame that is not as it should be."""
+    """Mask of the rows with an error code or a message of bad quality (no response included)."""
     wrong: Mask = batch.errors > 0
     for side in (batch.request, batch.response):
         wrong = wrong | (side.there & WRONG_CODES[side.quality])
@@ -161,7 +162,7 @@ def _texts(values: Names) -> tuple[str, ...]:
 
 
 def keys_of(name: str) -> frozenset[int]:
-    """The keys of the API of that name or number, or of all whose names fit it, with * and ?. Raises UnknownName."""
+    """The keys of the APIs with that name (may contain * and ?) or number. Raises UnknownName."""
     if "*" not in name and "?" not in name:
         return frozenset({_key(name)})
     found = frozenset(one.key for one in builtin().apis() if one.key is not None and fits(one.name, name, exact=False))
@@ -171,7 +172,7 @@ def keys_of(name: str) -> frozenset[int]:
 
 
 def codes_of(name: str) -> frozenset[int]:
-    """The error code of that name or number, or of all whose names fit it, with * and ?. Raises UnknownName."""
+    """The error codes with that name (may contain * and ?) or number. Raises UnknownName."""
     if name.lstrip("-").isdecimal():
         return frozenset({int(name)})
     found = frozenset(
@@ -200,7 +201,7 @@ def _any(patterns: tuple[str, ...], names: object) -> bool:
 
 
 def fits(name: str, pattern: str, exact: bool = True) -> bool:
-    """Whether the name is the pattern, in which * is any text and ? any character. exact: in the same case."""
+    """Whether the name matches the pattern, in which * is any text and ? any character. exact: case-sensitive."""
     if not exact:
         name, pattern = name.lower(), pattern.lower()
     return fnmatchcase(name, pattern.replace("[", "[[]"))

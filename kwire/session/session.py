@@ -1,6 +1,6 @@
-"""Exchanges out of bytes as they travel, whoever saw them: no file, no socket, no clock.
+"""Exchanges from bytes that the caller feeds: no file, no socket, no clock.
 
-The bytes become segments of a TCP connection that lacks nothing, so that they are read as those of a capture are.
+The bytes become TCP segments of a complete connection, which are read as those of a capture are.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ WRAP = 1 << 32
 
 
 class Session:
-    """What is said between clients and brokers, as it comes. Times are ns since the epoch, addresses of IPv4 or IPv6.
-    ports: the brokers'; without them whoever speaks first on a connection is the client.
+    """The connections between clients and brokers. Times are ns since the epoch, addresses IPv4 or IPv6. ports: the
+    brokers'; without them, who sends first on a connection is the client.
 
-    feed, close and packets give the exchanges that became complete, finish those that will not: each once. snapshot
-    keeps all that waits, resume goes on from there.
+    feed, close and packets give the exchanges that became complete, finish those that stay open: each once. snapshot
+    saves the state, resume continues from it.
 
     >>> session, client, broker = Session(), ("10.0.0.7", 51522), ("10.0.0.2", 9092)
     >>> asked = bytes.fromhex("00000017 000c 0003 00000001 0001 63 0001 67 00000001 0001 6d ffff")
@@ -50,11 +50,11 @@ class Session:
 
     @property
     def connections(self) -> list[ConnectionInfo]:
-        """Those that are open."""
+        """The open connections."""
         return self.reader.open_connections
 
     def feed(self, time: int, source: Address, target: Address, data: bytes) -> list[Exchange]:
-        """Bytes that the source sent, in the order of its stream. Raises ValueError for what is no address."""
+        """Adds bytes that source sent to target, in stream order. Raises ValueError for an invalid address."""
         key = _key(source, target)
         fresh = key not in self._next
         opened: list[Exchange] = []
@@ -68,7 +68,7 @@ class Session:
         return opened + self._segment(time, key, ACK, data, seq)
 
     def close(self, time: int, source: Address, target: Address, *, reset: bool = False) -> list[Exchange]:
-        """Both sides are done. reset: the source broke the connection off."""
+        """Closes the connection in both directions. reset: the source reset it."""
         key = _key(source, target)
         done: list[Exchange] = []
         for one in (key,) if reset else (key, _reverse(key)):
@@ -79,21 +79,21 @@ class Session:
         return done
 
     def packets(self, packets: Packets) -> list[Exchange]:
-        """Packets of a capture or an interface."""
+        """Adds packets of a capture or an interface."""
         return _all(self.reader.feed(packets))
 
     def finish(self) -> list[Exchange]:
-        """Nothing more will come: what is open stays without an answer."""
+        """Ends all connections; gives the open requests, without responses."""
         self._next.clear()
         return _all(self.reader.finish("the session ended"))
 
     def snapshot(self) -> bytes:
-        """As resume takes it; only for what kwire wrote itself, since it is read by pickle."""
+        """Its state, for resume. A pickle: resume only what kwire itself wrote."""
         return pickle.dumps((self.reader.snapshot(), self._next, self._packets))
 
     @classmethod
     def resume(cls, snapshot: bytes) -> Session:
-        """A session that goes on where another one was."""
+        """A session that continues from a snapshot."""
         made = cls()
         reader, made._next, made._packets = pickle.loads(snapshot)
         made.reader = Reader.resume(reader)
@@ -117,7 +117,7 @@ def _key(source: Address, target: Address) -> Key:
 
 
 def _address(address: Address) -> tuple[int, int, int]:
-    """High and low half of an address, that of IPv4 as IPv6 maps it, and the port."""
+    """High and low 64 bits of the address (IPv4 mapped into IPv6), and the port."""
     found = ip_address(address[0])
     number = int(found) if isinstance(found, IPv6Address) else 0xFFFF << 32 | int(found)
     return number >> 64, number & (1 << 64) - 1, address[1]

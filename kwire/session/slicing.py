@@ -1,9 +1,8 @@
-"""What a slice of captures holds: the wanted exchanges, what gives them their meaning, and what is said of the rest.
+"""Chooses the packets of a slice of captures: the wanted exchanges and those that are needed to read them.
 
-With the kept connections go the packets that opened and closed them, and the exchanges in which a client says who it is
-and which versions there are. Topic ids take along an exchange that tells their names, of the same connection where
-there is one; incremental fetches take along those that made their session. Packets at which something was left out get
-a comment that says so (capture/cuts.py).
+Each kept connection keeps its opening and closing packets and its SASL and ApiVersions exchanges. For topic ids, an
+exchange that names them is added, of the same connection if possible; for incremental fetches, those that built their
+session. Packets next to omitted bytes get a comment that says so (capture/cuts.py).
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 IDENTIFYING = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
 IDS = ("TopicId", "TopicIds")
 MOST_SESSIONS = 10_000
-MOST_OF_SESSION = 1000  # fetches that changed one
+MOST_OF_SESSION = 1000  # most fetches kept that changed one session
 
 
 class Kept(NamedTuple):
-    """A frame: its stream's side, where it begins and ends in it, its number, its first and last packet."""
+    """A frame: its side, begin and end in the stream (bytes), index, first and last packet."""
 
     side: int
     position: int
@@ -42,7 +41,7 @@ class Kept(NamedTuple):
 
 
 class SlicePart:
-    """An exchange that a slice may hold: its frames with all their packets, and the topic ids that it names."""
+    """An exchange that may go into the slice: its frames, all their packets, and the topic ids in it."""
 
     __slots__ = ("frames", "ids", "login", "packets", "talk")
 
@@ -64,23 +63,23 @@ class SlicePart:
 
 
 class SlicedConnection:
-    """A connection: what of it is kept, and what could be asked for."""
+    """A connection: what is kept of it, and which exchanges could be added."""
 
     def __init__(self, connection: Connection, places: Places) -> None:
         self.connection, self.places = connection, places
         self.frames: set[Kept] = set()
         self.packets: set[int] = set()
-        self.ids: set[UUID] = set()  # of topics that what is kept names
+        self.ids: set[UUID] = set()  # topic ids in kept exchanges
         self.identity: list[SlicePart] = []
         self.tellers: list[SlicePart] = []
         self.told: set[UUID] = set()
 
     def teller(self, ident: UUID) -> SlicePart | None:
-        """The first exchange that tells the topic's name."""
+        """The first exchange that gives the topic's name."""
         return next((part for part in self.tellers if ident in part.ids), None)
 
     def keep(self, part: SlicePart) -> bool:
-        """Whether it was not kept before."""
+        """Keeps an exchange; returns whether it is new."""
         new = not self.frames.issuperset(part.frames)
         self.frames.update(part.frames)
         self.packets.update(part.packets)
@@ -89,21 +88,21 @@ class SlicedConnection:
 
 
 class Slice:
-    """add(exchange) takes those that are wanted, beside(exchange) all others; then finish() and packets(). context: how
-    many exchanges go along; logins: how many hold what somebody logs in with, context_logins: how many of those that go
-    along. bare: none do. whole: all are wanted, so that nothing is left out."""
+    """Call add(exchange) for wanted exchanges, beside(exchange) for all others; then finish() and packets(). context:
+    number of exchanges added to the wanted ones; logins: exchanges that carry credentials, context_logins: those of
+    them that were added. bare: add none. whole: all are wanted."""
 
     def __init__(self, bare: bool = False, whole: bool = False) -> None:
         self.context = self.logins = self.context_logins = 0
         self._whole, self._bare = whole, bare or whole
         self._talks: dict[Connection, SlicedConnection] = {}
-        self._tellers: dict[UUID, SlicePart] = {}  # the first one
+        self._tellers: dict[UUID, SlicePart] = {}  # the first that names the id
         self._sessions: dict[tuple[str, int], list[SlicePart]] = {}
-        self._wanted_sessions: dict[tuple[str, int], int] = {}  # how many of their parts
+        self._wanted_sessions: dict[tuple[str, int], int] = {}  # how many of their parts to keep
         self._by_id: dict[Kind, bool] = {}
 
     def add(self, exchange: Exchange) -> None:
-        """An exchange that is wanted."""
+        """Takes a wanted exchange."""
         talk = self._talk(exchange)
         part = SlicePart(talk, exchange, frozenset() if self._bare else self._ids(exchange))
         self.logins += part.login
@@ -114,7 +113,7 @@ class Slice:
         self.beside(exchange, True)
 
     def beside(self, exchange: Exchange, wanted: bool = False) -> None:
-        """An exchange that may give others their meaning."""
+        """Takes an exchange that others may need."""
         if self._bare:
             return
         kind = exchange.first.api
@@ -129,7 +128,7 @@ class Slice:
             self._tells(exchange, response)
 
     def finish(self) -> None:
-        """All were there: chooses what goes along."""
+        """Chooses the exchanges to add, after all were given."""
         kept = [talk for talk in self._talks.values() if talk.frames]
         for session, count in self._wanted_sessions.items():
             for part in self._sessions.get(session, ())[:count]:
@@ -153,21 +152,20 @@ class Slice:
 
     @property
     def secrets(self) -> list[str]:
-        """What decrypts the connections that are kept, as lines of a key log."""
+        """The TLS secrets of the kept connections, as lines of a key log."""
         sessions = [talk.connection.tls for talk in self._talks.values() if talk.packets]
         lines = [line for one in sessions if isinstance(one, TlsSession) for line in one.secrets]
         return list(dict.fromkeys(lines))
 
     def packets(self, places: Places) -> tuple[set[int], dict[int, Cut]]:
-        """The packets of captures that follow each other, and what is to be said of those where something is left
-        out."""
+        """The packet numbers to keep of a group of captures, and the cuts to note at packets next to omitted bytes."""
         numbers: set[int] = set()
         cuts: dict[int, Cut] = {}
         for talk in self._talks.values():
             if talk.packets and talk.places is places:
                 connection = talk.connection
                 numbers |= talk.packets
-                if isinstance(connection.tls, TlsSession):  # records have no beginning without all that is before them
+                if isinstance(connection.tls, TlsSession):  # TLS records can only be read from the beginning
                     numbers |= connection.tls.packets
                 numbers.update(connection.opening, (number for _, number in connection.closing))
                 for side in (0, 1):
@@ -196,7 +194,7 @@ class Slice:
             self._tellers.setdefault(ident, part)
 
     def _fetch(self, exchange: Exchange, wanted: bool) -> None:
-        """Which fetches made a session (KIP-227)."""
+        """Follows which fetches built a session (KIP-227)."""
         request = exchange.request
         body = request.body() if request is not None else None
         if body is None or "SessionId" not in body:
@@ -217,7 +215,7 @@ class Slice:
             self._wanted_sessions[broker, session] = len(known)
 
     def _ids(self, exchange: Exchange) -> frozenset[UUID]:
-        """The ids of topics that an exchange names."""
+        """The topic ids in an exchange."""
         kind = exchange.first.api
         if kind is None:
             return frozenset()
@@ -233,16 +231,16 @@ class Slice:
 
 
 def _mark(talk: SlicedConnection, side: int, cuts: dict[int, Cut]) -> None:
-    """What to say of the packets of a stream at which something is left out."""
+    """Adds the cuts of one stream, by packet number."""
     stream = talk.connection.streams[side]
     encrypted = isinstance(talk.connection.tls, TlsSession)
-    if stream.first is None or not talk.frames or encrypted:  # places of what TLS wraps are no places in the stream
+    if stream.first is None or not talk.frames or encrypted:  # positions inside TLS are not positions in the TCP stream
         return
     end, last = 0, 0
     for frame in sorted((one for one in talk.frames if one.side == side), key=lambda one: one.position):
         unknown = (
             not last and talk.connection.opener is None
-        )  # a stream from its midst, of which this is the first frame
+        )  # the first frame of a stream that was captured from midstream
         if frame.position > end or unknown:
             if last and last != frame.first:
                 cuts[last] = cuts.get(last, Cut())._replace(end=(stream.first + end) % WRAP)

@@ -1,6 +1,6 @@
-"""Topic names out of responses, those of thousands of responses at once.
+"""Reads topic names from responses, thousands at once.
 
-Ids and names stand side by side in structs; of each connection's ids only the last name is made a text.
+Structs hold id and name side by side; only the last name of each id and connection is decoded.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NAMES = ("Name", "TopicName", "Topic")
 
 
 def learn(topics: Topics, batch: ExchangeBatch) -> None:
-    """Takes the names that responses tell."""
+    """Adds the topic names in a batch's responses to topics.names."""
     for _, ident, name in names_of(batch):
         topics.names[ident] = name
 
 
 def names_of(batch: ExchangeBatch) -> Iterator[tuple[int, UUID, str]]:
-    """The names that responses tell: which of the batch's connections, the id, the name; the last ones last."""
+    """(index into batch.connections, topic id, name) of the responses; a later one replaces an earlier one."""
     response = batch.response
     for number, kind in enumerate(batch.kinds):
         if kind is None or not kind.tells_names:
@@ -38,7 +38,7 @@ def names_of(batch: ExchangeBatch) -> Iterator[tuple[int, UUID, str]]:
 
 
 def _pairs(column: Column, owner: Ints, buffer: bytes) -> Iterator[tuple[int, UUID, str]]:
-    """Those of a column and all that it holds. owner: whose each of its values is."""
+    """The pairs in a column and the columns nested in it. owner: for each value, the index of its connection."""
     if isinstance(column, Lists):
         yield from _pairs(column.flat, repeat(owner, np.diff(column.offsets)), buffer)
     if not isinstance(column, Structs):
@@ -54,7 +54,7 @@ def _pairs(column: Column, owner: Ints, buffer: bytes) -> Iterator[tuple[int, UU
 
 
 def _last(ident: Slices, name: Slices, owner: Ints, buffer: bytes) -> Iterator[tuple[int, UUID, str]]:
-    """Of each owner's ids the last name."""
+    """For each owner and id, the last name."""
     data = Columns(buffer)
     high, low = data.u64(ident.starts), data.u64(ident.starts + 8)
     there = ((high | low) != 0) & (name.lengths > 0)

@@ -1,9 +1,8 @@
-"""Names of topics that captures tell later than they are needed, found in the bytes of the files.
+"""Finds topic names that captures give later than they are needed, by searching the files' bytes.
 
-A response that explains a topic's id holds the topic's name right before the id or right behind it. So the id is looked
-for in the files as they are, which takes a fraction of a second a gigabyte, and the text beside it is the name. Where a
-packet's end may have come between both, or the id is in no plain file, Unclear says that only reading all of it can
-tell.
+Responses hold a topic's name right before or behind its id. So the id is searched for in the raw files, a fraction of a
+second per gigabyte, and the string beside it is the name. Where a packet boundary may lie between both, or a file is
+compressed, Unclear is raised: then the captures must be read.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from uuid import UUID
 
 from kwire.capture.source import is_compressed
 
-LONGEST = 249  # bytes of a topic's name, as Kafka allows it
+LONGEST = 249  # bytes; Kafka's limit for topic names
 HALF = 8  # bytes of an id
-WINDOW = 8 << 20  # bytes of a file that are in memory for it, a multiple of a page
+WINDOW = 8 << 20  # bytes of a file in memory at a time, a multiple of a page
 LEGAL = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 legal = re.compile(rb"[a-zA-Z0-9._-]*").match
 
 
 class Unclear(Exception):
-    """The bytes alone do not tell."""
+    """The search is not conclusive."""
 
 
 class TopicSearch:
-    """name(id) is the topic's name if one of the files tells it. sought: how many ids were looked for."""
+    """name(id) gives a topic's name if one of the files holds it. sought: number of searches."""
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
         self._paths = list(paths)
@@ -36,7 +35,7 @@ class TopicSearch:
         self.sought = 0
 
     def name(self, ident: UUID) -> str | None:
-        """None when no file tells. Raises Unclear, OSError."""
+        """The topic's name, None when no file holds it. Raises Unclear, OSError."""
         if self._files is None:
             self._files = [_opened(path) for path in self._paths if Path(path).stat().st_size]
         self.sought += 1
@@ -63,7 +62,7 @@ def _opened(path: str | Path) -> mmap.mmap:
 
 
 def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
-    """Where the id stands; None for a half of it without the other, which may be in another packet."""
+    """The offsets of the id; None for each half of it alone, whose other half may be in another packet."""
     first, second = ident[:HALF], ident[HALF:]
     for at in _finds(file, first):
         yield at if file[at + HALF : at + 2 * HALF] == second else None
@@ -73,7 +72,7 @@ def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
 
 
 def _finds(file: mmap.mmap, what: bytes) -> Iterator[int]:
-    """Where these bytes stand. What was looked through does not stay in memory."""
+    """The offsets of these bytes. Searched windows are released from memory."""
     for low in range(0, len(file), WINDOW):
         end = min(low + WINDOW + len(what) - 1, len(file))
         at = file.find(what, low, end)
@@ -85,8 +84,7 @@ def _finds(file: mmap.mmap, what: bytes) -> Iterator[int]:
 
 
 def _beside(file: mmap.mmap, begin: int) -> tuple[bytes | None, bool]:
-    """The name beside an id that stands there, a text with its length before it; and without one whether a text may be
-    cut."""
+    """The name beside the id at begin (a compact string), or None; and whether a name may be cut there."""
     near = file[begin + 2 * HALF : begin + 2 * HALF + 3]
     if file[begin - 1] not in LEGAL and LEGAL.isdisjoint(near[1:]):
         return None, False
@@ -104,13 +102,13 @@ def _beside(file: mmap.mmap, begin: int) -> tuple[bytes | None, bool]:
 
 
 def _length(size: int) -> bytes:
-    """What stands before a compact string of so many bytes."""
+    """The length prefix of a compact string of size bytes."""
     size += 1
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
 
 
 def _size_at(data: bytes) -> tuple[int, int]:
-    """How long the compact string is whose length stands there, and where it begins."""
+    """The size of the compact string at the beginning of data, and the offset of its text."""
     if len(data) < 2:
         return 0, 0
     return (data[0] - 1, 1) if data[0] < 128 else ((data[0] & 127) + (data[1] << 7) - 1, 2)

@@ -1,8 +1,7 @@
-"""Topic names by id, and what fetch sessions hold: what one message leaves to others to say.
+"""Topic names by id, and the partitions of fetch sessions: what a message refers to but does not hold.
 
-From Fetch v13 on requests name topics by their ids (KIP-516); any response in which a struct has both tells the name.
-An incremental fetch lists only what changed; the rest was said earlier in its session, which a broker keeps under an id
-of its own (KIP-227).
+From v13 on Fetch requests name topics by id (KIP-516); responses with both id and name give the name. An incremental
+fetch lists only changes to its session, which the broker keeps under an id (KIP-227).
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from uuid import UUID
 from kwire.wire import uuids
 
 MOST_SESSIONS = 10_000
-MOST_ASKED = 100_000  # ids that are looked for elsewhere
+MOST_ASKED = 100_000  # most ids that are looked up elsewhere
 NONE, FINAL = 0, -1  # session id of no session; epoch of a fetch outside of any
 Partitions = dict[str, list[int]]
 
 
 @dataclass(slots=True)
 class _Session:
-    """The partitions of a fetch session by topic; shown: the same sorted, when it was asked for."""
+    """The partitions of a fetch session by topic; shown: the same, sorted, cached."""
 
     partitions: dict[str, set[int]]
     shown: Partitions | None = None
@@ -37,19 +36,19 @@ Elsewhere = Callable[["Topics", UUID], None] | None
 
 
 class Topics:
-    """name(id) gives a topic's name. elsewhere: asked once for each id that is not known, to learn what lies ahead."""
+    """name(id) gives a topic's name. elsewhere: called once for each unknown id; may add to names."""
 
     def __init__(self, elsewhere: Elsewhere = None) -> None:
         self.names: dict[UUID, str] = {}
         self.elsewhere = elsewhere
-        self._asked: set[UUID] = set()  # of elsewhere
+        self._asked: set[UUID] = set()  # ids given to elsewhere
         self._sessions: dict[tuple[object, int], _Session] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"elsewhere": None}
 
     def name(self, ident: UUID) -> str:
-        """The topic's name, or the id as Kafka prints it."""
+        """The topic's name, or the id in Kafka's base64 form."""
         known = self.names.get(ident)
         if known is None and self.elsewhere is not None and ident.int > 1 and ident not in self._asked:
             if len(self._asked) < MOST_ASKED:
@@ -63,9 +62,10 @@ class Topics:
     def fetched(
         self, broker: str, body: dict[str, Any], listed: Partitions, answer: Callable[[], dict[str, Any] | None]
     ) -> Partitions | None:
-        """Keeps the fetch session of a Fetch request; all the partitions that it asks for, None outside of a session.
+        """Updates the session of a Fetch request; returns all partitions it fetches, None outside of a session.
 
-        answer: gives the response's body; listed: the partitions that the request itself names, by topic."""
+        answer: returns the response's body; listed: the partitions in the request itself, by topic.
+        """
         session, epoch = body.get("SessionId"), body.get("SessionEpoch")
         if session is None or epoch is None or epoch == FINAL:
             return None
@@ -94,13 +94,13 @@ class Topics:
         return known.show()
 
     def held(self, broker: object, session: int) -> Partitions | None:
-        """What a fetch session holds, the same object until it changes; None of one that is not known."""
+        """The partitions of a fetch session, the same object until they change; None if it is unknown."""
         known = self._sessions.get((broker, session))
         return None if known is None else known.show()
 
 
 def pairs(value: object) -> Iterator[tuple[str, UUID]]:
-    """The names and ids of topics that stand side by side in a body."""
+    """(name, id) of every struct of a body that holds both."""
     if isinstance(value, list):
         for element in value:
             yield from pairs(element)

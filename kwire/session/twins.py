@@ -1,9 +1,9 @@
-"""The same connection recorded twice: before and after its addresses were translated (NAT, a Kubernetes service), or by
-two captures at two points of its way.
+"""Finds connections that were recorded twice: before and after address translation (NAT, a Kubernetes service), or in
+two captures at two points of the network.
 
-Translation changes addresses and ports, and leaves sequence numbers and bytes as they are. Two connections whose first
-bytes are the same at the same random sequence number, at about the same time, are one. Captures that are read together
-share what they know; a connection that is in two of them at the very same ns is of a copy, which counts as asked for.
+Translation changes addresses and ports but neither sequence numbers nor bytes. Two connections with the same first
+bytes at the same random sequence number at about the same time are one. Captures that are read together share a Twins;
+a connection in two of them at exactly the same ns comes from a copied file and is read twice.
 """
 
 from __future__ import annotations
@@ -17,31 +17,28 @@ if TYPE_CHECKING:
     from kwire.capture.connection import Connection
     from kwire.capture.streams import Piece
 
-LEAST, LOOKED_AT = 12, 64  # bytes at the beginning that have to be there, and that are compared
+LEAST, LOOKED_AT = 12, 64  # first bytes that are needed, and that are compared
 TOGETHER = 2_000_000_000  # ns that may lie between the two
 MOST = 50_000
-RANDOM = (
-    1 << 20
-)  # from here on a sequence number is taken for a random one; what tools write begins low, each time the same
+RANDOM = 1 << 20  # least sequence number taken for random; tools write low ones
 
 Endpoint = tuple[str, int]
 Head = tuple[bytes, int]
 NOTHING: Head = b"", 0
 Opening = tuple[int, bytes]
-Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, the side that opened it, epoch
-Seen = tuple[int, str, Whose, int | None]  # when it came, in which capture, whose it was, how the peer's began
+Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, opener's side, epoch
+Seen = tuple[int, str, Whose, int | None]  # time, capture, connection, the peer's first sequence number
 
 
 class Twins:
-    """of(connection, pieces) tells of which connection it is a twin, with the first bytes of either side; found: how
-    many were."""
+    """of(connection, pieces) gives the connection of which this is a second recording; found: how many there were."""
 
     def __init__(self) -> None:
         self._known: dict[Opening, Seen] = {}
         self.found = 0
 
     def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]], capture: str = "") -> str:
-        """The other one's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; empty where there is none."""
+        """The other connection's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; "" if there is none."""
         heads: list[Head] = []
         for side in (0, 1):
             piece = next(iter(pieces[side]), None)
@@ -50,7 +47,7 @@ class Twins:
         return self.of_heads(connection, heads, capture)
 
     def of_heads(self, connection: Connection, heads: Sequence[Head], capture: str = "") -> str:
-        """As of, with at most LOOKED_AT bytes of either side and the time of their packet."""
+        """As of(). heads: for each side at most LOOKED_AT bytes and the time of their packet (ns)."""
         whose = connection.ends, connection.opener or 0, connection.epoch
         found: Whose | None = None
         for side, (stream, (head, begun)) in enumerate(zip(connection.streams, heads, strict=True)):

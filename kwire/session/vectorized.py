@@ -1,9 +1,8 @@
-"""Reads what is regular in a block of packets as columns, for thousands of connections at once.
+"""Reads the regular exchanges of a block of packets as columns, for thousands of connections at once.
 
-Regular is what most traffic is: the next requests of a connection, in whole frames, answered in order by its next
-responses. A connection's exchanges are taken up to the first that is not (a body that does not parse, another order, a
-login with bare tokens, an answer that is missing); from there its conversation reads frame by frame, until both sides
-are regular again.
+Regular means: complete frames, answered in order by the next responses, as most traffic is. A connection's exchanges
+are read up to the first that is not regular (a malformed body, another order, bare SASL tokens, a missing response);
+from there its conversation reads frame by frame, until both sides are regular again.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
 
 Mask = NDArray[np.bool_]
-LEAST_REQUEST = 10  # bytes behind the size prefix: key, version, correlation id, length of the client id
+LEAST_REQUEST = 10  # bytes after the size prefix: key, version, correlation id, client id's length
 
 
 class Offering(Protocol):
-    """Who offers pieces, and gets back what is not taken of them."""
+    """A conversation that offers pieces and takes back those that were not read."""
 
     info: ConnectionInfo
 
@@ -61,8 +60,8 @@ name_of = Struct(">hh").unpack  # key and version
 
 @dataclass(slots=True, eq=False)
 class _Frames:
-    """Whole frames: of which side each is, where it begins, and its number in the side; ends: of each side, where the
-    last one ends."""
+    """Complete frames, one row each: side (2 * connection, + 1 for responses), start in the buffer, number within the
+    side. ends: for each side, where its last frame ends."""
 
     side: Ints
     start: Ints
@@ -70,14 +69,15 @@ class _Frames:
     ends: Ints
 
     def of(self, turn: int) -> tuple[Ints, Ints, Ints]:
-        """The connections, places and numbers of the requests (0) or the responses (1)."""
+        """Connection, start and number of the requests (turn 0) or responses (1)."""
         chosen = self.side % 2 == turn
         return self.side[chosen] // 2, self.start[chosen], self.number[chosen]
 
 
 class ExchangesOfOpened(NamedTuple):
-    """What opened connections said, requests and responses in turn; their exchanges, of which the connections are
-    numbers; how many requests and responses each has; which are regular as a whole, as only their exchanges are for."""
+    """data: streams of the opened connections, requests and responses alternating; batch: their exchanges, without
+    connections yet; taken: shape (connections, 2), requests and responses read; whole: which connections are entirely
+    regular; only their exchanges may be used."""
 
     data: StreamColumns
     batch: ExchangeBatch
@@ -86,9 +86,8 @@ class ExchangesOfOpened(NamedTuple):
 
 
 class Vectorized:
-    """offer() collects what connections got, run() reads it. scans: whether bodies are walked over. Without, no error
-    is counted, and a body that is malformed passes; that changes nothing else, since pairing rests on sizes, headers
-    and acks alone."""
+    """offer() collects pieces, run() reads them. scans: whether bodies are walked over; without, no errors are counted
+    and malformed bodies pass, but pairing is the same: it uses only sizes, headers and acks."""
 
     def __init__(self, kinds: Kinds, max_size: int, scans: bool = True) -> None:
         self._kinds, self._max_size, self._scans = kinds, max_size, scans
@@ -96,12 +95,12 @@ class Vectorized:
         self._software: Software = {}
 
     def offer(self, conversation: Offering, requests: list[Piece], responses: list[Piece]) -> None:
-        """Takes what both sides sent, without holes; the first bytes are those of frames."""
+        """Takes pieces of both sides, without holes, that begin with a frame."""
         self._jobs.append((conversation, requests, responses))
 
     def rounds(self) -> Iterator[ExchangeBatch]:
-        """The exchanges that are regular. Behind the first one that is not, a conversation reads a few itself and then
-        offers the rest for the next round, as long as all of them together offer enough."""
+        """The regular exchanges, in rounds. After an irregular one, a conversation reads a few frames and offers the
+        rest for the next round, as long as all conversations together offer at least thresholds.round bytes."""
         least = 0
         while sum(len(piece.data) for _, *sides in self._jobs for side in sides for piece in side) > least:
             if (batch := self.run()) is not None:
@@ -113,7 +112,7 @@ class Vectorized:
             conversation.read_rest()
 
     def run(self) -> ExchangeBatch | None:
-        """One round."""
+        """Reads one round; None when nothing was regular."""
         jobs, self._jobs = self._jobs, []
         data = _columns_of([side for job in jobs for side in job[1:]])
         columns = Columns(data.buffer)
@@ -126,7 +125,7 @@ class Vectorized:
         return batch if len(batch) else None
 
     def opened(self, opened: OpenedConnections) -> ExchangesOfOpened:
-        """The exchanges of connections that open in a block, of those that are regular as a whole."""
+        """The exchanges of connections that open in a block."""
         data = opened.columns()
         columns = Columns(data.buffer)
         frames = _frames(data, columns, self._max_size, self._kinds.thresholds.streams)
@@ -138,7 +137,7 @@ class Vectorized:
         return ExchangesOfOpened(data, batch, taken, whole.all(axis=1))
 
     def named(self, found: ExchangesOfOpened, infos: dict[int, ConnectionInfo]) -> ExchangeBatch | None:
-        """The exchanges of the opened connections that have a number among infos."""
+        """The exchanges of the opened connections whose index is in infos; None when there are none."""
         numbers = np.array(sorted(infos), np.int64)
         place = np.full(len(found.whole), -1)
         place[numbers] = np.arange(len(numbers))
@@ -153,8 +152,8 @@ class Vectorized:
     def _exchanges(
         self, indexes: Ints, data: StreamColumns, columns: Columns, frames: _Frames
     ) -> tuple[ExchangeBatch, Ints, Ints]:
-        """The regular ones, and how many requests and responses of each connection they take. indexes: of each
-        connection, how many of both there were before. The batch's connections are still to be put in."""
+        """The regular exchanges, and per connection the number of requests and responses read. indexes: shape
+        (connections, 2), how many there were before. The caller sets batch.connections."""
         owner, start, rank = frames.of(0)
         answers, answer_start, _ = frames.of(1)
         size = columns.u32(start)
@@ -181,7 +180,7 @@ class Vectorized:
                 acks = acks_of(found.version, columns, body[rows])
                 fine[rows] &= acks != UNKNOWN
                 silent[rows] = acks == 0
-        # a request's answer is the response that has its number among those that want one
+        # the n-th request that wants a response is answered by the n-th response
         wanting = np.cumsum(~silent) - ~silent
         first = np.searchsorted(owner, np.arange(len(indexes)))
         before = np.append(wanting, 0)[np.minimum(first, len(wanting))]
@@ -208,7 +207,7 @@ class Vectorized:
 
     @staticmethod
     def _prefix(owner: Ints, rank: Ints, fine: Mask, count: int) -> Mask:
-        """The rows of each connection before its first one that is not fine."""
+        """Mask of the rows of each connection before its first row that is not fine."""
         cut = np.full(count, 1 << 62)
         bad = np.flatnonzero(~fine)
         np.minimum.at(cut, owner[bad], rank[bad])
@@ -216,7 +215,7 @@ class Vectorized:
         return kept
 
     def _bodies(self, batch: ExchangeBatch, columns: Columns) -> Mask:
-        """Walks over the bodies of the rows, whose errors are filled in; whether each is as it should be."""
+        """Walks over the bodies and fills in errors; returns a mask of the rows whose bodies are well-formed."""
         fit = np.ones(len(batch), bool)
         response = batch.response
         for number, kind in enumerate(batch.kinds):
@@ -244,13 +243,13 @@ class Vectorized:
         return fit
 
     def _scanned(self, batch: ExchangeBatch, columns: Columns, kind: Kind, rows: Ints, name: str) -> Scanned:
-        """Of the bodies of one side, which are of this kind."""
+        """Scans the bodies of one side of rows of one kind."""
         side, scan = (batch.request, kind.scan_request) if name == "request" else (batch.response, kind.scan_response)
         few = kind.thresholds.scans
         return scan_columns(kind.plan(name), scan, batch.buffer, columns, side.body[rows], side.end[rows], few)
 
     def _refused(self, batch: ExchangeBatch, columns: Columns, rows: Ints, kind: Kind, fit: Mask) -> None:
-        """ApiVersions answers with error 35, which come in the form of version 0 (KIP-511)."""
+        """Scans ApiVersions responses with error 35, which are in version 0 (KIP-511)."""
         if not len(rows):
             return
         scanned = self._scanned(batch, columns, self._kinds.of(API_VERSIONS, 0), rows, "response")
@@ -261,12 +260,12 @@ class Vectorized:
         batch.response.note[rows] = len(batch.texts) - 1
 
     def _resume(self, jobs: list[Job], data: StreamColumns, frames: _Frames, asked: Ints, answered: Ints) -> None:
-        """Lets each conversation go on behind what was taken of it."""
+        """Lets each conversation go on behind what was read of it."""
         ends = []
         for turn, taken in ((0, asked), (1, answered)):
             owner, start, number = frames.of(turn)
             end = frames.ends[turn::2].copy()
-            rest = number == taken[owner]  # the first frame that was not taken
+            rest = number == taken[owner]  # the first frame that was not read
             end[owner[rest]] = start[rest]
             ends.append((end - data.base[turn::2]).tolist())
         whole = zip(jobs, asked.tolist(), answered.tolist(), *ends, strict=True)
@@ -275,7 +274,7 @@ class Vectorized:
 
 
 def _columns_of(sides: list[list[Piece]]) -> StreamColumns:
-    """What connections got, requests and responses in turn."""
+    """Pieces as columns; sides alternate between requests and responses."""
     pieces = [piece for side in sides for piece in side]
     length = np.array([sum(len(piece.data) for piece in side) for side in sides], np.int64)
     position = np.array([side[0].position if side else 0 for side in sides], np.int64)
@@ -297,7 +296,7 @@ def _rows(
     indexes: Ints, data: StreamColumns, columns: Columns, owner: Ints, start: Ints, rank: Ints, place: Ints,
     answered: Mask, turn: Ints, kept: Mask,
 ) -> ExchangeBatch:  # fmt: skip
-    """The batch, of which the bodies are still to be looked at."""
+    """The batch of the kept rows; kinds, client ids and bodies are set by the caller."""
     owner, start, rank, place, turn = owner[kept], start[kept], rank[kept], place[kept], turn[kept]
     answered = answered[kept]
     count = len(owner)
@@ -327,8 +326,8 @@ def _rows(
 
 
 def _frames(data: StreamColumns, columns: Columns, max_size: int, few: int) -> _Frames:
-    """The whole frames of all sides, up to a size that cannot be: the next frame of every side at once, as long as many
-    sides have one, which is more than few."""
+    """The complete frames of all sides, up to an impossible size: while more than few sides have a next frame, these
+    are found together, then side by side."""
     at, end = data.base.copy(), data.base + data.length
     active = np.flatnonzero(end - at >= 4)
     places, sides = [], []
