@@ -39,7 +39,7 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int, everything: bool = False) 
         for head, others in found if everything else found[:SHOWN]:
             lines += [[], *finding_lines(head, clock, width)]
             if others:
-                lines.append([(f"{MARGIN}from this followed", "head")])
+                lines.append([(f"{MARGIN}in its wake", "head")])
             for one in others if everything else others[:SHOWN]:
                 advised = one if one.severity != SEVERITIES[-1] else replace(one, advice="")  # the event's is enough
                 lines += indented(finding_lines(advised, clock, width - len(MARGIN)))
@@ -83,7 +83,7 @@ def told_lines(told: ToldFinding, width: int) -> list[Line]:
         lines = [[], *finding_lines(one, TimeFormat(), width)]
         if one.cause is not None:
             event = f"{one.cause.detector} of {TimeFormat()(one.cause.time)}"
-            lines += paragraph(f"follows from {event}", width, MARGIN, "dim")
+            lines += paragraph(f"in the wake of {event}", width, MARGIN, "dim")
         return lines
     if told.gone:
         return [[], *_head(one, TimeFormat(), width), [(f"{MARGIN}no more: what followed shows otherwise", "dim")]]

@@ -213,7 +213,7 @@ FINDINGS: list[Column] = [
     ("text", "string", "what was found"),
     ("advice", "string", "what to do"),
     ("otherwise", "string", "what would prove that it is not so"),
-    ("caused_by", "string", "the detector of the event that it follows from: null for most"),
+    ("caused_by", "string", "the detector of the event in whose wake it came: null for most"),
     *_time("caused_at", "the first_time of that event's row"),
 ]
 AUDIT: list[Column] = [

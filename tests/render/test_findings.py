@@ -57,7 +57,7 @@ def test_what_follows_from_an_event_stands_under_it() -> None:
     lines = [plain(line) for line in diagnosis_lines(found, 80)]
     at = lines.index("error    broker-gone · at 0.000")
     assert lines[at + 1 : at + 5] == [
-        "         b:1 is gone", "         from this followed",
+        "         b:1 is gone", "         in its wake",
         "         note     leader-moved · at 0.000", "                  1 partition moved",
     ]  # fmt: skip
     assert not any("See why." in line for line in lines)
@@ -66,7 +66,7 @@ def test_what_follows_from_an_event_stands_under_it() -> None:
         ("leader-moved", "broker-gone", START), ("broker-gone", None, None),
     ]  # fmt: skip
     told = [plain(line) for line in told_lines(ToldFinding(found.findings[0]), 80)]
-    assert told[-1] == "         follows from broker-gone of 22:13:20.000"
+    assert told[-1] == "         in the wake of broker-gone of 22:13:20.000"
 
 
 def test_the_list_and_the_page_of_a_detector() -> None:

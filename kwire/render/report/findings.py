@@ -121,7 +121,7 @@ def finding_article(
     return element("article", head, said(finding), proofs.of(finding.evidence),
                    element("p", "of this detector: ", more, " · ", element("code", material.commands(
                        "doctor", ("--only", finding.detector), ("--all", ""))), class_="dim small") if more else None,
-                   *([element("p", "From this followed:", class_="dim")] if others else []),
+                   *([element("p", "In its wake:", class_="dim")] if others else []),
                    *(finding_article(one, clock, proofs, material) for one in others),
                    class_=f"finding s-{finding.severity}")  # fmt: skip
 
