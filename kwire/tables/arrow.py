@@ -1,7 +1,7 @@
-"""Columns as Arrow arrays: numbers without a copy, texts from where they lie in a buffer, values by their numbers.
+"""Makes Arrow arrays from numpy columns: integers without a copy, texts from slices of a buffer, values by index.
 
-Arrow's functions are called by name: pyarrow.compute makes and documents a wrapper of each of them when it is imported,
-a tenth of the start-up.
+Arrow's functions are called by name, because importing pyarrow.compute builds a documented wrapper for each of them, a
+tenth of the start-up time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ try:
 except ImportError:
     from pyarrow.compute import call_function
 
-LIMIT = (1 << 31) - 1  # bytes that offsets of 32 bits reach
+LIMIT = (1 << 31) - 1  # bytes that 32-bit offsets can address
 
 
 Mask = NDArray[np.bool_]
 
 
 def numbers(values: NDArray[Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-    """Signed integers or booleans, which must fit the kind; null where they are not valid."""
+    """An array of signed integers (which must fit kind) or booleans; null where valid is False."""
     if kind == pa.bool_():
         data = np.packbits(values, bitorder="little")
     else:
@@ -38,31 +38,30 @@ def numbers(values: NDArray[Any], kind: pa.DataType, valid: Mask | None = None) 
 
 
 def take(column: pa.Array, which: Ints, valid: Mask | None = None) -> pa.Array:
-    """Values by their numbers in the column; null where they are not valid."""
+    """The column's values at the indexes which; null where valid is False."""
     return call_function("take", [column, numbers(which, pa.int64(), valid)])
 
 
 def chosen(values: Sequence[Any], which: Ints | Mask, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-    """The same of a few values, or None."""
+    """An array of values[which]; null where valid is False, or the value None."""
     if len(values) == 1 and valid is None:
         return pa.repeat(pa.scalar(values[0], kind), len(which))
     return take(pa.array(values, kind), which.astype(np.int64), valid)
 
 
 def first_of(*columns: pa.Array) -> pa.Array:
-    """Of each row the first value that is not null."""
+    """For each row the first value that is not null."""
     return call_function("coalesce", list(columns))
 
 
 def error_names(codes: NDArray[Any], valid: Mask) -> pa.Array:
-    """The names of error codes; null where they are not valid."""
+    """The names of error codes; null where valid is False."""
     known, which = np.unique(np.where(valid, codes, 0), return_inverse=True)
     return chosen([error_name(code) for code in known.tolist()], which, pa.string(), valid)
 
 
 def encoded(column: pa.Array) -> tuple[list[Any], Ints]:
-    """The distinct values of a column, in the order in which they come, and of each row which of them is there; -1:
-    null."""
+    """The distinct values of a column, in order of appearance, and for each row the index of its value; -1: null."""
     coded = call_function("dictionary_encode", [column])
     which = first_of(coded.indices, pa.scalar(-1, coded.indices.type))
     return coded.dictionary.to_pylist(), which.to_numpy().astype(np.int64)
@@ -73,7 +72,7 @@ def _bits(valid: Mask | None) -> pa.Buffer | None:
 
 
 def mended(text: str) -> str:
-    """Text that Arrow takes: what is no UTF-8, kept by surrogate escapes elsewhere, is replaced."""
+    """Text as valid UTF-8, as Arrow demands: surrogate escapes are replaced."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -81,7 +80,8 @@ def slices(
     buffer: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], valid: NDArray[np.bool_] | None,
     kind: pa.DataType,
 ) -> pa.Array:  # fmt: skip
-    """Texts or bytes from where they lie in the buffer; text that is no UTF-8 is mended, as Arrow demands."""
+    """An array of texts or bytes at these places in the buffer; invalid UTF-8 is replaced. Raises OverflowError beyond
+    2 GiB."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     places = repeat(starts - (ends - lengths), lengths) + np.arange(total)

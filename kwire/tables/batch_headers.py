@@ -1,8 +1,8 @@
-"""Headers of record batches, those of thousands of partitions at once.
+"""Reads the headers of record batches, for thousands of partitions at once.
 
-The first batch of every partition is looked at together, then the second of those that have one, and so on; the long
-chains that remain are walked one by one. A message of magic 0 or 1 counts as a batch; its header is laid out as that of
-a batch, of which it has a part.
+The first batches of all partitions are read together, then the second ones, and so on; the few long chains that remain
+are walked one by one. A message of magic 0 or 1 counts as a batch; its fields are copied into the layout of a batch
+header.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from kwire.wire.columns import Columns, Ints
 
 Mask = NDArray[np.bool_]
 NO_PRODUCER = NOT_SAID = -1
-COMPRESSED, APPEND_TIME = 7, 8  # bits of attributes
-OLD_CRC, OLD_ATTRIBUTES = 12, 17  # where messages of magic 0 and 1 have them
-LEAST = np.array([*legacy.MIN_SIZE, v2.SIZE])  # bytes, by magic
+COMPRESSED, APPEND_TIME = 7, 8  # masks of the attributes
+OLD_CRC, OLD_ATTRIBUTES = 12, 17  # their offsets in messages of magic 0 and 1
+LEAST = np.array([*legacy.MIN_SIZE, v2.SIZE])  # least bytes by magic
 COMPRESSIONS = [name_of(code) for code in range(8)]
 HEADER = np.dtype([
     ("base_offset", ">i8"), ("length", ">i4"), ("epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"), ("attributes", ">i2"),
@@ -41,7 +41,8 @@ HEADER = np.dtype([
 
 @dataclass(slots=True, eq=False)
 class Headers:
-    """Batches, a row each: which of the chains it is of, where it lies, its number there; fields: of its header."""
+    """Batches, one row each. chain: index of the records field it is in; number: its index there; start, end: offsets
+    in the buffer; fields: its header, of dtype HEADER."""
 
     chain: Ints
     number: Ints
@@ -53,32 +54,33 @@ class Headers:
         return len(self.chain)
 
     def only(self, chosen: Mask) -> Headers:
-        """The rows that the mask chooses."""
+        """The rows where chosen is True."""
         return Headers(*(getattr(self, name)[chosen] for name in Headers.__slots__))
 
     @property
     def records(self) -> Ints:
-        """How many; 0 of a message that holds others."""
+        """The number of records; 0 for a message that wraps others."""
         return np.where(self.wraps, 0, self.fields["records"].astype(np.int64))
 
     @property
     def wraps(self) -> Mask:
-        """Messages of magic 0 and 1 that hold others, compressed, and do not say how many."""
+        """Mask of the messages of magic 0 and 1 that wrap compressed others, whose number is not known."""
         return np.asarray(self.old & (self.fields["records"] == NOT_SAID), bool)
 
     @property
     def old(self) -> Mask:
-        """Those of magic 0 and 1."""
+        """Mask of the rows of magic 0 and 1."""
         return np.asarray(self.fields["magic"] < MAX_MAGIC, bool)
 
     @property
     def compression(self) -> Ints:
-        """By its number in COMPRESSIONS."""
+        """Indexes into COMPRESSIONS."""
         return self.fields["attributes"].astype(np.int64) & 7
 
 
 def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints, few: int = DEFAULT.chains) -> Headers:
-    """The batches of chains that begin at these places, by chain. few: up to so many are walked one by one."""
+    """The batches in records fields (chains) at starts, of lengths bytes, sorted by chain and number. few: up to so
+    many chains are walked one by one."""
     at, stops = starts.copy(), starts + lengths
     chains, places, ends, numbers = [], [], [], []
     open_ = np.flatnonzero(lengths > v2.MAGIC_AT)
@@ -111,7 +113,7 @@ def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints, few: int 
 
 
 def _walked(records: bytes) -> Ints:
-    """Start and end of each batch."""
+    """Start and end of each batch, shape (n, 2)."""
     spans: list[tuple[int, int]] = []
     with suppress(DecodeError):
         spans.extend(walk(records))
@@ -119,8 +121,8 @@ def _walked(records: bytes) -> Ints:
 
 
 def _fields(data: Columns, start: Ints) -> NDArray[Any]:
-    """The headers that begin at these places; what messages of magic 0 and 1 lack is 0, or -1 where that is Kafka's
-    word for none."""
+    """The headers at these offsets, of dtype HEADER; fields that magic 0 and 1 lack are 0, or -1 where that means none
+    in Kafka."""
     old = np.flatnonzero(data.u8(start + v2.MAGIC_AT) < MAX_MAGIC)
     if not len(old):
         return data.records(HEADER, start)
@@ -139,7 +141,7 @@ def _fields(data: Columns, start: Ints) -> NDArray[Any]:
 
 
 def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
-    """What makes the columns of the table batches that headers tell, by their names."""
+    """Makers of the columns of the table batches that come from headers, by name."""
     fields = found.fields
 
     def number(name: str, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
@@ -178,7 +180,7 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
 
 
 def _last_offset(fields: NDArray[Any]) -> pa.Array:
-    """Null beyond 64 bits."""
+    """Offsets of the last records; null where they overflow 64 bits."""
     base, delta = fields["base_offset"].astype(np.int64), fields["last_delta"].astype(np.int64)
     last = base + delta
     return numbers(last, pa.int64(), (last < base) == (delta < 0))

@@ -1,7 +1,7 @@
-"""Columns of the table exchanges that bodies tell: how long a client is to wait, what it asked for, and in whose name.
+"""Columns of the table exchanges that come from bodies: waits, acks, isolation level, group, transactional id.
 
-Most of these fields lie behind others of known length: their place is reckoned for all bodies of a kind at once, and
-nothing else of the bodies is read. What lies behind arrays is decoded.
+Most of these fields follow others of known length: their offsets are computed for all bodies of a kind at once, and
+nothing else is read. Bodies are decoded only for fields that follow arrays.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kwire.wire.columns import Columns, Ints, tally
 
 Mask = NDArray[np.bool_]
 MS = 1_000_000  # ns
-LARGE = 4096  # bytes of a body from which on it is not compared with others
+LARGE = 4096  # bytes; larger bodies are not compared with each other
 ISOLATION = ("read_uncommitted", "read_committed")
 GROUP, TRANSACTION = "groupId", "transactionalId"
 
 
 class BodyColumns:
-    """makes: what makes each of the columns, for all exchanges of a batch."""
+    """makes: a maker for each of the columns, for all exchanges of a batch."""
 
     def __init__(self, batch: ExchangeBatch) -> None:
         self._batch, self._data = batch, Columns(batch.buffer)
@@ -187,7 +187,7 @@ class BodyColumns:
         return chosen(texts, which, pa.string(), which >= 0)
 
     def _speaks(self, slot: Slot, plan: StructPlan, rows: Ints) -> Mask:
-        """Which bodies do not end with this text, empty, and no tagged fields."""
+        """Mask of the bodies in which this text is not empty, as far as their last bytes tell."""
         if slot is not plan.slots[-1]:
             return np.ones(len(rows), bool)
         last = self._batch.request.end[rows] - 1
@@ -196,8 +196,8 @@ class BodyColumns:
         return np.asarray(~silent)
 
     def _held(self) -> pa.Array:
-        """What of the latency was meant: of a Fetch that has nothing to give up to what the client is willing to wait,
-        and of joins and syncs, which wait for other members, all."""
+        """The part of the latency that is intended: for an empty Fetch up to MaxWaitMs, for JoinGroup and SyncGroup,
+        which wait for other members, all."""
         batch = self._batch
         keys = np.array([-1 if kind is None else kind.key for kind in batch.kinds], np.int64)[batch.kind]
         both = batch.request.there & batch.response.there & (batch.latency > 0)
@@ -216,7 +216,7 @@ class BodyColumns:
 
 
 def _record_bytes(body: Structs) -> Ints:
-    """How many bytes of records each Fetch response gives."""
+    """The number of bytes of records in each Fetch response."""
     total = np.zeros(len(body), np.int64)
     topics = body.fields["Responses"]
     if isinstance(topics, Lists) and isinstance(topics.flat, Structs):

@@ -1,4 +1,4 @@
-"""Fills the tables from captures: from what the fast path read as columns, all else exchange by exchange."""
+"""Fills the tables from captures, batch by batch."""
 
 from __future__ import annotations
 
@@ -28,16 +28,20 @@ from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows
 if TYPE_CHECKING:
     from kwire.tables.judgements import Judgements
 
-BODIED = {"partitions", "batches", "group_events", "clients"}  # what rests on bodies
-NAMED = {"partitions", "batches"}  # that need topics' names
-HEAD = {name for name, _, _ in EXCHANGE} | {"latency_ns", "error_code", "error"}  # with which rows of both begin
-ROWS = 20_000  # that are made into Arrow at a time
+BODIED = {"partitions", "batches", "group_events", "clients"}  # tables that need decoded bodies
+NAMED = {"partitions", "batches"}  # tables that need topic names
+HEAD = {name for name, _, _ in EXCHANGE} | {
+    "latency_ns",
+    "error_code",
+    "error",
+}  # the first columns of tables made from bodies
+ROWS = 20_000  # rows that are converted to Arrow at a time
 
 Emit = Callable[[str, pa.RecordBatch], None]
 
 
 class BodyTexts(Protocol):
-    """Makes bodies JSON."""
+    """Turns bodies into JSON."""
 
     def json(self, message: Message) -> str: ...
 
@@ -46,7 +50,7 @@ def tables_of(
     paths: Sequence[str | Path], names: Iterable[str], settings: Settings | None = None, *,
     bodies: BodyTexts | None = None, progress: Callable[[Capture], None] | None = None,
 ) -> dict[str, pa.Table]:  # fmt: skip
-    """These tables of captures, in memory. Raises CaptureError, OSError, UnknownName."""
+    """These tables of captures as Arrow tables in memory. Raises CaptureError, OSError, UnknownName."""
     wanted = list(dict.fromkeys(names))
     parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in wanted}
     build(paths, wanted, lambda name, batch: parts[name].append(batch), settings, bodies=bodies, progress=progress)
@@ -57,7 +61,7 @@ def build(
     paths: Sequence[str | Path], names: Iterable[str], emit: Emit, settings: Settings | None = None, *,
     bodies: BodyTexts | None = None, progress: Callable[[Capture], None] | None = None,
 ) -> Reading:  # fmt: skip
-    """Reads captures and hands over batches of rows, a table's name with each, in bounded memory."""
+    """Reads captures in bounded memory and calls emit(table name, rows). Raises CaptureError, OSError, UnknownName."""
     builder = Builder(names, emit, bodies)
     reading = read_into(builder, paths, settings or Settings(), progress)
     builder.finish(reading)
@@ -79,8 +83,8 @@ def into(
     builder: Builder, paths: Sequence[str | Path], settings: Settings,
     progress: Callable[[Capture], None] | None = None,
 ) -> Reading:  # fmt: skip
-    """The reading of captures that are for a builder. Rows have a column capture, so that those of several points stay
-    apart; what judges captures counts a connection once."""
+    """A Reading for a builder. Tables keep second recordings of a connection, since rows name their capture; judgements
+    count a connection once."""
     return Reading(
         list(paths), settings, tracking=builder.tracking, ended=builder.close, progress=progress,
         apart=not builder.names <= JUDGEMENTS.keys(),
@@ -88,11 +92,12 @@ def into(
 
 
 class Builder:
-    """Takes batches and connections, and emits rows. tracking: whether it needs topics' names.
+    """Takes batches and connections, and emits rows. tracking: whether topic names are needed.
 
-    bodies: as JSON, for the table of that name, which is empty without. whole: whether it tells what concerns captures
-    as a whole. columns: only these are made of each table, None: all. scans: whether what bodies say is needed of
-    regular exchanges too. exchanges counts them."""
+    bodies: makes the JSON of the table bodies, which is empty without it. whole: whether to emit remarks on whole
+    captures. columns: make only these, None: all. scans: whether regular bodies must be walked over. exchanges: how
+    many were added.
+    """
 
     def __init__(
         self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True,
@@ -116,12 +121,12 @@ class Builder:
         self._judgements = _judgements(self._judged) if self._judged else None
 
     def add(self, batch: ExchangeBatch) -> None:
-        """Exchanges."""
+        """Adds exchanges."""
         if len(batch):
             self.decoded(Decoded(batch))
 
     def decoded(self, decoded: Decoded) -> None:
-        """A batch whose bodies others need too."""
+        """Adds a batch; its decoded bodies are shared with the caller."""
         batch = decoded.batch
         self.exchanges += len(batch)
         if self._judgements is not None:
@@ -138,7 +143,7 @@ class Builder:
                 self._put_bodies(exchange)
 
     def _put_bodied(self, decoded: Decoded, common: Makes) -> None:
-        """What the bodies of a batch say."""
+        """Emits the rows that come from bodies."""
         batch, columns = decoded.batch, self._columns
         head = exchange_columns.exchange_batch(batch, HEAD if columns is None else HEAD.intersection(columns), common)
         for number, kind in enumerate(batch.kinds):
@@ -151,13 +156,13 @@ class Builder:
             self.clients.merge([client for _, client in clients_of(decoded)])
 
     def _asks(self, key: int) -> bool:
-        """Whether bodies of this API have something to say."""
+        """Whether bodies of this API are needed for the wanted tables."""
         if key in partitions.PARTITIONED:
             return "partitions" in self.names or ("batches" in self.names and key <= FETCH)
         return "group_events" in self.names and key in group_events.GROUP_TYPES
 
     def close(self, connection: ConnectionInfo) -> None:
-        """A connection that is over."""
+        """Adds a connection that has ended."""
         if self._judgements is not None:
             self._judgements.close(connection)
         if "connections" in self.names:
@@ -172,7 +177,7 @@ class Builder:
             })  # fmt: skip
 
     def finish(self, reading: Reading, clients: bool = True) -> None:
-        """All was read. clients: whether their rows are made too."""
+        """Emits the remaining rows. clients: whether to emit the table clients."""
         if "clients" in self.names and clients and self.clients.found:
             self._emit("clients", client_batch(self.clients, self._columns))
         if "quality" in self.names:
@@ -193,14 +198,14 @@ class Builder:
             self.remark(capture, what, note)
 
     def given_up(self, connection: ConnectionInfo, note: str) -> None:
-        """A connection to the rest of which nobody waits any more."""
+        """Notes a connection whose rest is not waited for any more."""
         self._put("quality", {
             "capture": connection.capture, "connection": connection.name,
             "time": connection.tcp.last_time, "what": "given up", "note": note,
         })  # fmt: skip
 
     def remark(self, capture: str, what: str, note: str) -> None:
-        """Something to say of a capture as a whole."""
+        """Notes a remark on a whole capture."""
         self._put("quality", {"capture": capture, "what": what, "note": note})
 
     def _put_bodies(self, exchange: Exchange) -> None:
@@ -225,7 +230,7 @@ class Builder:
 
 
 def _judgements(names: Collection[str]) -> Judgements:
-    from kwire.tables.judgements import Judgements  # all the detectors: only where they are asked
+    from kwire.tables.judgements import Judgements  # late: imports all detectors
 
     return Judgements(names)
 

@@ -1,8 +1,8 @@
-"""The tables and their columns, the same wherever they appear: in files, in SQL, in Python.
+"""The tables and their columns: the same in files, SQL and Python.
 
-Times are timestamps in UTC; beside each stands the same as ns since the Unix epoch, NAME_ns, for who reckons with it.
-Sizes are bytes. The first columns of a table say where a row comes from; (capture, connection, index) finds the message
-again, with kwire decode CAPTURE --connection CONNECTION --index INDEX.
+Times are timestamps in UTC, each followed by NAME_ns, the same as integer ns since the Unix epoch. Sizes are bytes. The
+first columns say where a row comes from; kwire decode CAPTURE --connection CONNECTION --index INDEX shows the message
+again.
 """
 
 from __future__ import annotations
@@ -235,6 +235,6 @@ AUDIT: list[Column] = [
     *_time("first_time", "of its first request"),
     *_time("last_time", "of its last"),
 ]
-JUDGEMENTS: dict[str, list[Column]] = {"findings": FINDINGS, "audit": AUDIT}  # by a whole capture, in the order of time
+JUDGEMENTS: dict[str, list[Column]] = {"findings": FINDINGS, "audit": AUDIT}  # made from whole captures, in time order
 COLUMNS |= {"bodies": BODIES, **JUDGEMENTS}
 DEFAULT = tuple(name for name in COLUMNS if name != "bodies" and name not in JUDGEMENTS)

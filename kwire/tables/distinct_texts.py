@@ -1,4 +1,4 @@
-"""Distinct texts among thousands: by their bytes where they lie, so that only distinct ones are looked at."""
+"""Finds the distinct texts in a column of slices, so that only these are decoded."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from kwire.wire.columns import Ints
 def distinct(
     buffer: bytes, starts: Ints, lengths: Ints, valid: NDArray[np.bool_] | None = None
 ) -> tuple[list[bytes], Ints]:
-    """The texts as bytes, in the order in which they come, and of each place which of them is there; -1: null."""
+    """The distinct texts as bytes, in order of appearance, and for each slice the index of its text; -1: null."""
     return encoded(slices(buffer, starts, lengths, valid, pa.binary()))

@@ -1,5 +1,5 @@
-"""Rows of the tables messages and exchanges from a batch: no object for any of them, and no column that nobody asked
-for: each is made by a function of its own, when its name is among the wanted ones."""
+"""Rows of the tables messages and exchanges from a batch, column by column: no object per row, and every column has its
+own maker, which runs only if the column is wanted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from kwire.tables.arrow import chosen, error_names, mended, numbers, slices, tak
 from kwire.tables.body_columns import BodyColumns
 from kwire.tables.schemas import Makes, record_batch
 
-JUDGED = frozenset({"error_code", "error", "errors", "quality", "note", "outcome"})  # columns that rest on the bodies
+JUDGED = frozenset(
+    {"error_code", "error", "errors", "quality", "note", "outcome"}
+)  # columns that need the bodies walked over
 OUTCOMES = ("ok", "error", "no answer", "no answer wanted", "orphan")
 NUMBERS = ("index", "position", "time", "last_time", "packet", "last_packet", "size")
 
@@ -29,7 +31,7 @@ Names = Collection[str]
 
 
 def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Makes | None = None) -> pa.RecordBatch:
-    """The rows of the table messages: of each exchange the request, then the response. columns: only these, None: all;
+    """The rows of the table messages: the request, then the response of each exchange. columns: only these, None: all;
     common: see shared()."""
     sides = (batch.request, batch.response)
     there = np.flatnonzero(_both(*(side.there for side in sides)))
@@ -41,7 +43,7 @@ def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Ma
         return lambda: numbers(_both(*(getattr(side, name) for side in sides))[there], kind)
 
     def of(make: Callable[[], pa.Array], where: Mask | None = None) -> Callable[[], pa.Array]:
-        """A column of exchanges for their messages; null but where it holds."""
+        """A column of exchanges repeated for their messages; null where where is False."""
         return lambda: take(make(), row, where)
 
     makes = {name: of(make) for name, make in (common or shared(batch)).items()}
@@ -101,7 +103,7 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
 
 
 def shared(batch: ExchangeBatch) -> Makes:
-    """Columns that the rows of both tables have in common, each made once."""
+    """Makers of the columns that both tables have in common; each result is cached."""
     connections, kinds, length = batch.connections, batch.kinds, batch.client_length
     makes: Makes = {
         "capture": lambda: chosen([mended(known.capture) for known in connections], batch.connection, pa.string()),
@@ -116,13 +118,13 @@ def shared(batch: ExchangeBatch) -> Makes:
 
 
 def _places(batch: ExchangeBatch) -> Places | None:
-    """Where packets are, of captures that follow each other as files; all connections of a batch have the same."""
+    """The files of the packets, if captures follow each other as files; all connections of a batch share them."""
     places = batch.connections[0].places if batch.connections else None
     return places if places is not None and len(places.names) > 1 else None
 
 
 def outcomes(batch: ExchangeBatch) -> Numbers:
-    """How each exchange ended, its place in OUTCOMES."""
+    """The outcome of each exchange, an index into OUTCOMES."""
     answered = np.where(batch.request.there, (batch.errors > 0).astype(np.int64), 4)
     return np.where(batch.response.there, answered, np.where(batch.silent, 3, 2))
 
@@ -133,7 +135,7 @@ def _apis(batch: ExchangeBatch) -> pa.Array:
 
 
 def _errors(batch: ExchangeBatch) -> Makes:
-    """The code and the name of each first error, null where there is none, and how many there are."""
+    """Makers of the first error's code and name (null without errors) and of the number of errors."""
 
     wrong = batch.errors > 0
     return {
@@ -144,7 +146,7 @@ def _errors(batch: ExchangeBatch) -> Makes:
 
 
 def _notes(batch: ExchangeBatch) -> pa.Array:
-    """What there is to say of either message."""
+    """The notes of request and response, joined by "; "."""
     first, second = (side.note for side in (batch.request, batch.response))
     texts = list(batch.texts)
     both: dict[tuple[int, int], int] = {}
@@ -159,5 +161,5 @@ def _notes(batch: ExchangeBatch) -> pa.Array:
 
 
 def _both(first: Numbers | Mask, second: Numbers | Mask) -> Any:
-    """What belongs to requests and to responses, by turns."""
+    """Two columns interleaved: request, response, request, response."""
     return np.stack((first, second), axis=1).reshape(-1)

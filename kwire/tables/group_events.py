@@ -1,7 +1,7 @@
-"""Rows of the table group_events, a kind at a time.
+"""Rows of the table group_events, one kind (API and version) at a time.
 
-Which field says what follows its name alone, on whichever side a version has it. A LeaveGroup that names several
-members has a row for each.
+Fields are found by name, in the request or the response, wherever a version has them. A LeaveGroup of several members
+has a row for each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GROUP_TYPES = {
 def rows_of(
     decoded: Decoded, number: int, head: pa.RecordBatch, _: Collection[str], wanted: Collection[str] | None
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """As partitions.rows_of."""
+    """Takes and gives the same as partitions.rows_of."""
     kind = decoded.batch.kinds[number]
     assert kind is not None
     key, rows = kind.key, decoded.rows(number)
@@ -40,11 +40,11 @@ def rows_of(
     asked, answered = (_Side(bodies, rows) for bodies in (decoded.requests(number), decoded.responses(number)))
 
     def text(*said: tuple[_Side, str]) -> pa.Array:
-        """The first that is there, and not empty."""
+        """For each row the first text that is neither null nor empty."""
         return first_of(*(side.text(name, empty=False) for side, name in said))
 
     def count(*said: tuple[_Side, str], unknown: int | None = None) -> pa.Array:
-        """The first that is there."""
+        """For each row the first number that is not null."""
         return first_of(*(side.number(name, unknown) for side, name in said))
 
     def generation() -> pa.Array:
@@ -70,7 +70,7 @@ def rows_of(
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What one side of these exchanges says, null where there is no body."""
+    """Columns of one side of these rows; null where there is no body."""
 
     bodies: Bodies
     rows: Ints
@@ -82,7 +82,7 @@ class _Side:
         return take(found, places, places >= 0)
 
     def text(self, name: str, empty: bool = True) -> pa.Array:
-        """empty: else null where it is."""
+        """A text column. empty: keep empty texts, else they are null."""
         column = self.bodies.columns.fields.get(name)
         if not isinstance(column, Slices):
             return pa.nulls(len(self.rows), pa.string())
@@ -90,14 +90,14 @@ class _Side:
         return self._taken(slices(self.bodies.buffer, column.starts, column.lengths, valid, pa.string()))
 
     def number(self, name: str, unknown: int | None = None) -> pa.Array:
-        """unknown: the value by which it says that there is none."""
+        """An int32 column. unknown: a value that means null."""
         column = self.bodies.columns.fields.get(name)
         if not isinstance(column, Numbers):
             return pa.nulls(len(self.rows), pa.int32())
         return self._taken(numbers(column.values, pa.int32(), None if unknown is None else column.values != unknown))
 
     def counts(self, name: str) -> pa.Array:
-        """How many elements an array has; null where it has none."""
+        """The number of elements of an array; null where it is 0."""
         column = self.bodies.columns.fields.get(name)
         if not isinstance(column, Lists):
             return pa.nulls(len(self.rows), pa.int32())
@@ -106,7 +106,7 @@ class _Side:
 
 
 def _leaving(makes: Makes, asked: _Side) -> Makes:
-    """The same rows, one for each member that a request names."""
+    """The same columns with a row for each member in the request."""
     members = asked.bodies.columns.fields["Members"]
     assert isinstance(members, Lists)
     assert isinstance(members.flat, Structs)

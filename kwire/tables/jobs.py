@@ -1,8 +1,8 @@
-"""Several processes read the same captures: this one cuts packets into segments, workers follow the connections.
+"""Builds tables in several processes: this one reads packets into segments, workers read the connections.
 
-A block's bytes and segments are written once into memory that all see (shared_memory.py, sharding.py). A worker takes
-the connections that fall to it and leaves its rows, as Arrow's own bytes, in a slot of its own that goes with the
-block's; this process writes them out. Nobody does work twice, and a pipe carries only places in memory.
+A block's bytes and segments are written once into shared memory (shared_memory.py, sharding.py). A worker reads its
+share of the connections and writes its rows, as Arrow IPC, into its own slot for the block; this process writes them
+out. Pipes carry only offsets.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from kwire.tables.shared_memory import MemorySlot, Place
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-AHEAD = 3  # blocks that may be on their way
-CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # what workers are told
-ROWS, DONE, FAILED = "rows", "done", "failed"  # what they say
-Left = list[tuple[str, Place]]  # batches of tables in a slot
+AHEAD = 3  # blocks that may be in progress
+CHAIN, BLOCK, END, LAST = "chain", "block", "end", "last"  # orders to workers
+ROWS, DONE, FAILED = "rows", "done", "failed"  # their replies
+Left = list[tuple[str, Place]]  # table name and offsets in a slot
 
 
 def build_with_jobs(
     paths: Sequence[str | Path], names: Sequence[str], emit: Emit, settings: Settings, jobs: int,
     bodies: BodyTexts | None = None, progress: Progress | None = None,
 ) -> tuple[Reading, int]:  # fmt: skip
-    """As build.build, with so many workers beside this process, with none when it is one; how the reading went, and how
-    many exchanges there were. Workers are forked: only where a system can. Raises CaptureError, OSError, and JobError
-    with what went wrong in a worker.
+    """As build.build, with jobs forked workers beside this process, or none if jobs is 1. Returns the Reading and the
+    number of exchanges. Raises CaptureError, OSError, and JobError for an error in a worker.
 
-    What judges a capture as a whole does not share it among processes: one reads it once more for these tables."""
+    Tables that judge whole captures cannot be shared among processes: the captures are read again for them.
+    """
     judged = [name for name in names if name in JUDGEMENTS]
     if jobs > 1 and judged:
         rest = [name for name in names if name not in judged]
@@ -81,7 +81,7 @@ def build_with_jobs(
 
 
 class _Crew:
-    """The workers, and what they found out."""
+    """The workers and their results."""
 
     def __init__(
         self, paths: Sequence[str | Path], names: Sequence[str], emit: Emit, settings: Settings, jobs: int,
@@ -92,7 +92,7 @@ class _Crew:
         self._emit, self._next = emit, 0
         self._blocks = [MemorySlot() for _ in range(AHEAD)]
         self._rows = [[MemorySlot() for _ in range(AHEAD + 1)] for _ in range(jobs)]
-        self._busy: list[set[int]] = [set() for _ in range(AHEAD)]  # the workers that have not done with a block
+        self._busy: list[set[int]] = [set() for _ in range(AHEAD)]  # per block slot, the workers that still read it
         self._orders: list[Connection] = []
         self._results: list[Connection] = []
         self._workers: list[Any] = []
@@ -116,16 +116,16 @@ class _Crew:
             self._workers.append(process)
 
     def tell(self, *order: Any) -> None:
-        """Tells all workers."""
+        """Sends an order to all workers."""
         for number, orders in enumerate(self._orders):
             try:
                 orders.send(order)
-            except OSError:  # it is gone; it may have said why
+            except OSError:  # it has ended; it may have sent a reason
                 self._hear({number})
                 raise JobError("a worker ended before it was done") from None
 
     def give(self, name: str, before: int, block: Block) -> None:
-        """Hands out a capture's block when there is a slot for it."""
+        """Gives a block to all workers, once a slot is free. before: packets in the captures before."""
         at, self._next = self._next, (self._next + 1) % AHEAD
         while self._busy[at]:
             self._hear(self._busy[at])
@@ -134,12 +134,12 @@ class _Crew:
         self.tell(BLOCK, name, before, at, left)
 
     def wait(self) -> None:
-        """Until all are done."""
+        """Waits until all workers are done."""
         while self._open:
             self._hear(self._open)
 
     def dismiss(self) -> None:
-        """Ends them, whatever they do."""
+        """Ends the workers at once."""
         for worker in self._workers:
             worker.terminate()
             worker.join()
@@ -149,7 +149,7 @@ class _Crew:
             end.close()
 
     def _hear(self, numbers: Iterable[int]) -> None:
-        """Takes what some of these say next."""
+        """Waits for and takes the next replies of these workers."""
         from multiprocessing.connection import wait
 
         ends: dict[Any, int] = {self._results[number]: number for number in numbers}
@@ -181,7 +181,7 @@ class _Crew:
 
 @dataclass(slots=True)
 class _Worker:
-    """One of so many: follows the connections that fall to it."""
+    """Worker number of "of" workers: reads its share of the connections."""
 
     number: int
     of: int
@@ -195,7 +195,7 @@ class _Worker:
         self, paths: list[str | Path], names: list[str], settings: Settings, bodies: BodyTexts | None,
         others: list[Connection],
     ) -> None:  # fmt: skip
-        """All of it. others: ends that are not its own, which were forked along."""
+        """Runs until the last order. others: forked pipe ends of other workers, to be closed."""
         for end in others:
             end.close()
         try:
@@ -207,9 +207,9 @@ class _Worker:
             self.results.send(
                 (DONE, AHEAD, self._leave(AHEAD), builder.clients.all, builder.exchanges, notes, reading.encrypted)
             )
-        except (KeyboardInterrupt, EOFError, BrokenPipeError):  # nobody asks any more
+        except (KeyboardInterrupt, EOFError, BrokenPipeError):  # the parent has gone
             pass
-        except Exception as error:  # whatever it is, the other end tells it: a traceback from here helps nobody
+        except Exception as error:  # any error is reported by the parent, in a line
             said = str(error) if isinstance(error, (KwireError, OSError)) else f"{type(error).__name__}: {error}"
             with suppress(OSError):
                 self.results.send((FAILED, said))
@@ -218,7 +218,7 @@ class _Worker:
             self.results.close()
 
     def _obey(self, builder: Builder, reading: Reading) -> None:
-        """The orders, up to the last."""
+        """Follows the orders, up to the last."""
         topics = reading.topics()
         reader = reading.reader(topics, ordered=False, scans=builder.scans)
         while (order := self.orders.recv())[0] != LAST:
@@ -242,7 +242,7 @@ class _Worker:
         self.made.append((name, memoryview(batch.serialize())))
 
     def _leave(self, at: int) -> Left:
-        """Puts rows into the slot that goes with a block's."""
+        """Writes the rows into its slot for a block."""
         places = self.rows[at].write([data for _, data in self.made])
         left = [(name, place) for (name, _), place in zip(self.made, places, strict=True)]
         self.made = []

@@ -1,7 +1,6 @@
 """The tables findings and audit: what kwire doctor and kwire audit say, as rows.
 
-Both judge a capture as a whole: they take its batches in the order of time, in one process, and have their rows when
-all is read.
+Both judge a whole capture: they need its batches in time order, in one process, and have rows only at the end.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ Row = dict[str, Any]
 
 
 class Judgements:
-    """add(batch) and close(connection) as Doctor has them, then rows(). names: which of the two tables."""
+    """Call add(batch) and close(connection), as for Doctor, then rows(). names: which of the two tables."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._doctor = Doctor() if "findings" in names else None
         self._audit = Audit() if "audit" in names else None
 
     def add(self, batch: ExchangeBatch) -> None:
-        """Exchanges."""
+        """Adds exchanges."""
         if self._doctor is not None:
             self._doctor.add(batch)
         if self._audit is not None:
             self._audit.add(batch)
 
     def close(self, connection: ConnectionInfo) -> None:
-        """A connection that is over."""
+        """Adds a connection that has ended."""
         if self._doctor is not None:
             self._doctor.close(connection)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """All is read: a table's name with each row."""
+        """(table name, row) of all rows, after everything was read."""
         if self._doctor is not None:
             for finding in self._doctor.diagnose().findings:
                 yield "findings", finding_row(finding)
@@ -50,7 +49,7 @@ class Judgements:
 
 
 def finding_row(finding: Finding) -> Row:
-    """Of the table findings."""
+    """A row of the table findings."""
     row = finding.record()
     about = row.pop("about")
     broker = about.get("broker")
@@ -59,7 +58,7 @@ def finding_row(finding: Finding) -> Row:
 
 
 def audit_row(verdict: ClientVerdict, release: Release) -> Row:
-    """Of the table audit: what brokers of a release do to a client."""
+    """A row of the table audit: how brokers of a release treat a client."""
     row = verdict.row()
     blocked = row.pop("blocked_by")
     return row | {

@@ -1,7 +1,7 @@
-"""Lakes: folders of tables that kwire pipeline run wrote, as Arrow datasets that read what a query asks for.
+"""Lakes: folders of tables written by kwire pipeline run, as Arrow datasets, which read only what a query needs.
 
-Files are Parquet in hive partitions (TABLE/date=…/api=…), here or wherever pyarrow reads. The column date is that of
-the partition: what it leaves out is not opened.
+Files are Parquet in hive partitions (TABLE/date=…/api=…), local or in any file system of pyarrow. A filter on date
+skips whole partitions.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kwire.tables.schemas import SCHEMAS
 
 PARTITIONS = pa.schema([("date", pa.string()), ("api", pa.string())])
 ADDRESS = re.compile(r"(?P<scheme>\w[\w+.-]+)://")
-LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}  # what else keeps Parquet files, of which not all count
+LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}  # formats whose Parquet files do not all count
 
 
 def lake_tables(place: str) -> dict[str, ds.Dataset]:
-    """The tables in a folder, by name; place may be one table's folder, and s3://, gs:// or hdfs:// too. Times are
-    without a zone, as DuckDB takes them, in UTC. Raises QueryError, OSError."""
+    """The tables in a folder, by name; place may be a single table's folder, and an s3://, gs:// or hdfs:// address.
+    Times are UTC without a zone, for DuckDB. Raises QueryError, OSError."""
     system, root = _opened(place)
     if not _is_folder(system, root):
         raise QueryError(f"{place}: no such folder")

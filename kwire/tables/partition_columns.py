@@ -1,7 +1,7 @@
-"""Partitions in bodies, as columns: which exchange names which partition of which topic, in requests and in responses.
+"""Partitions in bodies as columns: exchange, group, topic and partition, for requests and responses alike.
 
-Topics' names, their ids and groups' names become small numbers, the same on both sides, so that a partition of an
-exchange is a number of its own: what was asked and what was answered of it meet where these numbers are equal.
+Group names, topic names and topic ids become integers that are the same on both sides, so that request and response
+rows of a partition can be joined by equal integers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ NUMBERS = ("PartitionIndex", "Partition", "Index")
 
 @dataclass(slots=True, eq=False)
 class NamedPartitions:
-    """Partitions of one side, a row each: the exchange, the numbers of group, topic and id (-1: none), the partition's
-    number, and where in the columns of fields it stands, whose offsets count in buffer."""
+    """Partitions of one side, one row each. owner: row of the exchange in the batch; group, topic, ident: numbers given
+    by PartitionNames (-1: none); number: the partition; places: row in the columns of fields, whose offsets count in
+    buffer."""
 
     owner: Ints
     group: Ints
@@ -44,14 +45,14 @@ class NamedPartitions:
         return len(self.owner)
 
     def only(self, chosen: Mask) -> NamedPartitions:
-        """The rows that the mask chooses."""
+        """The rows where chosen is True."""
         names = ("owner", "group", "topic", "ident", "number", "places")
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
 
 @dataclass(slots=True, eq=False)
 class NumberedTexts:
-    """Texts by their numbers."""
+    """Numbers texts from 0, in order of appearance."""
 
     known: dict[str, int] = field(default_factory=dict)
 
@@ -65,8 +66,8 @@ class NumberedTexts:
 
 @dataclass(slots=True, eq=False)
 class PartitionNames:
-    """of(bodies) finds the partitions of a side; what it gives numbers to is in groups, topics and idents. known: names
-    of topics by id."""
+    """of(bodies) finds the partitions of a side and numbers their groups, topics and topic ids. known: topic names by
+    id."""
 
     known: Topics
     groups: NumberedTexts = field(default_factory=NumberedTexts)
@@ -74,7 +75,7 @@ class PartitionNames:
     idents: NumberedTexts = field(default_factory=NumberedTexts)
 
     def of(self, bodies: Bodies) -> NamedPartitions:
-        """None of bodies that hold no partitions where Kafka's do."""
+        """The partitions of these bodies; no rows for bodies without a partition array."""
         body, owner, buffer = bodies.columns, bodies.rows, bodies.buffer
         group = np.full(len(body), NOTHING)
         groups = _list(body, "Groups")
@@ -103,7 +104,7 @@ class PartitionNames:
         return found if (found.topic >= 0).all() else found.only(found.topic >= 0)
 
     def _topics(self, flat: Structs, buffer: bytes) -> tuple[Ints, Ints]:
-        """The numbers of names and ids; what has neither is passed over, as -1."""
+        """For each topic struct the numbers of its name and its id; -1 where it has none."""
         ident = flat.fields.get("TopicId")
         named = self._texts(flat, ("Name", "Topic"), self.topics, buffer)
         if not isinstance(ident, Slices) or ident.kind != "uuid":
@@ -118,7 +119,7 @@ class PartitionNames:
         return np.where(unnamed, by_id, named), np.array(idents, np.int64)[which]
 
     def _texts(self, body: Structs, names: tuple[str, ...], words: NumberedTexts, buffer: bytes) -> Ints:
-        """The numbers of texts; of null NOTHING."""
+        """The numbers of a text field; NOTHING for null."""
         column = next((body.fields[name] for name in names if name in body.fields), None)
         if not isinstance(column, Slices) or column.kind != "string":
             return np.full(len(body), NOTHING)

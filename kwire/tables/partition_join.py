@@ -1,4 +1,4 @@
-"""What was asked and what was answered of the same partition in the same exchange, joined by numbers."""
+"""Joins request and response rows of the same partition in the same exchange."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from kwire.tables.partition_columns import NamedPartitions
 from kwire.wire.columns import Ints
 
 Mask = NDArray[np.bool_]
-MOST_KEYS = 1 << 62  # what fits into a number
+MOST_KEYS = 1 << 62  # keys must fit into an int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedPartitions:
-    """Partitions, a row each: owner, group, topic and number as in NamedPartitions; at: the row of requests and that
-    of responses that are about it, -1 where there is none. rows is the reverse: of each side's rows, which row of
-    these it is."""
+    """Partitions, one row each: owner, group, topic and number as in NamedPartitions; at: for requests and responses,
+    the row in sides, -1 where there is none; rows: the reverse, for each row of a side its row here."""
 
     sides: tuple[NamedPartitions, NamedPartitions]
     owner: Ints
@@ -36,7 +35,8 @@ class JoinedPartitions:
         return len(self.owner)
 
     def field(self, turn: int, name: str, unknown: int | None = None) -> tuple[NDArray[Any], Mask]:
-        """A number of requests (0) or responses (1), and where there is one. unknown: the value that says: none."""
+        """A numeric field of requests (turn 0) or responses (1), and a mask of where it is set. unknown: a value that
+        means null."""
         side = self.sides[turn]
         column = side.fields.get(name)
         if not isinstance(column, Numbers):
@@ -45,7 +45,7 @@ class JoinedPartitions:
         return self.spread(turn, values, None if unknown is None else values != unknown)
 
     def spread(self, turn: int, values: NDArray[Any], valid: Mask | None = None) -> tuple[NDArray[Any], Mask]:
-        """Values of one side's rows, valid or not, where they belong, and where there are some."""
+        """Values of one side's rows brought to the joined rows, and a mask of where there are some."""
         if not len(values):
             return np.zeros(len(self), np.int64), np.zeros(len(self), bool)
         at = self.at[turn]
@@ -63,14 +63,14 @@ class JoinedPartitions:
 
     @property
     def ident(self) -> Ints:
-        """The topic's id by its number: the request's, where it has one, else the response's."""
+        """The number of the topic id: the request's if it has one, else the response's."""
         first, second = (np.append(side.ident, -1)[at] for side, at in zip(self.sides, self.at, strict=True))
         return np.where(first >= 0, first, second)
 
 
 def join(sides: tuple[NamedPartitions, NamedPartitions], most: int = MOST_KEYS) -> JoinedPartitions:
-    """By exchange, group, topic and partition, in the order of the exchanges. A partition that an exchange names
-    several times has as many rows: the first time on both sides is one, and so on."""
+    """Joins by exchange, group, topic and partition, in the order of exchanges. A partition that an exchange names n
+    times has n rows, matched in order. most: bound of the combined integer keys."""
     names = "owner", "group", "topic", "number"
     columns = [np.concatenate([getattr(side, name) for side in sides]) for name in names]
     keys = _keys(most, *columns)
@@ -89,7 +89,7 @@ def join(sides: tuple[NamedPartitions, NamedPartitions], most: int = MOST_KEYS) 
 
 
 def _times(keys: Ints) -> Ints:
-    """Of each key how many before it are equal."""
+    """For each key the number of equal keys before it."""
     order = np.argsort(keys, kind="stable")
     ranked = keys[order]
     begins = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(keys)])
@@ -99,7 +99,7 @@ def _times(keys: Ints) -> Ints:
 
 
 def _keys(limit: int, *columns: Ints) -> Ints:
-    """Rows as single numbers, which have the order of the first column, then that of the second one, and so on."""
+    """Combines columns into one integer key per row, ordered by the first column, then the second, and so on."""
     keys, most = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))

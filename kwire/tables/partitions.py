@@ -1,6 +1,6 @@
-"""Rows of the tables partitions and batches, from thousands of bodies at once.
+"""Rows of the tables partitions and batches, one kind (API and version) at a time.
 
-partition_columns.py finds what both sides say of partitions, partition_join.py joins it, batch_headers.py reads the
+partition_columns.py finds the partitions of both sides, partition_join.py joins them, batch_headers.py reads the
 headers of the record batches.
 """
 
@@ -27,18 +27,18 @@ from kwire.tables.schemas import Makes, record_batch
 from kwire.wire.columns import Columns, Ints, tally
 
 Table = tuple[str, pa.RecordBatch]
-OFFSETS = {  # where the column offset comes from: the request (0) or the response (1), and its field
+OFFSETS = {  # source of the column offset: request (0) or response (1), and field
     PRODUCE: (1, "BaseOffset"), FETCH: (0, "FetchOffset"), LIST_OFFSETS: (1, "Offset"),
     OFFSET_COMMIT: (0, "CommittedOffset"), OFFSET_FETCH: (1, "CommittedOffset"),
 }  # fmt: skip
-OLD_OFFSETS = "OldStyleOffsets"  # of ListOffsets v0: several of a partition, of which the first one counts
+OLD_OFFSETS = "OldStyleOffsets"  # of ListOffsets v0: an array, of which the first counts
 PARTITIONED = tuple(OFFSETS)
-UNKNOWN = -1  # by which Kafka says that an offset or a node is not known
+UNKNOWN = -1  # Kafka's value for an unknown offset or node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """What a kind's bodies say. turn: whose the records are, with their batches."""
+    """The bodies of a kind, read. turn: the side with records: requests (0) or responses (1)."""
 
     key: int
     asked: Bodies
@@ -52,8 +52,8 @@ class _Found:
 def rows_of(
     decoded: Decoded, number: int, head: pa.RecordBatch, tables: Collection[str], wanted: Collection[str] | None
 ) -> Iterator[Table]:
-    """Rows of these tables. number: of the kind in the batch; head: the columns with which rows begin, of all the
-    batch's exchanges; wanted: which columns are made, None: all."""
+    """(table name, rows) for these tables. number: index into batch.kinds; head: the first columns, for all exchanges
+    of the batch; wanted: make only these columns, None: all."""
     read = _read(decoded, number)
     if "partitions" in tables and len(read.joined):
         makes = _begin(read, head, np.arange(len(read.joined))) | _partition(read)
@@ -87,7 +87,7 @@ def _records(side: NamedPartitions) -> Slices | None:
 
 
 def _begin(read: _Found, head: pa.RecordBatch, rows: Ints) -> Makes:
-    """The columns with which both tables begin, of these rows of partitions."""
+    """Makers of the first columns of both tables, for these joined rows."""
     joined, names = read.joined, read.names
 
     def of_head(name: str) -> Callable[[], pa.Array]:
@@ -100,7 +100,7 @@ def _begin(read: _Found, head: pa.RecordBatch, rows: Ints) -> Makes:
 
 
 def _partition(read: _Found) -> Makes:
-    """The other columns of the table partitions."""
+    """Makers of the other columns of the table partitions."""
     joined = read.joined
     turn, offset = OFFSETS[read.key]
     return {
@@ -120,7 +120,7 @@ def _partition(read: _Found) -> Makes:
 
 
 def _group(read: _Found) -> pa.Array:
-    """The group of a row, where a message may have several; else the request's."""
+    """The group of each row: its own where a request may hold several, else the request's."""
     joined, asked = read.joined, read.asked
     if len(read.names.groups.known):
         groups = read.names.groups
@@ -133,7 +133,7 @@ def _group(read: _Found) -> pa.Array:
 
 
 def _old_offset(joined: JoinedPartitions) -> pa.Array:
-    """The first of the offsets that ListOffsets v0 gives."""
+    """The first offset of each partition in ListOffsets v0."""
     side = joined.sides[1]
     column = side.fields[OLD_OFFSETS]
     if not isinstance(column, Lists) or not isinstance(column.flat, Numbers):
@@ -143,12 +143,12 @@ def _old_offset(joined: JoinedPartitions) -> pa.Array:
 
 
 def _texts(texts: pa.Array, which: Ints) -> pa.Array:
-    """Texts by their numbers; -1: null."""
+    """texts[which]; null for -1."""
     return take(texts, which, which >= 0)
 
 
 def _sums(read: _Found) -> Makes:
-    """Of the records of each partition: bytes, batches, records, and the first batch's compression."""
+    """Makers of bytes, batches, records and first compression of each partition's records."""
     records, batches, joined, turn = read.records, read.batches, read.joined, read.turn
     if records is None or batches is None:
         nulls = {"bytes": pa.int64(), "batches": pa.int32(), "records": pa.int64(), "compression": pa.string()}

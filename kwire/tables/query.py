@@ -1,9 +1,9 @@
-"""Questions in SQL: DuckDB over the tables of captures, in memory.
+"""SQL over the tables of captures, with an in-memory DuckDB.
 
-A table is built when a statement first names it. Until then it is there without rows, so that a statement that cannot
-be right fails before a capture is read. No statement reaches files, loads extensions or changes settings: DuckDB is
-locked before the first one. Statements run in a thread, because DuckDB looks for Ctrl-C too late. Times are UTC: DuckDB
-gets them without a time zone, as it has more functions for those, and keeps ns.
+A table is built when a statement first names it. Until then it exists without rows, so that wrong statements fail
+before a capture is read. DuckDB is locked first: no statement reaches files, loads extensions or changes settings.
+Statements run in a thread, because DuckDB checks for Ctrl-C too late. Times are UTC without a time zone, for which
+DuckDB has more functions, and keep their ns.
 """
 
 from __future__ import annotations
@@ -34,14 +34,17 @@ from kwire.tables.sqltext import depth, split
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-LONGEST, DEEPEST = 1 << 20, 500  # of a query: DuckDB's parser takes memory without bound for what lies in each other
-AT_ONCE = 10_000  # rows that are made into values at a time
+LONGEST, DEEPEST = (
+    1 << 20,
+    500,
+)  # characters and nesting of a query: DuckDB's parser takes unbounded memory for nested input
+AT_ONCE = 10_000  # rows that are converted to Python values at a time
 LOCKED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",  # no variable of this program is a table
-    "temp_directory": "",  # what does not fit into memory is not put into files
+    "python_enable_replacements": "false",  # Python variables are not tables
+    "temp_directory": "",  # nothing is spilled to files
     "lock_configuration": "true",
 }
 NO_COLUMN = re.compile(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"')
@@ -51,7 +54,7 @@ Progress = Callable[[Capture], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a statement gave. The names of its columns are unique."""
+    """The result of a statement. Its column names are unique."""
 
     table: pa.Table
 
@@ -60,23 +63,23 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """The names of the columns."""
         return list(self.table.column_names)
 
     @property
     def kinds(self) -> list[str]:
-        """What each column holds: number, time, or text, which is everything else."""
+        """For each column "number", "time" or "text" (everything else)."""
         return [_kind(field) for field in self.table.schema]
 
     def rows(self, most: int | None = None) -> Iterator[tuple[Any, ...]]:
-        """The rows as plain values: None, bool, int, float, str, bytes, lists and dicts of these. Times are ns since
-        the epoch, those that ns do not reach and what is within lists ISO text."""
+        """The first most rows as plain values: None, bool, int, float, str, bytes, lists and dicts of these. Times are
+        ns since the epoch; those out of range or within lists are ISO text."""
         table = self.table if most is None else self.table.slice(0, most)
         for batch in table.to_batches(AT_ONCE):
             yield from zip(*(_values(column) for column in batch.columns), strict=True)
 
     def write(self, file: BinaryIO, form: str, stream: bool = False) -> None:
-        """As parquet or arrow; stream: as Arrow's stream format, which a pipe takes. Raises QueryError for a type that
+        """Writes form "parquet" or "arrow"; stream: Arrow's stream format, for pipes. Raises QueryError for a type that
         the form lacks."""
         import pyarrow.parquet as pq
 
@@ -94,9 +97,9 @@ class Result:
 
 
 class QuerySession:
-    """Captures that are asked. missing() says which tables a text needs, load() builds them, run() gives the results;
-    loaded: the tables that are there; bodies makes the texts of the table of that name; jobs: how many processes
-    build; lake: tables that are asked in place of captures."""
+    """SQL over captures. missing() says which tables a text needs, load() builds them, run() gives the result. loaded:
+    tables already built; bodies: makes the JSON of the table bodies; jobs: number of processes that build; lake: query
+    these tables instead of captures."""
 
     def __init__(
         self, paths: Sequence[str | Path], settings: Settings | None = None, bodies: BodyTexts | None = None,
@@ -117,8 +120,8 @@ class QuerySession:
             self._db.register(name, dataset)
 
     def missing(self, text: str) -> set[str]:
-        """The tables that the statements name and that are not there yet. Raises KwireError for a text that is wrong as
-        far as that can be told."""
+        """The tables that the statements name and that are not loaded yet. Raises KwireError where the text is known to
+        be wrong."""
         found: set[str] = set()
         statements = _statements(text)
         for statement in statements:
@@ -126,8 +129,7 @@ class QuerySession:
         return found - self.loaded if self._lake is None else set()
 
     def load(self, names: set[str], progress: Progress | None = None) -> tuple[Reading, int]:
-        """Builds tables; how the reading went, and how many exchanges there were. Raises CaptureError, OSError,
-        JobError."""
+        """Builds tables; returns the Reading and the number of exchanges. Raises CaptureError, OSError, JobError."""
         parts: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
         reading, exchanges = build_with_jobs(
             self._paths, sorted(names), lambda name, batch: parts[name].append(batch), self._settings, self._jobs,
@@ -139,8 +141,8 @@ class QuerySession:
         return reading, exchanges
 
     def run(self, text: str) -> Result | None:
-        """Runs the statements; the result of the last one, None when it gives no rows. Raises QueryError, UnknownName,
-        KeyboardInterrupt."""
+        """Runs the statements; returns the result of the last one, None if it gives no rows. Raises QueryError,
+        UnknownName, KeyboardInterrupt."""
         result = None
         for statement in _statements(text):
             table = self._patiently(statement)
@@ -148,12 +150,12 @@ class QuerySession:
         return result
 
     def tables(self) -> list[str]:
-        """The tables of captures, then what statements created."""
+        """The tables of captures, then those that statements created."""
         there = {str(row[0]) for row in self._db.sql("show tables").fetchall()}
         return [*(name for name in COLUMNS if name in there), *sorted(there - COLUMNS.keys())]
 
     def describe(self, name: str) -> list[tuple[str, str, str]]:
-        """A table's columns: name, type, what it is. Raises UnknownName."""
+        """A table's columns: name, type, description. Raises UnknownName."""
         if name not in self.tables():
             raise self._no_table(name)
         what = {column: text for column, _, text in COLUMNS.get(name, ())} | {"date": "the day, UTC, in a lake"}
@@ -170,7 +172,7 @@ class QuerySession:
         return sorted(str(row[0]) for row in found.fetchall())
 
     def _named(self, statement: str, alone: bool) -> set[str]:
-        """The tables of captures that a statement names. alone: no other one prepares what it needs."""
+        """The tables of captures that a statement names. alone: it is the only statement, so it can be checked."""
         if re.match(r"(describe|show)\b", statement, re.IGNORECASE):
             return set()
         try:
@@ -181,9 +183,9 @@ class QuerySession:
         except duckdb.Error as error:
             raise self._problem(error, statement) from None
         if kinds == [duckdb.StatementType.SELECT]:
-            with contextlib.suppress(duckdb.Error):  # it does not know what statements created
+            with contextlib.suppress(duckdb.Error):  # it does not know tables that statements created
                 return {name.lower() for name in self._names.get_table_names(statement)} & COLUMNS.keys()
-        words = re.findall(r"\w+", statement)  # of CREATE VIEW, PIVOT and such DuckDB does not tell the names
+        words = re.findall(r"\w+", statement)  # DuckDB does not give the names in CREATE VIEW, PIVOT and such
         return {word.lower() for word in words} & COLUMNS.keys()
 
     def _gives_rows(self, statement: str) -> bool:
@@ -211,7 +213,7 @@ class QuerySession:
                 raise
 
     def _problem(self, error: Exception, statement: str) -> KwireError:
-        """DuckDB's complaint as ours: in one line, with the nearest names of what there is."""
+        """A DuckDB error as a KwireError: one line, with the nearest known names."""
         text = str(error)
         if found := re.search(r"Table with name (.+?) does not exist", text):
             return self._no_table(found[1])
@@ -264,7 +266,7 @@ def _kind(field: pa.Field) -> str:
 
 
 def _tidy(table: pa.Table) -> pa.Table:
-    """Names that are unique; sums of integers as 64-bit integers, where DuckDB makes wider ones; times as UTC."""
+    """The table with unique column names, with DuckDB's wide integer sums as int64, and with times as UTC."""
     names: list[str] = []
     for name in table.column_names:
         number, fresh = 1, name
@@ -290,7 +292,7 @@ def _without_zone(table: pa.Table) -> pa.Table:
 def _values(column: pa.Array) -> list[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind):
-        with contextlib.suppress(pa.ArrowInvalid):  # beyond what ns reach
+        with contextlib.suppress(pa.ArrowInvalid):  # out of range for ns
             return list(column.cast(pa.timestamp("ns", kind.tz)).cast(pa.int64()).to_pylist())
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return list(column.cast(pa.string()).to_pylist())

@@ -1,4 +1,4 @@
-"""Rows that are made one by one: of clients and connections."""
+"""Rows of the tables clients and connections, made one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def client_rows(clients: Clients) -> Iterator[Row]:
-    """Of the table clients."""
+    """The rows of the table clients."""
     for client in clients.found:
         row = client.row()
         versions = row.pop("versions")
@@ -23,7 +23,7 @@ def client_rows(clients: Clients) -> Iterator[Row]:
 
 
 def connection_row(connection: ConnectionInfo, counted: ConnectionRow) -> Row:
-    """Of the table connections."""
+    """A row of the table connections. counted: its figures from Stats."""
     identity = connection.identity
     return {
         "capture": connection.capture,

@@ -1,4 +1,4 @@
-"""The tables' columns as Arrow schemas, and batches of rows that have them."""
+"""The tables' columns as Arrow schemas, and record batches of these schemas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kwire.tables.columns import COLUMNS
 
 __all__ = ["COLUMNS", "SCHEMAS", "schema_of"]
 
-Makes = dict[str, Callable[[], pa.Array]]  # what makes a column, by its name
+Makes = dict[str, Callable[[], pa.Array]]  # a maker for each column, by name
 
 TIMESTAMP = pa.timestamp("ns", "UTC")
 NS = "_ns"
@@ -30,14 +30,14 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 
 def schema_of(table: str, columns: Collection[str] | None = None) -> pa.Schema:
-    """A table's schema, of these columns alone, in the table's order; None: of all."""
+    """A table's schema with only these columns, in the table's order; None: all."""
     schema = SCHEMAS[table]
     return schema if columns is None else pa.schema([field for field in schema if field.name in columns])
 
 
 def record_batch(table: str, makes: Makes, columns: Collection[str] | None = None) -> pa.RecordBatch:
-    """Rows of a table from what makes its columns; columns: only these, None: all. A time is made as ns since the epoch
-    and serves both its columns."""
+    """Rows of a table from the makers of its columns; columns: only these, None: all. A time is made once, as ns since
+    the epoch, for both its columns."""
     schema = schema_of(table, columns)
     arrays = []
     for field in schema:
@@ -48,13 +48,13 @@ def record_batch(table: str, makes: Makes, columns: Collection[str] | None = Non
 
 
 def batch_of_rows(table: str, rows: list[dict[str, Any]], columns: Collection[str] | None = None) -> pa.RecordBatch:
-    """The same from rows, in which a time is ns since the epoch."""
+    """Rows of a table from dicts, in which times are ns since the epoch."""
     schema = schema_of(table, columns)
     times = [field.name for field in SCHEMAS[table] if field.type == TIMESTAMP]
     rows = [row | {name + NS: row.get(name) for name in times} for row in rows] if times else rows
     try:
         return pa.RecordBatch.from_pylist(rows, schema)
-    except UnicodeEncodeError:  # text that is no UTF-8 has escapes of its own
+    except UnicodeEncodeError:  # invalid UTF-8 is kept as surrogate escapes
         return pa.RecordBatch.from_pylist([_mended(row) for row in rows], schema)
 
 

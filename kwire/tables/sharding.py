@@ -1,4 +1,5 @@
-"""Blocks of segments in shared memory, and of them those that fall to a worker: every connection to one."""
+"""Writes blocks of segments into shared memory, and takes a worker's share of them: every connection goes to one
+worker."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length", "flow")
 
 
 class Left(NamedTuple):
-    """What lies in a slot: a block's packets, times and secrets, and of its segments the places of the buffer, the
-    columns and the keys; beside it, which flows came through tunnels."""
+    """A block in a slot: number of packets, times, secrets, and for each Segments the offsets of buffer, columns and
+    keys; tunnels and cuts travel by pipe."""
 
     packets: int
     first_time: int
@@ -29,7 +30,7 @@ class Left(NamedTuple):
 
 
 def leave(slot: MemorySlot, block: Block) -> Left:
-    """Puts a block into a slot."""
+    """Writes a block into a slot."""
     pieces = [piece for segments in block.segments for piece in _pieces(segments)]
     places = slot.write(pieces)
     step = len(COLUMNS) + 2
@@ -40,8 +41,7 @@ def leave(slot: MemorySlot, block: Block) -> Left:
 
 
 def take(slot: MemorySlot, left: Left, number: int, of: int) -> Block:
-    """The block with the segments of the connections that fall to this one of so many workers, as long as nobody writes
-    into the slot."""
+    """The block with the segments of worker number of "of"; valid until the slot is written again."""
     segments = [
         _taken(slot, places, tunnels, cuts, number, of)
         for places, tunnels, cuts in zip(left.places, left.tunnels, left.cuts, strict=True)
@@ -74,7 +74,7 @@ def _taken(
 
 
 def _workers(keys: NDArray[np.uint64], of: int) -> NDArray[np.uint64]:
-    """To which worker each flow falls; the same for both directions."""
+    """The worker of each flow; the same for both directions."""
     high, low, port, other_high, other_low, other_port = keys.T
     with np.errstate(over="ignore"):  # ephemeral ports are often all even: the upper bits must decide
         both = (high ^ other_high ^ low ^ other_low) * np.uint64(31) + (port ^ other_port)

@@ -1,4 +1,4 @@
-"""Memory that forked processes share: one writes pieces of bytes, the others look at them without a copy."""
+"""Memory shared by forked processes: one writes pieces of bytes, the others read them without a copy."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import os
 from collections.abc import Sequence
 
 ALIGNED = 64
-AT_ONCE = 512  # pieces for one call; the least that POSIX grants is 16, what systems grant is 1024
+AT_ONCE = 512  # pieces per pwritev call; Linux and macOS allow 1024
 
-Place = tuple[int, int]  # from, to
+Place = tuple[int, int]  # begin, end
 Piece = bytes | memoryview
 
 
 class MemorySlot:
-    """write(pieces) puts them in place of those before and says where each lies; look(place) gives one; close().
+    """write(pieces) replaces the contents and returns the place of each piece; look(place) gives one; close() ends it.
 
-    It lies in memory as a file without a name, which grows. Raises OSError when there is no room."""
+    A nameless file in memory, which grows as needed. Raises OSError when there is no room.
+    """
 
     def __init__(self) -> None:
         if hasattr(os, "memfd_create"):
@@ -29,7 +30,7 @@ class MemorySlot:
         self._seen: memoryview = memoryview(b"")
 
     def write(self, pieces: Sequence[Piece]) -> list[Place]:
-        """Each piece begins at a multiple of 64 bytes."""
+        """Writes pieces, each aligned to 64 bytes; returns their places."""
         places: list[Place] = []
         padded: list[Piece] = []
         at = 0
@@ -46,19 +47,19 @@ class MemorySlot:
     def _put(self, pieces: Sequence[Piece], at: int) -> int:
         size = sum(len(piece) for piece in pieces)
         done = os.pwritev(self._file, pieces, at)
-        if done < size:  # as of more than 2 GiB
+        if done < size:  # more than 2 GiB
             rest = b"".join(pieces)
             while done < size:
                 done += os.pwrite(self._file, rest[done:], at + done)
         return at + size
 
     def look(self, place: Place) -> memoryview:
-        """A piece, as long as nobody writes."""
+        """A view of a piece, valid until the next write."""
         low, high = place
         if high > len(self._seen):
             self._seen = memoryview(mmap.mmap(self._file, 0, access=mmap.ACCESS_READ))
         return self._seen[low:high]
 
     def close(self) -> None:
-        """It is not needed here any more. What was looked at stays."""
+        """Closes the file; views stay valid."""
         os.close(self._file)

@@ -1,4 +1,4 @@
-"""SQL as text: where a statement ends, and the reports, which are .sql files that begin with what they show."""
+"""SQL as text: splits statements, and lists the reports, .sql files whose first line is their title."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIECE = re.compile(
 
 
 def split(text: str) -> tuple[list[str], str]:
-    """The statements that a ; ends, without it, and what is left behind the last one. Blank ones are left out."""
+    """The statements that end in a ; (without it), and the rest behind the last one. Blank statements are left out."""
     found: list[str] = []
     start = 0
     said = False
@@ -33,7 +33,7 @@ def split(text: str) -> tuple[list[str], str]:
 
 
 def depth(text: str) -> int:
-    """How deep parentheses and brackets stand in each other, those in texts and comments aside."""
+    """The greatest nesting of parentheses and brackets outside of strings and comments."""
     deepest = here = 0
     for piece in PIECE.finditer(text):
         if piece["comment"] or piece[0][0] in "'\"$":
@@ -48,7 +48,7 @@ def depth(text: str) -> int:
 
 
 def reports() -> dict[str, str]:
-    """Each report's name with what it shows."""
+    """The reports' titles by name."""
     return {name: text.partition("\n")[0].removeprefix("--").strip() for name, text in _texts().items()}
 
 

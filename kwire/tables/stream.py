@@ -1,4 +1,4 @@
-"""A capture's tables as Arrow streams: batches are made while they are taken, so that memory stays bounded.
+"""A capture's tables as Arrow streams: batches are made as they are consumed, so memory stays bounded.
 
 Whatever speaks the Arrow C stream interface (DuckDB, Polars, pandas, pyarrow) takes them without a file in between.
 """
@@ -18,7 +18,7 @@ from kwire.tables.schemas import SCHEMAS
 
 
 class TableStream:
-    """One table of captures. Each use reads the captures anew, and raises CaptureError, OSError while it does."""
+    """One table of captures. Each use reads the captures again and may raise CaptureError, OSError."""
 
     def __init__(
         self, paths: Sequence[str | Path], name: str, settings: Settings | None = None, bodies: BodyTexts | None = None
@@ -30,11 +30,11 @@ class TableStream:
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The rows as pyarrow reads a stream."""
+        """The rows as a pyarrow RecordBatchReader."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, as many at a time as a block of packets gives."""
+        """The rows; batches as large as blocks of packets yield."""
         made: list[pa.RecordBatch] = []
         builder = Builder([self.name], lambda _, batch: made.append(batch), self._bodies)
         reading = into(builder, self.paths, self._settings)
@@ -47,8 +47,8 @@ class TableStream:
 
 
 class CaptureTables:
-    """Captures as tables; by itself the stream of the messages. names: the tables that there are; bodies: makes bodies
-    JSON, for the table of that name."""
+    """Captures as tables; as an Arrow stream, the table messages. names: all tables; bodies: makes the JSON of the
+    table bodies."""
 
     names = tuple(COLUMNS)
 
@@ -58,7 +58,7 @@ class CaptureTables:
         self.paths, self._settings, self._bodies = list(paths), settings, bodies
 
     def table(self, name: str) -> TableStream:
-        """Raises UnknownName."""
+        """A table by name. Raises UnknownName."""
         if name not in COLUMNS:
             raise UnknownName("table", name, self.names)
         return TableStream(self.paths, name, self._settings, self._bodies if name == "bodies" else None)

@@ -1,7 +1,7 @@
 """Arrow without pandas.
 
-With its first array Arrow imports pandas where that is installed, a quarter of a second for what no command needs. What
-was imported before stays, and to_pandas() imports it when it is asked.
+pyarrow imports pandas, if installed, with its first array: a quarter of a second that no command needs. to_pandas()
+still imports it when called.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 
 def load() -> None:
-    """Lets Arrow make its first array while there is no pandas."""
+    """Makes pyarrow's first array while pandas cannot be imported."""
     sys.meta_path.insert(0, _Without)
     try:
         pa.array([None])
@@ -23,10 +23,10 @@ def load() -> None:
 
 
 class _Without:
-    """Finds nothing under that name, and leaves all else to others."""
+    """An importer that fails for pandas and leaves other names to the next one."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:  # noqa: ARG004
-        """As importlib asks."""
+        """Called by importlib."""
         if name == "pandas":
             raise ModuleNotFoundError(name)

@@ -1,4 +1,4 @@
-"""Tables as files, written while captures are read: Parquet, Arrow, CSV. A file has its name only when it is whole."""
+"""Writes tables as Parquet, Arrow or CSV files while captures are read. A file gets its name when it is complete."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 GROUP = 1 << 17  # rows of a Parquet row group
 SUFFIXES = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "raw csv": "csv"}
 Opener = Callable[[Any, Any], Any]  # of a path or a binary file, and a schema
-PRIVATE = ("bodies",)  # tables that hold what packets do
+PRIVATE = ("bodies",)  # tables with the packets' contents: readable by their owner only
 
 
 class Files:
-    """write(name, batch) as batches come; close() when all is there, abandon() when it is not.
+    """write(name, batch) adds rows; close() completes the files, abandon() removes them.
 
-    The files are DIR/NAME.parquet and so on, and have these names only behind close(). inputs: files that are read,
-    onto none of which is written. Arrow is imported with the first rows only: workers are forked before that.
+    The files are DIR/NAME.parquet and so on, and get these names in close(). inputs: files that must not be
+    overwritten. Arrow is imported with the first rows, after workers were forked.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Files:
         self._writers: dict[str, Any] = {}
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
-        """Adds rows; they go out in groups."""
+        """Adds rows; they are written in groups of GROUP."""
         self._waiting[name].append(batch)
         self._counts[name] += batch.num_rows
         self.rows[name] += batch.num_rows
@@ -58,7 +58,7 @@ class Files:
             output.close()
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
+        """Removes all that was written."""
         for writer in self._writers.values():
             with suppress(OSError, ValueError):  # as on a full disk; the parts go all the same
                 writer.close()
@@ -88,8 +88,8 @@ class Files:
 
 
 class ArrowStream:
-    """A table as Arrow's stream format: write(name, batch) as batches come, close() when all is there. Arrow is
-    imported with the first rows only, as by Files."""
+    """A table in Arrow's stream format: write(name, batch) adds rows, close() ends it. Arrow is imported with the first
+    rows, as in Files."""
 
     def __init__(self, name: str, file: BinaryIO) -> None:
         self._name, self._file = name, file
@@ -100,7 +100,7 @@ class ArrowStream:
         self._begun().write_batch(batch)
 
     def close(self) -> None:
-        """All rows were written."""
+        """Ends the stream and flushes the file."""
         self._begun().close()
         self._file.flush()
 
@@ -118,7 +118,7 @@ def _parquet(path: Any, schema: pa.Schema) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # times, positions and ids grow by little from row to row: half the size and half the time of dictionaries
+    # times, positions and ids grow in small steps: deltas take half the size and time of dictionaries
     growing = [field.name for field in schema if field.type in (pa.int64(), pa.int32()) or _is_time(field.type)]
     return pq.ParquetWriter(
         path, schema, compression="zstd", compression_level=1,
@@ -143,8 +143,7 @@ def _raw_csv(path: Any, schema: pa.Schema) -> Any:
 
 
 class _Csv:
-    """CSV has no lists: they are written as JSON. raw: texts as they are; otherwise spreadsheets and terminals are safe
-    from them."""
+    """CSV, with lists as JSON. raw: texts as they are; otherwise made harmless for spreadsheets and terminals."""
 
     def __init__(self, path: Any, schema: pa.Schema, raw: bool = False) -> None:
         import pyarrow as pa
@@ -176,7 +175,7 @@ class _Csv:
 
 
 def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts as visible.cell() has them; most need nothing."""
+    """Texts after visible.cell(); most columns need no change."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
