@@ -1,6 +1,7 @@
 """pcap files: a header, then records; both byte orders, microseconds and nanoseconds.
 
-One loop walks the record headers, everything else is read as columns. Where a record header makes no sense, the next
+The record headers are walked many at once (record_starts.py) or, near a window's end and behind damage, one by one;
+everything else is read as columns. Where a record header makes no sense, the next
 place is searched from which a chain of plausible headers follows (IETF draft-ietf-opsawg-pcap).
 """
 
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kwire.capture.damage import Damage, stretches_of
-from kwire.capture.packets import Packets
+from kwire.capture.packets import Ints, Packets
+from kwire.capture.record_starts import MAX_PACKET, RECORD, record_starts
 from kwire.counted import counted
 from kwire.errors import CaptureError
 
@@ -23,12 +25,12 @@ MAGICS = {  # (byte order, ns for each unit of the fraction)
     b"\x4d\x3c\xb2\xa1": ("<", 1),
     b"\xa1\xb2\x3c\x4d": (">", 1),
 }
-HEADER, RECORD = 24, 16
-MAX_PACKET = 1 << 22  # bytes; a record that claims more is damage
+HEADER = 24
 CHAIN = 4  # record headers in a row that make a place believable
 AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before a place behind damage is believed
 USUAL = 1 << 18  # bytes; what capturing programs keep of a packet at most
 WEEK = 7 * 86400
+LATEST = 9  # records whose times tell about when the last one was captured
 
 
 class PcapReader:
@@ -63,15 +65,24 @@ class PcapReader:
         begin = HEADER if self._header else 0
         self._header = False
         starts, used, cut = self._walk(view, begin, final)
-        self._note_time(view, starts)
+        self._note_time(view, starts[-LATEST:].tolist())
         self._pos += used
-        if not starts:
+        if not len(starts):
             return iter(()), used
         return iter((self._packets(view, starts, cut),)), used
 
-    def _walk(self, view: memoryview, pos: int, final: bool) -> tuple[list[int], int, bool]:
+    def _walk(self, view: memoryview, pos: int, final: bool) -> tuple[Ints, int, bool]:
         """Where records begin; how far they reach; whether the last one is cut."""
-        starts: list[int] = []
+        found, pos = record_starts(view, pos, self.order)
+        starts = found[-LATEST:].tolist()
+        begin = len(starts)
+        pos, cut = self._walk_singly(view, pos, final, starts, len(found) - begin)
+        return np.concatenate((found, np.array(starts[begin:], np.int64))), pos, cut
+
+    def _walk_singly(
+        self, view: memoryview, pos: int, final: bool, starts: list[int], before: int
+    ) -> tuple[int, bool]:
+        """As _walk; adds to starts. before: how many records of the window are not in it."""
         append = starts.append
         length_at = Struct(self.order + "I").unpack_from
         end = len(view)
@@ -87,32 +98,32 @@ class PcapReader:
                 continue
             if following > end:
                 if not final:
-                    return starts, pos, False
+                    return pos, False
                 append(pos)
                 early = counted(following - end, "byte")
-                self._damage.say(f"packet {self._number + len(starts) - 1:,} is cut: the file ends {early} early")
-                return starts, end, True
+                number = self._number + before + len(starts) - 1
+                self._damage.say(f"packet {number:,} is cut: the file ends {early} early")
+                return end, True
             append(pos)
             pos = following
         if final and 0 < end - pos < RECORD:
             self._damage.say(f"the file ends in the middle of a packet header, {end - pos} bytes behind the last one")
             pos = end
-        return starts, pos, False
+        return pos, False
 
     def _note_time(self, view: memoryview, starts: list[int]) -> None:
         """The middle of the last few packets' times: the last one alone may be damage already."""
         if starts:
             seconds = Struct(self.order + "I").unpack_from
-            latest = sorted(seconds(view, start)[0] for start in starts[-9:])
+            latest = sorted(seconds(view, start)[0] for start in starts[-LATEST:])
             self._seconds = latest[len(latest) // 2]
 
-    def _packets(self, view: memoryview, starts: list[int], cut: bool) -> Packets:
-        at = np.array(starts, np.int64)
+    def _packets(self, view: memoryview, at: Ints, cut: bool) -> Packets:
         words = np.ndarray((len(view) - 3,), self.order + "u4", view, strides=(1,))
         captured = words[at + 8].astype(np.int64)
         length = words[at + 12].astype(np.int64)
         if cut:
-            captured[-1] = len(view) - (starts[-1] + RECORD)
+            captured[-1] = len(view) - (int(at[-1]) + RECORD)
         time = words[at].astype(np.int64) * 1_000_000_000 + words[at + 4].astype(np.int64) * self.unit
         number = np.arange(self._number, self._number + len(at), dtype=np.int64)
         self._number += len(at)

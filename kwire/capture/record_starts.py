@@ -1,0 +1,102 @@
+"""Where the records of a pcap file begin, for many of them at once.
+
+Each record's header says how long it is, so that a walk goes from one to the next. Here the walk begins at many places of
+a window at the same time: lanes, each from a place that looks like a header, step together as columns. What a lane found
+counts only where the lane before it arrives exactly at its beginning; so the result is that of a walk one by one, or less.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+import numpy as np
+
+from kwire.capture.packets import Ints
+
+RECORD = 16  # bytes of a record's header
+MAX_PACKET = 1 << 22  # bytes; a record that claims more is damage
+SAMPLE = 64  # records, from whose size the lanes' is taken
+LANE = 128  # records of a lane, about
+LANES = 8  # fewer do not pay
+LONGEST = 4  # times as many records does a lane have at most
+DAY = 86400  # seconds; records before and behind are not of the same time
+REACH = 4  # records' sizes within which a lane's beginning is looked for
+TRIES = 8  # places that are looked at for a beginning
+SECOND = 1_000_000_000  # ns; a fraction of it is less
+HOPS = 3  # headers in a row that make a lane's beginning
+
+
+def record_starts(view: memoryview, pos: int, order: str, lane: int = LANE) -> tuple[Ints, int]:
+    """Where the records begin from pos on that lie whole in the view and claim no more than MAX_PACKET, as many as can
+    be told at once, which may be none; and where the record behind them begins. lane: records of a lane."""
+    nothing = np.zeros(0, np.int64), pos
+    end = len(view)
+    size = _usual(view, pos, order)
+    stride = size * lane
+    if not size or (end - pos) // stride < LANES:
+        return nothing
+    captured = np.ndarray((end - RECORD + 1,), order + "u4", view, 8, (1,))  # of the record that begins there
+    begins = np.array([pos, *_begins(view, pos, range(pos + stride, end - stride, stride), REACH * size, order)])
+    limits = np.append(begins[1:], end)
+    last = end - RECORD
+    at, within = begins, np.minimum(limits, last + 1)
+    steps = [at]
+    for _ in range(LONGEST * lane):
+        goes = at < within
+        if not goes.any():
+            break
+        at = np.where(goes, at + captured[np.minimum(at, last)] + RECORD, at)
+        steps.append(at)
+    breaks = np.flatnonzero(at[:-1] != begins[1:])
+    lanes = int(breaks[0]) + 1 if len(breaks) else len(begins)
+    walked = np.array(steps)[:, :lanes].T
+    starts: Ints = walked[:, :-1][walked[:, 1:] != walked[:, :-1]]
+    ends = np.append(starts[1:], at[lanes - 1])
+    damaged = np.flatnonzero((ends - starts > RECORD + MAX_PACKET) | (ends > end))
+    if len(damaged):
+        return starts[: damaged[0]], int(starts[damaged[0]])
+    return starts, int(at[lanes - 1])
+
+
+def _usual(view: memoryview, pos: int, order: str) -> int:
+    """The size of a record, about: the mean of the first ones; 0 where they make no sense."""
+    length_at = Struct(order + "I").unpack_from
+    at = pos
+    for _ in range(SAMPLE):
+        if at > len(view) - RECORD:
+            return 0
+        (captured,) = length_at(view, at + 8)
+        if captured > MAX_PACKET:
+            return 0
+        at += RECORD + captured
+    return (at - pos) // SAMPLE
+
+
+def _begins(view: memoryview, pos: int, seeds: range, width: int, order: str) -> list[int]:
+    """The first place from each seed on, within width bytes, that looks like a header with others behind it. Seeds
+    without one are left out."""
+    header = Struct(order + "IIII").unpack_from
+    seconds = header(view, pos)[0]
+    alike = (slice(2, 4), 2) if order == "<" else (slice(0, 2), 0)  # bytes of a time that are the same for hours
+    mark = bytes(view[pos : pos + 4][alike[0]])
+    last = len(view) - RECORD
+    found = []
+    for seed in seeds:
+        near = bytes(view[seed : seed + width])
+        at = near.find(mark, alike[1])
+        for _ in range(TRIES):
+            if at < 0:
+                break
+            here = begin = seed + at - alike[1]
+            for _ in range(HOPS):
+                if here > last:
+                    break
+                time, fraction, captured, length = header(view, here)
+                if captured > length or captured > MAX_PACKET or fraction >= SECOND or abs(time - seconds) > DAY:
+                    break
+                here += RECORD + captured
+            else:
+                found.append(begin)
+                break
+            at = near.find(mark, at + 1)
+    return found
