@@ -79,9 +79,7 @@ class PcapReader:
         pos, cut = self._walk_singly(view, pos, final, starts, len(found) - begin)
         return np.concatenate((found, np.array(starts[begin:], np.int64))), pos, cut
 
-    def _walk_singly(
-        self, view: memoryview, pos: int, final: bool, starts: list[int], before: int
-    ) -> tuple[int, bool]:
+    def _walk_singly(self, view: memoryview, pos: int, final: bool, starts: list[int], before: int) -> tuple[int, bool]:
         """As _walk; adds to starts. before: how many records of the window are not in it."""
         append = starts.append
         length_at = Struct(self.order + "I").unpack_from

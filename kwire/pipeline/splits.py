@@ -19,6 +19,7 @@ from typing import Any
 from kwire.capture import pcap, pcapng, source
 from kwire.capture.files import Capture
 from kwire.capture.packets import Packets
+from kwire.capture.record_starts import RECORD
 from kwire.capture.source import Source
 from kwire.errors import CaptureError
 from kwire.pipeline.stores import Stores, mapped, opened, size_of
@@ -198,7 +199,7 @@ def _begin(view: memoryview, start: int, head: int, reader: pcap.PcapReader | pc
     The search begins before, since that packet may."""
     low, ahead = max(start - BACK, head), view[: start + SEARCHED]
     if isinstance(reader, pcap.PcapReader):
-        word, place, extra = Struct(reader.order + "I").unpack_from, 8, pcap.RECORD
+        word, place, extra = Struct(reader.order + "I").unpack_from, 8, RECORD
         found = low if low == head else pcap.find_record(ahead, low, reader.order, 0, CHAIN)
     else:
         word, place, extra = Struct(reader.order + "I").unpack_from, 4, 0

@@ -13,7 +13,8 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from kwire.capture.packets import Packets
-from kwire.capture.pcap import HEADER, MAX_PACKET, RECORD, PcapReader, find_record
+from kwire.capture.pcap import HEADER, PcapReader, find_record
+from kwire.capture.record_starts import MAX_PACKET, RECORD
 from kwire.counted import counted
 from kwire.errors import CaptureError
 
