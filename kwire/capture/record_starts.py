@@ -1,8 +1,9 @@
 """Where the records of a pcap file begin, for many of them at once.
 
-Each record's header says how long it is, so that a walk goes from one to the next. Here the walk begins at many places of
-a window at the same time: lanes, each from a place that looks like a header, step together as columns. What a lane found
-counts only where the lane before it arrives exactly at its beginning; so the result is that of a walk one by one, or less.
+Each record's header says how long it is, so that a walk goes from one to the next. Here the walk begins at many places
+of a window at the same time: lanes, each from a place that looks like a header, step together as columns. What a lane
+found counts only where the lane before it arrives exactly at its beginning; so the result is that of a walk one by one,
+or less.
 """
 
 from __future__ import annotations
