@@ -78,17 +78,17 @@ def _begins(view: memoryview, pos: int, seeds: range, width: int, order: str) ->
     without one are left out."""
     header = Struct(order + "IIII").unpack_from
     seconds = header(view, pos)[0]
-    alike = (slice(2, 4), 2) if order == "<" else (slice(0, 2), 0)  # bytes of a time that are the same for hours
-    mark = bytes(view[pos : pos + 4][alike[0]])
+    shift = 2 if order == "<" else 0  # to the two bytes of a time that stay the same for hours
+    mark = bytes(view[pos + shift : pos + shift + 2])
     last = len(view) - RECORD
     found = []
     for seed in seeds:
         near = bytes(view[seed : seed + width])
-        at = near.find(mark, alike[1])
+        at = near.find(mark, shift)
         for _ in range(TRIES):
             if at < 0:
                 break
-            here = begin = seed + at - alike[1]
+            here = begin = seed + at - shift
             for _ in range(HOPS):
                 if here > last:
                     break
