@@ -62,8 +62,8 @@ def _opened(path: str | Path) -> mmap.mmap:
 
 
 def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
-    """The offsets of the id; None for each half of it alone, whose other half may be in another packet. Searched windows
-    are released from memory."""
+    """The offsets of the id; None for each half of it alone, whose other half may be in another packet. Searched
+    windows are released from memory."""
     first, second = ident[:HALF], ident[HALF:]
     for low in range(0, len(file), WINDOW):
         data = file[low : low + WINDOW + HALF - 1]  # bytes are searched several times faster than a map
