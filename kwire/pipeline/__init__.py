@@ -1,4 +1,4 @@
-"""The tables of captures on Spark: as a data source, as batch and streaming jobs. Needs the extra kwire[spark]."""
+"""Tables of captures on Spark: a data source, batch and streaming jobs. Needs the extra kwire[spark]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def need_spark(remote: bool = False) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes spark.read.format("kwire") known to a session, which is to hand filters down to it."""
+    """Registers spark.read.format("kwire") with a session, and turns filter pushdown on."""
     need_spark()
     from kwire.pipeline.source import KwireSource
 

@@ -1,8 +1,8 @@
-"""Captures that are no files here: in a binary column, or in another file system.
+"""Captures that are not local files: in a binary column, or in another file system.
 
-In a binary column each stands for itself. What lies in a file system that Hadoop alone opens, and not Arrow
-(stores.py), comes by Spark's binaryFile, each file as a whole by one executor, and is landed where all workers see it;
-then it is cut into splits as any file. That source takes no file above 2 GiB.
+In a binary column each value is a capture. Files that only Hadoop can open, not Arrow (stores.py), are read by Spark's
+binaryFile, each by one executor, copied to a folder that all workers see, and then cut into splits like any file. That
+source takes no file above 2 GiB.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 UNFIT = re.compile(r"[^\w.-]+")  # for a file's name
-AT_ONCE = 1 << 26  # bytes that go to Python in a batch, unless a file has more
+AT_ONCE = 1 << 26  # bytes per batch for Python, unless one file has more
 
 
 def from_column(
     frame: DataFrame, table: str = "messages", content: str = "content", name: str = "path",
     settings: Settings | None = None,
 ) -> DataFrame:  # fmt: skip
-    """A table of the captures in a column, as of format("binaryFile"). name: the column that says how each is called.
-    What is no capture gets a row in the table quality, and none elsewhere."""
+    """A table of the captures in a binary column, such as that of format("binaryFile"). name: the column of their
+    names. A value that is no capture gets a row in the table quality only."""
     limits = settings or Settings()
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -51,8 +51,8 @@ def from_column(
 
 
 def bring(spark: SparkSession, paths: Sequence[str], folder: str) -> list[str]:
-    """Copies files, and the files of folders, from any file system of Hadoop's into a folder that all workers see.
-    Where they are now. Raises FilesUnreachable."""
+    """Copies files, and the files of folders, from any Hadoop file system into a folder that all workers see; returns
+    their new paths. Raises FilesUnreachable."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -63,7 +63,7 @@ def bring(spark: SparkSession, paths: Sequence[str], folder: str) -> list[str]:
 
 
 def copied(files: DataFrame, folder: str) -> list[str]:
-    """The same for files as binaryFile gives them, of a batch or of a stream."""
+    """Copies the files of a binaryFile frame, batch or stream, into a folder; returns their new paths."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -77,13 +77,13 @@ def copied(files: DataFrame, folder: str) -> list[str]:
 
 @contextmanager
 def small_batches(spark: SparkSession) -> Iterator[None]:
-    """While this lasts, no more than AT_ONCE goes to Python in a batch."""
+    """Limits batches for Python to AT_ONCE bytes in this context."""
     with configured(spark, {"spark.sql.execution.arrow.maxBytesPerBatch": str(AT_ONCE)}):
         yield
 
 
 def _copy(folder: str, path: str, content: pa.Buffer) -> str:
-    """Under its own name, which the tables show, in a folder for the path."""
+    """Writes a file under its own name, which the tables show, in a folder made from its path."""
     place = Path(folder, sha256(path.encode()).hexdigest()[:16])
     place.mkdir(parents=True, exist_ok=True)
     target = place / (path.rstrip("/").rpartition("/")[2] or "capture")

@@ -1,4 +1,4 @@
-"""What the table quality says of whole files: what was damaged, dropped while capturing, or not read."""
+"""Rows of the table quality about whole files: damage, packets dropped while capturing, packets not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kwire.tables.build import Builder
 
 
 def of_file(builder: Builder, surveys: Sequence[Survey], unread: dict[str, int]) -> None:
-    """Of a file's splits. unread gets the counts of packets that there is something to say of."""
+    """Adds the remarks on a file, from its splits. unread: gets counts of unread packets by reason."""
     name = Path(surveys[0].split.path).name
     drops: dict[int, int] = {}
     for made in surveys:
@@ -27,6 +27,6 @@ def of_file(builder: Builder, surveys: Sequence[Survey], unread: dict[str, int])
 
 
 def of_chain(builder: Builder, reader: Reader, unread: dict[str, int]) -> None:
-    """Of files that follow each other, at their end."""
+    """Adds the remarks on files that follow each other, at their end."""
     for note in [*packet_notes(unread), *reader.notes]:
         builder.remark(reader.name, note_kind(note), note)

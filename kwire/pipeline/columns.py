@@ -1,4 +1,4 @@
-"""The tables' columns as Spark knows them, and those of them that a user's schema asks for."""
+"""The tables' columns as Spark types, and the columns that a user's schema asks for."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ TYPES = {
 
 
 class AskedColumns(NamedTuple):
-    """Columns of a table, in the user's order. schema: what they are called and of which types they are there."""
+    """Columns of a table, in the user's order. schema: their names and types in the user's schema."""
 
     names: list[str]
     schema: pa.Schema
 
 
 def ddl(table: str) -> str:
-    """A table's columns, as Spark writes schemas."""
+    """A table's schema as Spark DDL."""
     return ", ".join(f"`{name}` {TYPES[kind]}" for name, kind, _ in COLUMNS[table])
 
 
 def as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:
-    """Rows with the types that Spark has: of times, µs."""
+    """Rows with Spark's types: times in µs."""
     kinds = [pa.timestamp("us", "UTC") if pa.types.is_timestamp(field.type) else field.type for field in SCHEMAS[table]]
     fields = [pa.field(name, kind) for name, kind in zip(SCHEMAS[table].names, kinds, strict=True)]
     return rows.cast(pa.schema(fields), safe=False)
 
 
 def asked(table: str, schema: StructType) -> AskedColumns:
-    """The columns that a schema asks for: names in any case, integers as wide as they are or wider. Raises UnknownName,
+    """The columns that a schema asks for: names in any case, integers at least as wide as ours. Raises UnknownName,
     WrongType."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -57,7 +57,7 @@ def asked(table: str, schema: StructType) -> AskedColumns:
 
 
 def nearest(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """What it could have been; all, when nothing is near."""
+    """The known names nearest to this one; all, when none is near."""
     import difflib
 
     return tuple(difflib.get_close_matches(name, known, 3)) or known

@@ -1,8 +1,9 @@
-"""What of a connection lies in one split: a part. What stands at its edges, and whether it goes on where another ended.
+"""A part: the piece of a connection that lies in one split, the state at its ends, and whether it continues another
+part.
 
-A part is believed only when it follows exactly: its first bytes are the next ones of both streams, the frames before
-its own reading begins end exactly where it begins, and answer exactly what was open. Then whoever reads on from there
-gets what the split made of it.
+A part is accepted only if it continues exactly: its first bytes are the next ones of both streams, the frames in its
+head end exactly where its own reading begins, and its responses answer exactly the open requests. Then the conversation
+takes over the state in which the part ends.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ header_at, id_at = Struct(">HH").unpack_from, Struct(">i").unpack_from
 
 
 class Flow(NamedTuple):
-    """A stream at the end of a part. position and end count from its first byte in the part, first is that byte's
-    sequence number; frames is where its framer stands, number how many frames there were."""
+    """A stream at the end of a part. position and end count bytes from its first byte in the part; first: that byte's
+    sequence number; frames: its framer's state; number: frames read."""
 
     first: int | None
     syn: int | None
@@ -47,8 +48,8 @@ class Flow(NamedTuple):
 
 
 class PartExit(NamedTuple):
-    """How a part ends: TCP's state, who the client is, the open requests with their indexes. flows: the client's, then
-    the broker's."""
+    """The state at the end of a part: TCP, the client's identity, the open requests with their indexes. flows: the
+    client's, then the broker's."""
 
     flows: tuple[Flow, Flow]
     opener: int | None  # 0: the client
@@ -70,12 +71,11 @@ class PartExit(NamedTuple):
 
 @dataclass(slots=True)
 class ConnectionPart:
-    """A connection in a split. opened: it begins there with its SYN. key: from the client to the broker. block: of the
-    split in which its first segment lies, number: that one's packet. head: what of either stream comes before the first
-    request that the split reads, and before its answer. ordinal: counts the split's connections. turn: the first packet
-    of its block with these endpoints. kinds: what was asked, with
-    the block in which first. far: bytes that stayed in the file (remote_bytes.py).
-    """
+    """A connection in a split. opened: its SYN is in the split. key: from the client to the broker. block, number:
+    block and packet number of its first segment. head: for both streams the bytes before the first request that the
+    split reads and before its response. ordinal: its number in the split. turn: the first packet of its block with
+    these endpoints. kinds: API keys and versions asked, with the block of the first. far: bytes left in the file
+    (remote_bytes.py)."""
 
     key: Key
     opened: bool
@@ -93,8 +93,8 @@ class ConnectionPart:
 
 
 class Edge(NamedTuple):
-    """Where a connection stands, as far as the next part must know: for the client's and the broker's stream the next
-    sequence number, the SYN's, and the bytes of the frame that is not whole; the ids that are open; whether it ended.
+    """The state of a connection that the next part must match: for the client's and the broker's stream the next
+    sequence number, the SYN's, and the bytes of an incomplete frame; the open correlation ids; whether it was closed.
     """
 
     nexts: tuple[int | None, int | None]
@@ -105,7 +105,7 @@ class Edge(NamedTuple):
 
 
 def edge_of(conversation: Conversation) -> Edge | None:
-    """None when something is not regular, so that nobody can go on from there but who reads all."""
+    """The edge of a conversation; None when it is not regular, so that parts cannot continue it."""
     connection, client, pairing = conversation.connection, conversation.info.client, conversation.pairing
     if client is None or conversation.info.verdict or pairing.early or conversation.info.login.active:
         return None
@@ -123,7 +123,7 @@ def edge_of(conversation: Conversation) -> Edge | None:
 
 
 def edge_behind(before: Edge | None, part: ConnectionPart) -> Edge:
-    """The edge behind a part that follows the edge before."""
+    """The edge at the end of a part that continues the edge before."""
     exit = part.exit
     syns = tuple(flow.syn for flow in exit.flows) if part.opened or before is None else before.syns
     return Edge(
@@ -134,7 +134,7 @@ def edge_behind(before: Edge | None, part: ConnectionPart) -> Edge:
 
 
 def follows(edge: Edge, part: ConnectionPart, kinds: Kinds, max_size: int = MAX_SIZE) -> bool:
-    """Whether the part, which has no SYN, goes on exactly at the edge."""
+    """Whether the part, which has no SYN, continues exactly at the edge. max_size: of frames, bytes."""
     if edge.closed or edge.nexts != tuple(flow.first for flow in part.exit.flows):
         return False
     asked, answered = (
@@ -162,20 +162,22 @@ def _silent(data: bytes, kinds: Kinds) -> bool:
 
 
 def _frames(data: bytes, max_size: int) -> list[bytes] | None:
-    """The frames of which the bytes consist; None when they do not."""
+    """The frames that make up the bytes; None when they do not end with a complete frame."""
     found, end = whole_frames(data, 0, len(data), max_size)
     return [data[low:high] for low, high in pairwise([*found, end])] if end == len(data) else None
 
 
 def exit_of(conversation: Conversation) -> PartExit | None:
-    """How a conversation stands; None when something about it is not regular."""
+    """The state of a conversation; None when it is not regular."""
     connection, client = conversation.connection, conversation.info.client
     partials = conversation.requests.partial(), conversation.responses.partial()
     if client is None or partials[0] is None or partials[1] is None or conversation.pairing.early:
         return None
     if conversation.info.login.token_after is not None or conversation.info.login.active:
         return None
-    if any(exchange.correlation_id is None for exchange in conversation.pairing.open):  # then no answer can be known
+    if any(
+        exchange.correlation_id is None for exchange in conversation.pairing.open
+    ):  # its response could not be matched
         return None
     flows = []
     for turn, partial in enumerate(partials):
@@ -200,7 +202,7 @@ def exit_of(conversation: Conversation) -> PartExit | None:
 
 
 def exit_at_rest(rest: Rest) -> PartExit | None:
-    """As exit_of, of a connection of which all was read without a conversation; the client opened it."""
+    """As exit_of, for a connection at rest, which its client opened."""
     connection, info = rest.info.tcp, rest.info
     if info.login.active:
         return None
@@ -220,7 +222,7 @@ def exit_at_rest(rest: Rest) -> PartExit | None:
 
 
 def is_over(part: ConnectionPart) -> bool:
-    """Whether nothing of it is open or begun, and it has its beginning."""
+    """Whether it has its SYN, no open requests and no incomplete frames."""
     return part.opened and not part.exit.open and not any(flow.frames.parts for flow in part.exit.flows)
 
 
@@ -232,9 +234,9 @@ def _raw(message: Message) -> Raw:
 
 
 def join(conversation: Conversation, part: ConnectionPart, packets: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The conversation goes on behind the part, which follows it; what the head completes it gives out. packets: how
-    many there are before the split. The positions of the streams where the part begins, and the indexes of the frames
-    where its reading begins: what the split must know to name its frames as they are."""
+    """Continues the conversation with a part: reads the head, which may complete exchanges, then takes over the part's
+    final state. packets: number before the split. Returns the streams' positions where the part begins and the frame
+    indexes where its own reading begins, with which the split numbers its frames."""
     connection, client = conversation.connection, conversation.info.client
     assert client is not None
     streams = connection.streams[client], connection.streams[1 - client]
@@ -250,7 +252,8 @@ def join(conversation: Conversation, part: ConnectionPart, packets: int) -> tupl
 
 
 def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int, int], packets: int) -> None:
-    """The conversation gets the state in which the part ends."""
+    """Sets the conversation to the state at the part's end. bases: stream positions where it begins; packets: number
+    before the split."""
     connection, client, exit = conversation.connection, conversation.info.client, part.exit
     assert client is not None
     framers = conversation.requests, conversation.responses
@@ -301,7 +304,7 @@ def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int
 
 
 def head_of(pieces: list[Piece], position: int) -> Piece | None:
-    """What of the pieces lies before the position."""
+    """The bytes of the pieces before the position."""
     if not pieces:
         return None
     piece = joined(pieces)

@@ -1,12 +1,11 @@
-"""Connections that several points captured: which are the same, and what of them to leave out.
+"""Finds connections that several points captured, and removes the duplicate rows.
 
-Points are never merged: each capture that overlaps another in time is read by itself. Afterwards connections are the
-same when both ends are, and the initial sequence numbers where both points saw a SYN; where one did not, when the bytes
-that they saw overlap in both directions, at about the same time. Their frames are the same when they begin at the same
-byte of the same direction. Of frames that are the same one stays: that of the exchange seen as a whole, then one that
-was read well, then that of the point that began first. An exchange, and the rows made of it, stays if a frame of it
-does; a connection's row, if a frame of it does or if no other point has it. What each point says in quality stays, and
-clients counts what all points saw.
+Captures that overlap in time are read separately. Connections are the same if their ends are equal and so are the
+initial sequence numbers, where both points saw a SYN; otherwise, if the captured bytes overlap in both directions at
+about the same time. Frames are the same if they begin at the same byte of the same direction. Of equal frames one
+stays: from a complete exchange first, then one of quality ok, then that of the capture that began first. An exchange
+and its rows stay if one of its frames does; a connection's row, if one of its frames does or no other capture has it.
+The table quality keeps all rows, and clients counts all captures.
 """
 
 from __future__ import annotations
@@ -24,16 +23,18 @@ from kwire.session.connection_info import ConnectionInfo
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SKEW = 300_000_000_000  # ns by which the clocks of two points may differ
+SKEW = 300_000_000_000  # ns by which two captures' clocks may differ
 NEEDED = ("messages", "exchanges")  # tables that tell which frames are the same
-FRAMES = frozenset({"messages", "bodies"})  # with a row for a frame
-FACTS = frozenset({"partitions", "batches", "group_events"})  # with rows of an exchange, which they name by its request
+FRAMES = frozenset({"messages", "bodies"})  # tables with a row per frame
+FACTS = frozenset(
+    {"partitions", "batches", "group_events"}
+)  # tables with rows of an exchange, identified by its request
 
 
 class Origin(NamedTuple):
-    """Where a connection's streams begin, the client's first. key: from the client to the broker; syns and zeros: the
-    sequence numbers of the SYN and of the first byte, None where there is none; lengths in bytes; times of the first
-    and the last segment."""
+    """The streams of a connection, the client's first. key: from the client to the broker; syns and zeros: sequence
+    numbers of the SYN and of the first byte, None if not captured; lengths: bytes; times: of the first and the last
+    segment, ns."""
 
     capture: str
     connection: str
@@ -45,8 +46,8 @@ class Origin(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A connection of which there are several. whose: the same number for all of them; turn: counts them from 0;
-    client, broker: what to add to positions in its streams, so that the same byte has the same in all."""
+    """One of several recordings of a connection. whose: the same number for all of them; turn: counts them from 0;
+    client, broker: bytes to add to its stream positions to make them equal in all."""
 
     capture: str
     connection: str
@@ -57,7 +58,7 @@ class Copy(NamedTuple):
 
 
 def named_apart(paths: Iterable[str]) -> None:
-    """Rows name captures by the file's name alone. Raises SameNames."""
+    """Checks that file names differ, since rows name captures without folders. Raises SameNames."""
     names: set[str] = set()
     for path in paths:
         name = Path(path).name
@@ -67,7 +68,7 @@ def named_apart(paths: Iterable[str]) -> None:
 
 
 def origin_of(connection: ConnectionInfo) -> Origin | None:
-    """None when it is not known who the client is."""
+    """The origin of a connection; None when its client is not known."""
     client = connection.client
     if client is None:
         return None
@@ -80,7 +81,7 @@ def origin_of(connection: ConnectionInfo) -> Origin | None:
 
 
 def copies(origins: Iterable[Origin]) -> list[Copy]:
-    """The connections that are there more than once."""
+    """The connections that were recorded more than once."""
     of: dict[Key, list[list[tuple[Origin, int, int]]]] = {}
     for origin in sorted(origins, key=lambda found: (found.times[0], found.capture, found.connection)):
         groups = of.setdefault(origin.key, [])
@@ -105,9 +106,10 @@ def _behind(known: tuple[Origin, int, int], other: Origin) -> tuple[int, int] | 
 
 
 def shifts_of(one: Origin, other: Origin) -> tuple[int, int] | None:
-    """By how many bytes the other's streams begin behind those of one; None when they are not the same connection.
+    """By how many bytes the other's two streams begin after those of one; None if they are not the same connection.
 
-    Where no SYN tells it, streams of 2 GiB and more are never the same: numbers come again after 4 GiB."""
+    Without SYNs, streams of 2 GiB and more are never the same, because sequence numbers wrap at 4 GiB.
+    """
     if one.key != other.key or max(one.times[0], other.times[0]) - min(one.times[1], other.times[1]) > SKEW:
         return None
     syns = [mine == its for mine, its in zip(one.syns, other.syns, strict=True) if None not in (mine, its)]
@@ -155,7 +157,8 @@ REST = {
 def without_copies(
     spark: SparkSession, found: Sequence[Copy], table: Callable[[str], DataFrame]
 ) -> Iterator[Callable[[str, DataFrame], DataFrame]]:
-    """What to make of each table, by its name. table: gives those NEEDED, as they are."""
+    """Gives a function (name, frame) that removes duplicate rows from a table. table: returns a table of NEEDED by
+    name."""
     places = spark.createDataFrame(
         list(found), "capture string, connection string, whose long, turn long, client long, broker long"
     ).hint("broadcast")
@@ -184,5 +187,5 @@ def without_copies(
 
 
 def _of_connections(judged: DataFrame) -> DataFrame:
-    """Those of which no frame stays."""
+    """The connections of which no frame stays."""
     return judged.groupBy("capture", "connection").agg({"stays": "max"}).where("not `max(stays)`")

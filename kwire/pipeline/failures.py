@@ -1,4 +1,4 @@
-"""What Spark says when it fails, as one line."""
+"""Spark's errors as one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATE = re.compile(r"\s*SQLSTATE: \w+$")
 
 @contextmanager
 def in_a_line() -> Iterator[None]:
-    """Raises SparkFailed for what Spark raises."""
+    """Turns Spark's exceptions into SparkFailed."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -26,7 +26,7 @@ def in_a_line() -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """The line of an exception of Spark's that says it: the last with a condition of Spark's, else the last cause."""
+    """The line of a Spark exception that says why: the last with an error condition, else the last cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     for shape in (CONDITION, CAUSE):
         found = [match[1] for line in lines if (match := shape.match(line))]

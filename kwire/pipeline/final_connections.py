@@ -1,8 +1,7 @@
-"""Connections that open and end within one split, regular throughout: final there, rows and all.
+"""Connections that open and end within one split and are regular throughout: their rows are final.
 
-The stitch needs to know who they are, to count epochs: a few bytes each, in columns. What else it would need lies
-beside the split's rows, and is fetched only of those whose endpoints meet again in another way: in a part, in segments
-that were left, or with the same SYN.
+The stitch needs their endpoints to count epochs: a few bytes each, in columns. The parts are kept beside the split's
+rows and fetched only if the same endpoints occur otherwise too: in a part, in leftover segments, or with the same SYN.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from kwire.pipeline.leftover_segments import pair
 
 
 class FinalConnections:
-    """In the order in which they began: keys from the client to the broker, ordinals of the split, and 16 bits of the
-    numbers of their SYNs. take_parts() gives the parts to whoever keeps them; pickled, only the rest travels then."""
+    """Columns in the order in which the connections began: keys from the client to the broker, ordinals in the split,
+    and 16-bit hashes of the SYNs' sequence numbers. take_parts() removes the parts, so that pickling leaves them out.
+    """
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
@@ -32,7 +32,7 @@ class FinalConnections:
         return len(self.keys)
 
     def add(self, part: ConnectionPart) -> None:
-        """The next one."""
+        """Adds the next connection."""
         syn = part.exit.flows[0].syn or 0
         self.keys.append(part.key)
         self.ordinals.append(part.ordinal)
@@ -40,12 +40,12 @@ class FinalConnections:
         self._parts.append(part)
 
     def take_parts(self) -> list[ConnectionPart]:
-        """All parts."""
+        """Removes and returns all parts."""
         parts, self._parts = self._parts, []
         return parts
 
     def parts(self, pairs: set[Key]) -> list[ConnectionPart]:
-        """Of the connections between these endpoints, as long as they are here."""
+        """The parts of connections between these endpoints, unless they were taken."""
         return [part for part in self._parts if pair(part.key) in pairs]
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -65,14 +65,14 @@ class FinalConnections:
 
 
 class EpochNames:
-    """name_of(key) gives the names of connections that follow each other, each with its epoch."""
+    """name_of(key) numbers connections between the same endpoints by epoch, in the order of calls."""
 
     def __init__(self) -> None:
         self._epochs: dict[Key, int] = {}
         self._texts: dict[tuple[int, int], str] = {}
 
     def name_of(self, key: Key) -> tuple[str, int]:
-        """key: from the client to the broker."""
+        """The connection's name and epoch. key: from the client to the broker."""
         both = pair(key)
         epoch = self._epochs[both] = self._epochs.get(both, 0) + 1
         client, broker = endpoint(self._text(*key[:2]), key[2]), endpoint(self._text(*key[3:5]), key[5])
@@ -86,7 +86,7 @@ class EpochNames:
 
 
 def _packed(values: Sequence[int] | np.ndarray[Any, Any]) -> tuple[int, bytes]:
-    """Numbers from 0, the bytes of the same weight together: those pack well."""
+    """Non-negative integers with bytes of equal weight together, which compresses well; with their width."""
     numbers = np.asarray(values, np.int64)
     width = next(size for size in (1, 2, 4, 8) if not len(numbers) or int(numbers.max()) < 1 << (8 * size - 1))
     return width, np.ascontiguousarray(numbers.astype(f"<i{width}").view(np.uint8).reshape(-1, width).T).tobytes()

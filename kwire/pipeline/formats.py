@@ -1,6 +1,6 @@
-"""Tables of a run as the session reads and writes them, each in FOLDER/TABLE: parquet, orc, delta, iceberg and others.
+"""Reads and writes a run's tables with Spark, each in FOLDER/TABLE: parquet, orc, delta, iceberg and others.
 
-Iceberg knows tables by their catalogs: here one whose warehouse is the folder's own place.
+Iceberg needs a catalog: here one whose warehouse is the folder's parent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}  # else th
 
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """While this lasts, the session has these settings."""
+    """Sets these settings of the session in this context."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -42,7 +42,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 def save(
     frame: DataFrame, folder: str, table: str, form: str, partitions: tuple[str, ...] = (), mode: str = "overwrite"
 ) -> None:  # fmt: skip
-    """Writes a table. mode: what is done where it is already, one of MODES."""
+    """Writes a table. mode: one of MODES, for a table that exists."""
     if form == "iceberg":
         _save_iceberg(frame, _in_catalog(frame.sparkSession, folder, table), partitions, mode)
         return
@@ -67,7 +67,7 @@ def _save_iceberg(frame: DataFrame, name: str, partitions: tuple[str, ...], mode
 
 
 def refuse_where_there_is(spark: SparkSession, folder: str, tables: Iterable[str], form: str) -> None:
-    """Raises OutputError for the first of the tables that is there already."""
+    """Raises OutputError if one of the tables exists."""
     from pyspark.errors import AnalysisException
 
     for table in tables:
@@ -83,7 +83,7 @@ def refuse_where_there_is(spark: SparkSession, folder: str, tables: Iterable[str
 
 
 def table_of(spark: SparkSession, folder: str, table: str, form: str = "parquet") -> DataFrame:
-    """A table of a run, with its partitions' columns."""
+    """A table of a run, with its partition columns."""
     if form == "iceberg":
         return spark.table(_in_catalog(spark, folder, table))
     reader = spark.read.format(form)
@@ -93,8 +93,8 @@ def table_of(spark: SparkSession, folder: str, table: str, form: str = "parquet"
 
 
 def _in_catalog(spark: SparkSession, folder: str, table: str) -> str:
-    """As Iceberg calls a table. The folder is a namespace, since without one a table partitions would be taken for what
-    Iceberg itself says of a table."""
+    """The table's name in Iceberg's catalog. The folder is a namespace; without one, a table called partitions would
+    mean Iceberg's metadata table."""
     warehouse, base = os.path.split(folder.rstrip("/") if is_elsewhere(folder) else os.path.abspath(folder))
     name = f"kwire_{sha256(warehouse.encode()).hexdigest()[:12]}"
     catalog = f"spark.sql.catalog.{name}"

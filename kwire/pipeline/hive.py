@@ -1,7 +1,7 @@
 """Tables as Parquet files in hive partitions: TABLE/date=2026-11-21/api=Fetch/…parquet.
 
-What a task writes lies in a folder of the run's own until the driver gives it its place: a task that dies, or runs
-twice, leaves nothing that counts. Rows of a partition wait for each other, so that files are few.
+Tasks write into a staging folder of the run, from which the driver moves the files: a task that dies, or runs twice,
+leaves nothing behind. Rows of a partition are collected, so that there are few files.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from kwire.tables.writer import OPENERS
 DAY = 86_400_000_000_000  # ns
 OURS = re.compile(r"date=|_|\.|part-|(meta)?data$")  # names in a table's folder, also those of Delta and Iceberg
 NONE = "__HIVE_DEFAULT_PARTITION__"  # where a partition's column is null
-ROWS = 1 << 17  # of a partition that wait
+ROWS = 1 << 17  # most rows of a partition that wait
 IN_ALL = 1 << 20  # rows that wait in all partitions together
-TIMES = dict.fromkeys(("connections", "clients", "findings", "audit"), "first_time_ns")  # others are dated by time_ns
+TIMES = dict.fromkeys(
+    ("connections", "clients", "findings", "audit"), "first_time_ns"
+)  # the columns that give the date; elsewhere time_ns
 
 
 class WrittenFile(NamedTuple):
-    """A file: the table's name, the partition's path in it, the file's name, how many rows."""
+    """A file: table name, partition path, file name, number of rows."""
 
     table: str
     partition: str
@@ -41,7 +43,7 @@ class WrittenFile(NamedTuple):
 
 
 class Hive:
-    """write(table, batch) as rows come; close() gives what was written. tag: what the names of its files begin with."""
+    """write(table, batch) adds rows; close() returns the files written. tag: prefix of file names."""
 
     def __init__(self, folder: str, tag: str) -> None:
         self._folder, self._tag = folder, tag
@@ -66,7 +68,7 @@ class Hive:
                 self._flush(place)
 
     def close(self) -> list[WrittenFile]:
-        """All that there is, on disk."""
+        """Writes the rest and returns all files."""
         out = []
         for place in list(self._rows):
             self._flush(place)
@@ -92,7 +94,7 @@ class Hive:
 
 
 def file_schema(table: str) -> pa.Schema:
-    """The columns in a table's files: those that the partitions' names say are not."""
+    """The columns in a table's files: without those in the partitions' names."""
     schema = SCHEMAS[table]
     return schema.remove(schema.get_field_index("api")) if has_api(table) else schema
 
@@ -105,8 +107,8 @@ def has_api(table: str) -> bool:
 def place(
     folder: str, staged: str, written: Iterable[WrittenFile], replaced: Iterable[str] = (), keep: bool = False
 ) -> None:  # fmt: skip
-    """Moves files to where they belong. replaced: tables, or TABLE/PARTITION, that are written anew as a whole; keep:
-    there is more."""
+    """Moves files from the staging folder into the tables. replaced: TABLE or TABLE/PARTITION to empty first; keep:
+    keep the staging folder."""
     for table in replaced:
         shutil.rmtree(os.path.join(folder, table), ignore_errors=True)
         Path(folder, table).mkdir(parents=True, exist_ok=True)
@@ -119,8 +121,8 @@ def place(
 
 
 def spare(folder: str, tables: Iterable[str], sources: Iterable[str]) -> None:
-    """Raises OutputError where a table, which is written anew as a whole, would take with it a source or what kwire and
-    Spark never wrote."""
+    """Raises OutputError if replacing a table's folder would delete a source or a file that neither kwire nor Spark
+    wrote."""
     for table in tables:
         here = Path(folder, table).resolve()
         for source in sources:
@@ -134,14 +136,14 @@ def spare(folder: str, tables: Iterable[str], sources: Iterable[str]) -> None:
 
 
 def remove(folder: str, tables: Iterable[str], tag: str) -> None:
-    """Removes all files of tables whose names begin so: what an earlier attempt at the same rows left."""
+    """Removes the tables' files with this prefix: those of an earlier attempt at the same rows."""
     for table in tables:
         for path in Path(folder, table).rglob(f"{tag}*.parquet"):
             path.unlink()
 
 
 def days_of(table: str, batch: pa.RecordBatch) -> pa.Array:
-    """The date of each row, as text; null where there is none."""
+    """The date of each row as text, null without a time."""
     days, texts = _days(table, batch)
     return pa.array([texts[day] for day in days.tolist()], pa.string())
 
@@ -153,7 +155,7 @@ def _days(table: str, batch: pa.RecordBatch) -> tuple[np.ndarray, dict[int, str 
 
 
 def _partitions(table: str, batch: pa.RecordBatch) -> Iterable[tuple[str, pa.RecordBatch]]:
-    """The rows by partition, without the columns that it says."""
+    """(partition path, rows without the partition columns)."""
     if not batch.num_rows:
         return
     days, texts = _days(table, batch)

@@ -1,9 +1,9 @@
-"""Captures that come one after the other: what waits between two batches, and what a batch makes final.
+"""Captures that arrive one after the other: the state between two batches, and what a batch makes final.
 
-Files are stitched in the order of their times, each when it is old enough that none before it can still come. What is
-between them is kept: surveys of files that wait, and the stitch of each chain of files with its open connections.
-A file that comes later than that is read by itself, and the table quality says so.
-What comes in order by itself waits for nothing: the messages of a capture point, each a file of the point's name.
+Files are stitched in time order, each once no earlier one is expected any more. The state holds the surveys of waiting
+files, and the stitch of each chain of files with its open connections. A file that comes too late is read by itself,
+and the table quality says so. Messages of a capture point come in order, so they do not wait; each is a file with the
+point's name.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from kwire.session.reading import JOIN, Reading
 from kwire.tables.build import BodyTexts, Builder
 
 LATENESS = 60_000_000_000  # ns of the captures' own time
-SEEN = 1000  # messages of a point among which one that is sent again is known
+SEEN = 1000  # last messages of a point that are remembered, to detect repeats
 
 
 @dataclass(slots=True)
 class Chain:
-    """Files that follow each other. last: when the last one's last packet came; point: that they are all of."""
+    """Files that follow each other. last: time of the last packet, ns; point: their capture point."""
 
     last: int
     stitch: Stitch
@@ -41,7 +41,7 @@ class Chain:
 
 @dataclass(slots=True)
 class Heard:
-    """Of a point that sends messages: when it sent the last one, and the digests of the last ones."""
+    """A capture point that sends messages: time of the last one (ns), digests of the last SEEN ones."""
 
     last: int = 0
     digests: list[bytes] = field(default_factory=list)
@@ -49,8 +49,8 @@ class Heard:
 
 @dataclass(slots=True)
 class StreamState:
-    """What is kept between batches. latest: the latest packet seen; released: when the latest file began that was
-    stitched; names: topics' names; heard: of points that send messages."""
+    """The state between batches. latest: time of the latest packet; released: begin of the latest stitched file; names:
+    topic names; heard: points that send messages."""
 
     waiting: list[list[Survey]] = field(default_factory=list)
     chains: list[Chain] = field(default_factory=list)
@@ -61,7 +61,7 @@ class StreamState:
     heard: dict[str, Heard] = field(default_factory=dict)
 
     def hear(self, point: str, digest: bytes, time: int) -> bool:
-        """A message came, sent at a time in ns; whether it is none of the point's last ones that was sent again."""
+        """Takes a message, sent at time (ns); returns whether it is new, not a repeat of a recent one."""
         heard = self.heard.setdefault(point, Heard())
         heard.last = max(heard.last, time)
         if digest in heard.digests:
@@ -71,12 +71,12 @@ class StreamState:
         return True
 
     def saved(self) -> bytes:
-        """As load takes it."""
+        """The state as bytes, for load."""
         return pickle.dumps(self)
 
 
 def load(data: bytes) -> StreamState:
-    """What saved gave: only what kwire wrote itself."""
+    """The state from saved(). A pickle: load only what kwire itself wrote."""
     state = pickle.loads(data)
     assert isinstance(state, StreamState)
     return state
@@ -84,7 +84,7 @@ def load(data: bytes) -> StreamState:
 
 @dataclass(slots=True)
 class Advance:
-    """A batch. in_order: files come as they follow each other, those of a capture point under its name."""
+    """Processes a batch. in_order: files come in order, those of a capture point under its name."""
 
     names: Sequence[str]
     settings: Settings
@@ -94,8 +94,8 @@ class Advance:
     in_order: bool = False
 
     def by(self, state: StreamState, files: Iterable[list[Survey]], final: bool = False) -> TaskPlan:
-        """Takes files that came, and changes the state; what became final. final: nothing more will come, so that all
-        is stitched and all connections end."""
+        """Adds files to the state and returns what became final. final: nothing more will come, so everything is
+        stitched and all connections end."""
         plan = TaskPlan()
         builder = Builder(self.names, lambda name, batch: plan.rows.append((name, batch)), self.bodies, whole=False)
         builder.clients = state.clients
@@ -122,7 +122,7 @@ class Advance:
                 readers.append(chain.stitch.reader)
         for surveys in state.waiting:
             for made in surveys:
-                made.rows = False  # they are made when its turn comes
+                made.rows = False  # they are made when the file is stitched
         reading = Reading([], self.settings)
         reading.readers = readers
         builder.finish(reading)
@@ -133,7 +133,7 @@ class Advance:
         return leftover_of(placed(made), self.settings, keys, self.window)
 
     def _released(self, state: StreamState, final: bool) -> list[list[Survey]]:
-        """The files whose turn it is, in their order."""
+        """Takes out the files that need not wait any longer, in order."""
         if self.in_order:
             ready, state.waiting = state.waiting, []
             return ready
@@ -167,12 +167,12 @@ class Advance:
 
     @staticmethod
     def _goes_on(chain: Chain, point: str | None, first: int) -> bool:
-        """Whether a file belongs behind a chain's."""
+        """Whether a file continues a chain."""
         return chain.point == point and (point is not None or 0 <= first - chain.last <= JOIN)
 
     def _over(self, state: StreamState, chain: Chain) -> bool:
-        """Whether no file can follow the chain any more. A point fell silent by the times at which messages are sent,
-        since the clocks of points may differ."""
+        """Whether no file can continue the chain any more. For points, sending times decide, since their clocks may
+        differ."""
         if chain.point is not None:
             last = max(heard.last for heard in state.heard.values())
             return last - state.heard[chain.point].last > JOIN + self.lateness

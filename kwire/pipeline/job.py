@@ -1,9 +1,8 @@
 """The steps of a job on Spark: survey the splits, stitch on the driver, write what each split made.
 
-Survey and rows are made in one go. Rows stay with Spark, as packed bytes that its executors keep on their disks and
-make again where one is lost; only surveys come to the driver. Once they are stitched, what they say of names and
-numbers goes back joined to the rows of each split, and rows get both as they are written. Nothing under way lies in a
-folder of kwire's, and nothing asks for the SparkContext.
+Survey and rows are made in one pass. Rows stay with Spark, as compressed bytes on its executors' disks, recomputed if
+one is lost; only surveys come to the driver. The final names and numbers from the stitch are joined to the rows of each
+split and applied as they are written. No intermediate files of kwire's are needed, and no SparkContext.
 """
 
 from __future__ import annotations
@@ -39,21 +38,21 @@ from kwire.tables.build import BodyTexts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MADE = "split int, name string, data binary"  # name: the table of which data holds rows, or one of these:
+MADE = "split int, name string, data binary"  # name: the table whose rows are in data, or one of these:
 SURVEY, PARTS = "(survey)", "(parts)"
-FINAL = "name string, data binary, fixes binary"  # fixes: what names rows; null when they have their names
+FINAL = "name string, data binary, fixes binary"  # fixes: final names and numbers; null when rows have them
 SHAPE = pa.schema([("split", pa.int32()), ("name", pa.string()), ("data", pa.binary())])
 SHAPE_FINAL = pa.schema([("name", pa.string()), ("data", pa.binary()), ("fixes", pa.binary())])
 FIXES = pa.schema([("split", pa.int32()), ("fixes", pa.binary())])
 DATA = pa.schema([("data", pa.binary())])
-SPLITS, FEWEST = 4, 8  # that a writing task takes, so that files are few; tasks that there are at least
-TASK, OPENED = 32 << 20, 1 << 20  # bytes that fill a task with small files; what opening one counts for
+SPLITS, FEWEST = 4, 8  # splits per writing task, so that there are few files; least number of tasks
+TASK, OPENED = 32 << 20, 1 << 20  # bytes of small files per task; the cost of opening one, in bytes
 DISK = StorageLevel(True, False, False, False)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Which tables, and how captures are read."""
+    """The tables to make and the settings to read captures with."""
 
     names: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
@@ -62,16 +61,16 @@ class Job:
 
 @dataclass(slots=True)
 class Surveyed:
-    """What the splits of a run came to: surveys, and a frame with the rows that go with them, which Spark keeps."""
+    """The surveys of a run's splits, and a persisted frame with their rows."""
 
     spark: SparkSession
     splits: Sequence[Split]
     surveys: list[Survey]
     made: DataFrame | None = None
-    seams: int = 0  # bytes that travelled
+    seams: int = 0  # bytes sent to the driver
 
     def parts(self, apart: set[Key]) -> dict[Split, list[ConnectionPart]]:
-        """The parts of final connections between these endpoints, by their splits."""
+        """The parts of final connections between these endpoints, by split."""
         if self.made is None:
             return {}
         rows = self.made.where(F.col("name") == PARTS).mapInArrow(_choosing(apart), MADE).collect()
@@ -83,8 +82,7 @@ class Surveyed:
 def survey_splits(
     spark: SparkSession, splits: Sequence[Split], job: Job, finals: bool = False
 ) -> Iterator[Surveyed]:  # fmt: skip
-    """Reads all splits, small files several in a task. While this lasts Spark keeps their rows. finals: as survey has
-    it."""
+    """Reads all splits, several small files per task; Spark keeps their rows in this context. finals: as in survey."""
     tasks, numbers = packed(splits), {split: number for number, split in enumerate(splits)}
     work = [[(numbers[split], split) for split in task] for task in tasks]
     made = spark.range(0, len(work), 1, max(len(work), 1)).mapInArrow(_surveying(work, job, finals), MADE).persist(DISK)
@@ -98,7 +96,7 @@ def survey_splits(
 
 
 def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job, more: Sequence[tuple[str, bytes]] = ()) -> DataFrame:
-    """The rows of all splits, those of the stitch, and more, with what makes each final: a frame as FINAL says."""
+    """A frame of schema FINAL with the rows of all splits, of the stitch, and more."""
     spark, numbers = surveyed.spark, {(split.path, split.number): at for at, split in enumerate(surveyed.splits)}
     known = [
         {"split": numbers[task.split.path, task.split.number], "fixes": pickle.dumps(task.ordinals)}
@@ -121,20 +119,20 @@ def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job, more: Sequence[t
 
 
 def table_frame(rows: DataFrame, table: str, names: dict[UUID, str]) -> DataFrame:
-    """A table of the rows, as Spark writes it: with its date."""
+    """A table of the rows in Spark's types, with a date column."""
     return rows.where(F.col("name") == table).mapInArrow(_naming(table, names), ddl(table) + ", `date` string")
 
 
 def write_rows(
     rows: DataFrame, tables: Sequence[str], names: dict[UUID, str], staged: str, tag: str
 ) -> list[WrittenFile]:
-    """Writes tables of the rows into files below a folder that all workers see."""
+    """Writes tables into Parquet files below staged, a folder that all workers see."""
     chosen = rows.where(F.col("name").isin(*tables)).mapInArrow(_writing(names, staged, tag), "data binary")
     return [written for row in chosen.collect() for written in pickle.loads(row.data)]
 
 
 def packed(splits: Iterable[Split]) -> list[list[Split]]:
-    """Splits by the task that reads them, in their order: each in its own, but for small files."""
+    """Groups splits into tasks, in order: one split each, except small files."""
     out: list[list[Split]] = []
     left = 0
     for split in splits:
@@ -205,7 +203,7 @@ def _writing(names: dict[UUID, str], staged: str, tag: str) -> Any:
 
 
 def _final_rows(batches: Iterable[pa.RecordBatch], names: dict[UUID, str]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows with their names, of batches as FINAL says."""
+    """(table, rows with final names) of batches of schema FINAL."""
     said: tuple[bytes, Any] = b"", None
     for batch in batches:
         tables, pieces, known = (batch.column(name) for name in SHAPE_FINAL.names)
@@ -228,6 +226,6 @@ def _row(schema: pa.Schema, *values: object) -> pa.RecordBatch:
 
 
 def _task() -> str:
-    """A name that no other attempt at the same task has."""
+    """A name unique to this attempt at the task."""
     context = TaskContext.get()
     return f"{context.partitionId() if context else 0:05}-{uuid4().hex[:8]}"

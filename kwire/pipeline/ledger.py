@@ -1,7 +1,7 @@
-"""Which captures a lake holds: a table of its own, DIR/files, to which each run adds a file when it has ended.
+"""The list of the captures in a lake: a table DIR/files, to which each run adds a file at its end.
 
-The names of files that a run writes begin with the run's id, and while it writes a marker lies in DIR/files, which it
-holds locked. So a later run knows what is done, and removes what a run left that was killed.
+A run's files begin with its id, and while it writes it holds a lock on a marker in DIR/files. So a later run knows what
+is complete, and removes what a killed run left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kwire.pipeline.stores import Stores, each, opened, size_of
 from kwire.staging import take_lock
 
 FILES = "files"
-ENDS = 1 << 16  # bytes at either end of a file that tell it from others
+ENDS = 1 << 16  # bytes at both ends of a file that identify it
 OURS = re.compile(r"(run-[0-9a-f]{12})\b.*\.parquet$")
 MARKER = ".begun"
 SCHEMA = pa.schema([
@@ -38,8 +38,8 @@ ANEW = "read them all once without --incremental"
 
 @dataclass(slots=True)
 class ToRead:
-    """What of some captures is to be read: new; known: done, under this name or another one; grown: those that have
-    become longer since they were read, of which the rest is not read."""
+    """Captures by state. new: to be read; known: read before, under this or another name; grown: longer than when they
+    were read; their rest is not read."""
 
     new: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
@@ -47,8 +47,7 @@ class ToRead:
 
 
 class Ledger:
-    """The table of a folder as it is now, for a run that adds to these tables. Raises OutputError where it does not
-    tell what they hold."""
+    """The list of a folder, for a run that adds to these tables. Raises OutputError if their contents are not known."""
 
     def __init__(self, folder: str, tables: Sequence[str]) -> None:
         _sweep(folder)
@@ -69,7 +68,7 @@ class Ledger:
         self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
 
     def choose(self, paths: Sequence[str], stores: Stores) -> ToRead:
-        """Which of these are new. A copy under another name is known, and of two copies the first is new. Raises
+        """Sorts captures by state. A copy under another name is known; of two new copies the first is new. Raises
         OSError."""
         out, seen = ToRead(), set(self._digests)
         for path, digest in zip(paths, each(lambda path: digest_of(path, stores), paths), strict=True):
@@ -92,7 +91,7 @@ class Ledger:
 
 @contextmanager
 def running(folder: str) -> Iterator[str]:
-    """The id of a new run, with which the names of its files begin. Raises OSError."""
+    """Gives the id of a new run, the prefix of its files, and holds its marker. Raises OSError."""
     place, run = Path(folder, FILES), f"run-{uuid4().hex[:12]}"
     place.mkdir(parents=True, exist_ok=True)
     marker = place / f".{run}{MARKER}"
@@ -105,7 +104,7 @@ def running(folder: str) -> Iterator[str]:
 def enter(
     folder: str, run: str, tables: Sequence[str], paths: Sequence[str], anew: bool, stores: Stores
 ) -> None:  # fmt: skip
-    """Writes down that a run read these captures into these tables; anew: and that nothing else is there."""
+    """Records that a run read these captures into these tables. anew: they hold nothing else."""
     place = Path(folder, FILES)
     found = each(lambda path: list(_rows(path, stores)), paths)
     rows = [row | {"run": run, "tables": list(tables)} for rows in found for row in rows]
@@ -118,7 +117,7 @@ def enter(
 
 
 def digest_of(path: str, stores: Stores) -> str:
-    """Of a capture's size and both of its ends, where the times of its packets are. Raises OSError."""
+    """A digest of a capture's size and its first and last ENDS bytes. Raises OSError."""
     with opened(path, stores.of(path)) as file:
         return _digest(file, size_of(file))
 
@@ -132,13 +131,13 @@ def _digest(file: BinaryIO, size: int) -> str:
 
 
 def _head(file: BinaryIO, size: int) -> str:
-    """Of the first bytes that a file of that size had."""
+    """A digest of the first bytes of a file that had this size."""
     file.seek(0)
     return blake2b(file.read(min(size, ENDS)), digest_size=16).hexdigest()
 
 
 def _rows(path: str, stores: Stores) -> Iterator[dict[str, str | int]]:
-    with suppress(OSError), opened(path, stores.of(path)) as file:  # it was there when it was read
+    with suppress(OSError), opened(path, stores.of(path)) as file:  # it may have been removed since
         size, modified = size_of(file), 0 if is_elsewhere(path) else os.stat(path).st_mtime_ns
         yield {
             "path": _full(path), "size": size, "modified_ns": modified, "digest": _digest(file, size),
@@ -151,7 +150,7 @@ def _full(path: str) -> str:
 
 
 def _sweep(folder: str) -> None:
-    """Removes what runs left that were killed."""
+    """Removes files of killed runs."""
     for marker in Path(folder, FILES).glob(f".run-*{MARKER}"):
         with suppress(OSError), open(marker, "rb+") as lock:
             if not take_lock(lock):

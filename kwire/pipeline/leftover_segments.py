@@ -1,4 +1,4 @@
-"""Segments of single connections, taken out of a block with their bytes: what a split leaves to the stitch."""
+"""Segments of irregular connections, with their bytes, which a split leaves to the stitch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
 
 
 class LeftoverSegments(NamedTuple):
-    """Segments of a block of a split. joined: they were made of fragments, and come behind the others."""
+    """Segments of one block of a split. joined: reassembled from IP fragments, after the others."""
 
     block: int
     joined: bool
@@ -30,18 +30,18 @@ class LeftoverSegments(NamedTuple):
 
 
 def pair(key: Key) -> Key:
-    """The same for both directions."""
+    """The key in one canonical direction."""
     return min(key, (*key[3:], *key[:3]))
 
 
 def chosen(segments: Segments, keys: Collection[Key]) -> Segments:
-    """Only those of these connections, with a buffer of their own."""
+    """The segments of these connections, with a buffer of their own."""
     flows = np.array([pair(key) in keys for key in segments.keys], bool)
     return _taken(segments, np.flatnonzero(flows[segments.flow]))
 
 
 def weigh(segments: Segments) -> Segments:
-    """The same with a buffer of their own, so that the window's can go."""
+    """The segments with a buffer of their own, so that the window's can be freed."""
     return _taken(segments, np.arange(len(segments)))
 
 
@@ -59,7 +59,7 @@ def leftover_of(
 
 
 def together(parts: Sequence[tuple[Segments, int]]) -> Segments:
-    """Segments of several blocks in a row as of one, each with what to add to its packets' numbers."""
+    """Joins segments of consecutive blocks. parts: with each, what to add to its packet numbers."""
     index: dict[Key, int] = {}
     flows: list[NDArray[np.intp]] = []
     columns: dict[str, list[Ints]] = {name: [] for name in COLUMNS}
@@ -83,7 +83,7 @@ def together(parts: Sequence[tuple[Segments, int]]) -> Segments:
 
 
 def _in_order(segments: Segments) -> Segments:
-    """Flows numbered as they are first seen."""
+    """The segments with flows numbered in order of appearance."""
     used, first = np.unique(segments.flow, return_index=True)
     order = used[np.argsort(first)]
     place = np.zeros(len(segments.keys), np.intp)

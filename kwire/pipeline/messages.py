@@ -1,8 +1,8 @@
-"""Captures that come as Kafka messages, by Spark's connector: a source kafka://HOST:PORT/TOPIC.
+"""Captures that arrive as Kafka messages, through Spark's connector: a source kafka://HOST:PORT/TOPIC.
 
-A message's key names the capture point, which the tables show as the capture; its value is a capture of the point's
-next packets with its header, pcap or pcapng, packed or not. A point's messages follow each other as their partition
-and offsets say. They are landed as files for as long as a batch needs them.
+A message's key names the capture point, which the tables show as the capture; its value is a pcap or pcapng file of the
+point's next packets, compressed or not. A point's messages are ordered by offset in their partition. They are stored as
+files as long as a batch needs them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 ADDRESS = re.compile(r"kafka://(?P<servers>[^/\s]+:\d+)/(?P<topic>[\w.-]+)/?", re.IGNORECASE)
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SHAPE = pa.schema([("path", pa.string()), ("point", pa.string()), ("digest", pa.binary()), ("sent", pa.int64())])
-LONGEST = 80  # bytes of a key in a file's name
-SETTINGS = "spark.kwire.kafka."  # what settings of the session for Kafka's client begin with
+LONGEST = 80  # most bytes of a key in a file name
+SETTINGS = "spark.kwire.kafka."  # prefix of session settings for Kafka's client
 
 
 class Landed(NamedTuple):
-    """Where a message lies now; digest: of its value; sent: when, in ns."""
+    """A message stored as a file. digest: of its value; sent: timestamp, ns."""
 
     path: str
     point: str
@@ -40,12 +40,12 @@ class Landed(NamedTuple):
 
 
 def is_topic(source: str) -> bool:
-    """Whether a source is one of messages."""
+    """Whether a source is a Kafka topic."""
     return source.lower().startswith("kafka:")
 
 
 def arriving(spark: SparkSession, source: str, most: int | None = None) -> DataFrame:
-    """The messages of a topic from the first on, as a stream. most: of a batch. Raises NoTopic."""
+    """The messages of a topic as a stream, from the earliest. most: messages per batch. Raises NoTopic."""
     from pyspark.errors import AnalysisException
 
     found = ADDRESS.fullmatch(source)
@@ -68,7 +68,7 @@ def arriving(spark: SparkSession, source: str, most: int | None = None) -> DataF
 
 
 def land(frame: DataFrame, folder: str) -> list[Landed]:
-    """Writes messages as files FOLDER/PARTITION-OFFSET/POINT, which all workers must see; in that order."""
+    """Writes messages as files FOLDER/PARTITION-OFFSET/POINT, in a folder that all workers see; sorted by path."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -83,7 +83,7 @@ def land(frame: DataFrame, folder: str) -> list[Landed]:
 
 
 def point_of(key: bytes | None, partition: int) -> str:
-    """A name that can be a file's, another one for another key."""
+    """A file name for a key, unique to it."""
     if not key:
         return f"partition {partition}"
     said = key.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Where in the middle of a connection a split begins to read it: at the first request of which the answer is there too.
+"""Finds where a split begins to read a connection midstream: at the first request whose response is in the split too.
 
-What comes before belongs to requests and responses that began in an earlier split. Which place that is, and which side
-is the client's, is a guess from the bytes alone; connection_parts.follows tells whether it was right.
+Bytes before it belong to frames of earlier splits. The place and the client's side are guessed from the bytes;
+connection_parts.follows checks the guess.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from kwire.session.pieces import joined, rest
 from kwire.session.resync import find_request, find_response
 from kwire.session.roles import Brokers, client_of
 
-SEARCHED = 1 << 20  # bytes of a direction; what has no beginning in them has none
-IDS = 1000  # requests among which the first answered one is looked for
+SEARCHED = 1 << 20  # bytes of a direction in which a beginning is searched
+IDS = 1000  # requests that are searched for the first answered one
 
 size_at, id_at = Struct(">i").unpack_from, Struct(">i").unpack_from
 
 
 class Half:
-    """Collects what comes until the place is known. Streams are [0], what the connection's first end sends, and [1]."""
+    """Collects pieces until the place is known. pieces: by index of the connection's ends."""
 
     def __init__(self) -> None:
         self.pieces: tuple[list[Piece], list[Piece]] = [], []
         self._tried = 0
 
     def add(self, connection: Connection) -> None:
-        """Takes what the connection got."""
+        """Takes the connection's new pieces."""
         for mine, stream in zip(self.pieces, connection.streams, strict=True):
             mine += stream.pieces
             stream.pieces = []
@@ -42,7 +42,7 @@ class Half:
         return any(sum(len(piece.data) for piece in pieces) > SEARCHED for pieces in self.pieces)
 
     def begin(self, connection: Connection, known: Brokers, kinds: Kinds) -> Begun | None:
-        """The place, when it can be told by now."""
+        """The place to begin; None when it is not found yet."""
         have = sum(len(piece.data) for pieces in self.pieces for piece in pieces)
         if not all(self.pieces) or have < 2 * self._tried:
             return None
@@ -65,7 +65,8 @@ class Half:
 
 
 class Begun:
-    """The client's side; of the client's stream and the broker's, what lies before the place and behind."""
+    """client: its side (0 or 1); heads, left: the bytes before and from the place on, of the client's and the broker's
+    stream."""
 
     def __init__(self, client: int, heads: tuple[Piece | None, Piece | None], left: tuple[Piece, Piece]) -> None:
         self.client, self.heads, self.left = client, heads, left
@@ -76,7 +77,7 @@ def _offsets(piece: Piece) -> list[int]:
 
 
 def _answer(data: bytes, pos: int, ids: dict[int, int]) -> int | None:
-    """The first response from there on that answers one of the requests: those before belong to earlier ones."""
+    """The offset of the first response from pos on that answers one of the requests."""
     while pos + 8 <= len(data):
         size, ident = size_at(data, pos)[0], id_at(data, pos + 4)[0]
         if ident in ids:
@@ -88,7 +89,7 @@ def _answer(data: bytes, pos: int, ids: dict[int, int]) -> int | None:
 
 
 def _ids(data: bytes, pos: int) -> dict[int, int]:
-    """The correlation ids of the requests from there on, with where they begin."""
+    """The correlation ids of the requests from pos on, with their offsets."""
     out: dict[int, int] = {}
     while pos + 12 <= len(data) and len(out) < IDS:
         (size,) = size_at(data, pos)

@@ -1,4 +1,4 @@
-"""What spark.read.format("kwire").option(...) may say, and how the source says what is wrong with it."""
+"""The options of spark.read.format("kwire"), and their errors."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """paths: files, folders and patterns of either. split_size in bytes; ports, hosts: only these connections, as in
-    session.reader. Of streams: state, the folder of what is kept between batches; max_files of a batch, 0 all;
-    lateness, ns of the captures' time for which a file waits for one that belongs before it."""
+    """paths: files, folders and patterns. split_size: bytes; ports, hosts: only these connections, as in
+    session.reader. For streams: state: folder of the state between batches; max_files: per batch, 0 all; lateness: ns
+    of capture time that a file waits for earlier ones."""
 
     paths: tuple[str, ...]
     table: str = "messages"
@@ -48,7 +48,7 @@ class PipelineOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> PipelineOptions:
-        """From the options of a reader, whose names come in any case. Raises OptionError, UnknownName."""
+        """From a Spark reader's options, with names in any case. Raises OptionError, UnknownName."""
         low = {name.lower(): value for name, value in given.items()}
         for name in low:
             _spelled(name)
@@ -67,8 +67,7 @@ class PipelineOptions:
         )  # fmt: skip
 
     def files(self, some: bool = True) -> list[str]:
-        """The captures that there are, those of folders sorted by name. some: that there must be any. Raises
-        OptionError."""
+        """The existing captures, those of folders sorted by name. some: raise if there are none. Raises OptionError."""
         out: list[str] = []
         for path in self.paths:
             there = [path] if os.path.exists(path) else sorted(glob.glob(path))
@@ -80,12 +79,12 @@ class PipelineOptions:
         return out
 
     def settings(self) -> Settings:
-        """How captures are to be read."""
+        """The settings to read captures with."""
         return Settings(self.ports, self.hosts)
 
 
 def in_short(work: Callable[Given, Made]) -> Callable[Given, Made]:
-    """The same, but that Spark shows no frames below it, only the line that says what is wrong."""
+    """Wraps a function so that its errors reach Spark as one line without a traceback."""
 
     @functools.wraps(work)
     def tell(*args: Given.args, **kwargs: Given.kwargs) -> Made:
@@ -110,7 +109,7 @@ def size_of(text: str) -> int:
 
 
 def _spelled(name: str) -> None:
-    """Raises UnknownName for what is nearly an option; what is none at all may be somebody else's."""
+    """Raises UnknownName for a misspelled option; quite different names may be meant for others."""
     known = {option.lower(): option for option in NAMES}
     near = difflib.get_close_matches(name, known, 1, SPELLED)
     if name not in known and name != "paths" and near:

@@ -1,4 +1,4 @@
-"""Paths as Spark writes them: of this machine, or of a file system that only Spark reads."""
+"""Paths in Spark's notation: local, or of another file system."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ FILE = re.compile(r"^file:/+", re.IGNORECASE)
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether a path names another file system: hdfs:, s3a:, gs: and so on."""
+    """Whether a path is in another file system: hdfs:, s3a:, gs: and so on."""
     return SCHEME.match(path) is not None
 
 
 def local(path: str) -> str:
-    """A path as this machine writes it. Spark takes, and gives, what follows file: as it is, without %-escapes."""
+    """A path without file:. Spark does not use %-escapes behind file:."""
     return FILE.sub("/", path)

@@ -1,6 +1,6 @@
-"""From splits to tables: survey, stitch, read. What each step needs of the others, and nothing of who runs them.
+"""From splits to tables: survey, stitch, read. The steps, independent of where they run.
 
-The surveys of all splits may be made anywhere, in any order; stitching them tells how each split is to be read.
+Surveys may be made anywhere, in any order; stitching them says how each split is to be read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kwire.session.reading import Reading, chained
 from kwire.tables.build import BodyTexts, Builder, Emit
 
 SUMS = frozenset({"clients", "connections", "quality"})  # tables that the stitch makes alone
-NAMED = frozenset({"partitions", "batches"})  # that need topics' names
+NAMED = frozenset({"partitions", "batches"})  # tables that need topic names
 
 Surveyor = Callable[[Sequence[Split]], Iterable[Survey]]
 Fixes = dict[tuple[Key, int], Fix]
@@ -36,8 +36,8 @@ Fetch = Callable[[set[Key]], dict[Split, list[ConnectionPart]]]  # of final conn
 
 @dataclass(slots=True)
 class Task:
-    """A split with the names of its parts, by their first packets and by their ordinals. made: there are rows of it,
-    which only have to be named; otherwise it is to be read."""
+    """A split with the names of its parts, by first packet and by ordinal. made: its rows exist and only need names;
+    otherwise it is to be read."""
 
     split: Split
     fixes: Fixes
@@ -47,8 +47,9 @@ class Task:
 
 @dataclass(slots=True)
 class TaskPlan:
-    """tasks: what is still to be read; rows: what the stitch made, by table. parts, again: how many there were, and how
-    many were read again; packets: in all; failed: files that could not be read, with why; origins: of connections."""
+    """tasks: splits to name or read; rows: (table, rows) made by the stitch. parts, again: number of parts, and of
+    those read again; packets: in all; failed: files that could not be read, with the reason; origins: of connections.
+    """
 
     tasks: list[Task] = field(default_factory=list)
     rows: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
@@ -70,7 +71,7 @@ def wanted(names: Iterable[str]) -> SurveyNames:
 def survey_all(
     splits: Sequence[Split], surveyor: Surveyor, settings: Settings, want: SurveyNames, window: int | None = None
 ) -> list[list[Survey]]:
-    """The surveys of each file, checked: each split begins where the one before ended, else it is read again here."""
+    """The surveys of each file, checked: a split that does not begin where the one before ended is read again."""
     found = {(made.split.path, made.split.number): made for made in surveyor(splits)}
     files: dict[str, list[Survey]] = {}
     for split in splits:
@@ -79,7 +80,8 @@ def survey_all(
 
 
 def checked(surveys: list[Survey], settings: Settings, want: SurveyNames, window: int | None = None) -> list[Survey]:
-    """The surveys of a file, those that guessed wrong made anew; of a file that cannot be cut, one of all of it."""
+    """The surveys of a file, with those that guessed their begin wrong made again; one survey of the whole file if it
+    cannot be split."""
     out: list[Survey] = []
     for made in surveys:
         if out and not made.error and made.begin != out[-1].reached:
@@ -93,7 +95,7 @@ def checked(surveys: list[Survey], settings: Settings, want: SurveyNames, window
 
 
 def chains(files: Sequence[list[Survey]]) -> list[list[list[Survey]]]:
-    """The files that follow each other in time together, as session.reading does."""
+    """Groups files that follow each other in time, as session.reading does."""
     if len(files) == 1:
         return [list(files)]
     spans = sorted(((*span(made), made) for made in files), key=lambda each: (*each[:2], each[2][0].split.path))
@@ -104,8 +106,8 @@ def stitch(
     files: Sequence[list[Survey]], names: Iterable[str], settings: Settings, *, bodies: BodyTexts | None = None,
     window: int | None = None, origins: bool = False, fetch: Fetch | None = None,
 ) -> TaskPlan:  # fmt: skip
-    """Joins the surveys of all files. origins: whether to say where connections began. fetch: whoever keeps the parts
-    of final connections; without, they are in the surveys."""
+    """Joins the surveys of all files. origins: whether to collect the connections' origins. fetch: returns the parts of
+    final connections; None: they are in the surveys."""
     tables, plan = list(dict.fromkeys(names)), TaskPlan()
     good = []
     for surveys in files:
@@ -184,12 +186,12 @@ def _stitched(
 
 
 def placed(made: Survey) -> Split:
-    """The split, with the place where its first packet begins."""
+    """The split, with at set to where its first packet begins."""
     return made.split if made.split.whole else replace(made.split, at=made.begin)
 
 
 def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
-    """The endpoints of final connections that are to be stitched all the same, since they meet again."""
+    """The endpoints of final connections that must be stitched after all, because they occur again."""
     others: set[Key] = set()
     out: set[Key] = set()
     syns: dict[Key, int] = {}
@@ -206,13 +208,13 @@ def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
 
 
 def with_parts(made: Survey, apart: set[Key], kept: dict[Split, list[ConnectionPart]]) -> Survey:
-    """The survey with the final connections between these endpoints as parts, of which some are kept elsewhere."""
+    """The survey with the final connections between these endpoints as parts. kept: parts kept elsewhere."""
     more = made.final.parts(apart) + (kept.get(made.split, []) if made.final else [])
     return replace(made, parts=sorted([*made.parts, *more], key=lambda part: part.number)) if more else made
 
 
 def final_fixes(surveys: Sequence[Survey], apart: set[Key], epochs: EpochNames) -> Iterator[dict[int, Fix]]:
-    """The names of each split's final connections, by their ordinals, but for those between these endpoints."""
+    """For each split the names of its final connections, by ordinal, except those between these endpoints."""
     before, capture = 0, Path(surveys[0].split.path).name
     for made in surveys:
         out: dict[int, Fix] = {}
@@ -224,7 +226,7 @@ def final_fixes(surveys: Sequence[Survey], apart: set[Key], epochs: EpochNames) 
 
 
 def task_of(made: Survey, fixes: Fixes, final: dict[int, Fix] | None = None) -> Task:
-    """What is to be done with a split. final: the names of those connections, by their ordinals."""
+    """The task of a split. final: names of final connections, by ordinal."""
     ordinals = {part.ordinal: fixes[fix] for part in made.parts if (fix := (pair(part.key), part.number)) in fixes}
     ordinals |= final or {}
     return Task(placed(made), fixes, ordinals, made.rows)
@@ -234,8 +236,8 @@ def survey_with_rows(
     split: Split, names: Iterable[str], emit: Emit, settings: Settings, want: SurveyNames, *,
     bodies: BodyTexts | None = None, window: int | None = None, finals: bool = False,
 ) -> Survey:  # fmt: skip
-    """The survey of a split, and the rows of what it can read, with names that are not final (provisional.py). finals:
-    as survey has it."""
+    """The survey of a split; emits the rows that it can read, with provisional names (provisional.py). finals: as in
+    survey."""
     made_here = [name for name in names if name not in SUMS or (finals and name == "connections")]
     builder = Builder(made_here, emit, bodies, whole=False)
     made = survey(split, settings, want, window, builder if builder.names else None, finals and bool(builder.names))
@@ -248,7 +250,7 @@ def read_task(
     task: Task, names: Iterable[str], emit: Emit, settings: Settings, topics: dict[UUID, str], *,
     bodies: BodyTexts | None = None, window: int | None = None, columns: Collection[str] | None = None,
 ) -> int:  # fmt: skip
-    """The rows of a split's parts; how many exchanges. columns: only these are made, None: all."""
+    """Emits the rows of a split's parts; returns the number of exchanges. columns: only these, None: all."""
     builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False, columns=columns)
     read(task.split, settings, task.fixes, builder, topics, window)
     builder.finish(Reading([], settings))
@@ -256,6 +258,6 @@ def read_task(
 
 
 def span(surveys: list[Survey]) -> tuple[int, int]:
-    """The times of a file's first and last packet, 0 of an empty one."""
+    """The times of a file's first and last packet, ns; 0 if it is empty."""
     times = [(made.first_time, made.last_time) for made in surveys if made.last_time]
     return min((first for first, _ in times), default=0), max((last for _, last in times), default=0)

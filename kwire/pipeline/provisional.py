@@ -1,8 +1,8 @@
-"""Rows made before the stitch, and their final names and numbers.
+"""Replaces provisional names and numbers in rows that were made before the stitch.
 
-A split does not know how its connections are called, how many frames and bytes came before, nor all topics' names. Its
-rows carry a number in the connection's place, count from where the split began to read, and name topics by marked ids;
-fixed() puts the right ones there, column by column, and leaves out what the stitch did not believe.
+A split does not know its connections' names, how many frames and bytes came before, or all topic names. Its rows have
+an ordinal as the connection, count from where the split began to read, and have marked ids as topics; fixed() replaces
+these column by column, and drops rows of parts that the stitch rejected.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ PLACED = {"messages": ("index", "position"), "bodies": ("index",)}
 
 
 class ProvisionalNames(dict[UUID, str]):
-    """Topic names that are not known yet: marked ids."""
+    """Gives marked ids as topic names."""
 
     def get(self, ident: UUID, default: Any = None) -> Any:  # noqa: ARG002
         return MARK + uuids.to_text(ident)
 
 
 def provisional_name(ordinal: int) -> str:
-    """What a connection is called until its name is known."""
+    """The name of a connection until the stitch."""
     return str(ordinal)
 
 
 def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: dict[UUID, str]) -> pa.RecordBatch:
-    """The rows of believed parts as they are. fixes: by the number that stands for the connection."""
+    """The rows of accepted parts with final values. fixes: by the connection's ordinal."""
     coded = batch.column("connection").dictionary_encode()
     ordinals = [int(text) for text in coded.dictionary.to_pylist()]
     found = [fixes.get(ordinal) for ordinal in ordinals]

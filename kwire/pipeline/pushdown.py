@@ -1,4 +1,4 @@
-"""Filters that Spark hands down, as tests of Arrow batches."""
+"""Filters pushed down by Spark, as tests of Arrow batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPARED: dict[type[Filter], str] = {
 
 
 class Test(NamedTuple):
-    """How a column is tested: the name of Arrow's function and what it is given; negated."""
+    """A test of a column: the name of an Arrow function and its argument; negated: the result is inverted."""
 
     column: str
     function: str
@@ -38,7 +38,7 @@ class Test(NamedTuple):
     negated: bool = False
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
-        """True where rows stay; what is null does not."""
+        """True where rows stay; false for null, unless nulls are tested."""
         column = batch.column(self.column)
         if self.function == "is_null":
             found = pc.is_null(column)
@@ -58,7 +58,7 @@ class Test(NamedTuple):
 
 
 def test_of(filter: Filter, schema: pa.Schema) -> Test | None:
-    """The test that says the same of batches of the schema; None when there is none."""
+    """The test equal to a filter; None when there is none."""
     if isinstance(filter, Not):
         inner = test_of(filter.child, schema)
         return None if inner is None else inner._replace(negated=not inner.negated)

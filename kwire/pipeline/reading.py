@@ -1,10 +1,10 @@
 """Reads a split.
 
-The survey says what of each connection the split can read by itself, and in which state it leaves it; whatever is not
-regular (bytes that are missing, an answer without its request, a place that cannot be found) it leaves to the stitch,
-with the segments when they are few. Connections that are regular from their SYN to their end are final in the split,
-rows and all. Rows of the exchanges that lie in the split as a whole are made on the way, with
-names that are not final (rows.py), or by reading the split again when the stitch has said how its parts are called.
+The survey finds the part of each connection that the split can read by itself, and the state at its end. Irregular
+connections (missing bytes, a response without its request, no beginning found) are left to the stitch, with their
+segments if these are few. Connections that are regular from SYN to end are final. Rows of the exchanges that lie
+completely in the split are made in the same pass, with provisional names (provisional.py), or by reading the split
+again with the names from the stitch.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from kwire.session.vectorized import Vectorized
 from kwire.tables.build import Builder
 from kwire.wire.columns import tally
 
-QUIET = 14 * 60 * 1_000_000_000  # ns; a connection that was silent for longer may have been taken for over
+QUIET = 14 * 60 * 1_000_000_000  # ns; after a longer silence a connection may have been given up
 LONGEST = 400 * 1_000_000_000  # ns that a request may wait in a part
 OPEN_MOST = 2000
-SHIPPED = 1 << 16  # bytes of a connection's segments that travel; more are read again
+SHIPPED = 1 << 16  # bytes of a connection's segments that are sent to the stitch; more are read again
 
 
 def survey(
     split: Split, settings: Settings, wanted: SurveyNames, window: int | None = None, builder: Builder | None = None,
     finals: bool = False,
 ) -> Survey:  # fmt: skip
-    """The split's seams. What goes wrong is said in its error. builder: gets rows with names that are not final;
-    finals: of connections that are over too, of which the survey tells no more than who they are."""
+    """The survey of a split; failures are in its error. builder: gets rows with provisional names; finals: also of
+    ended connections, of which the survey then holds only the endpoints."""
     try:
         return _Reading(split, settings, window, wanted=wanted, builder=builder).survey(finals)
     except (KwireError, OSError) as error:
@@ -68,14 +68,14 @@ def read(
     split: Split, settings: Settings, fixes: dict[tuple[Key, int], Fix], builder: Builder, names: dict[UUID, str],
     window: int | None = None,
 ) -> None:  # fmt: skip
-    """Hands the rows of the split's parts to the builder. fixes: by the part's key and its first packet's number."""
+    """Adds the rows of the split's parts to the builder. fixes: by the part's key and first packet number."""
     topics = Topics()
     topics.names.update(names)
     _Reading(split, settings, window, fixes=fixes, builder=builder, topics=topics).run()
 
 
 class _Reading:
-    """The one code for both."""
+    """Reads a split, for survey() and read() alike."""
 
     def __init__(
         self, split: Split, settings: Settings, window: int | None, wanted: SurveyNames | None = None,
@@ -106,7 +106,7 @@ class _Reading:
         self._before = next(iter(fixes.values())).packets if fixes else 0
 
     def survey(self, finals: bool) -> Survey:
-        """All but the rows. finals: as the function of this name has it."""
+        """Reads the split and returns its survey. finals: as in survey()."""
         out = self._survey
         self.run()
         cut = self._cut
@@ -164,7 +164,7 @@ class _Reading:
             self._kept.append((at, joined, segments if stays else weigh(segments), self._cut.base if stays else None))
         firsts: dict[Key, int] = {}
         numbers = np.zeros(len(segments.keys), np.int64)
-        numbers[segments.flow[::-1]] = segments.number[::-1]  # the last one written is the flow's first
+        numbers[segments.flow[::-1]] = segments.number[::-1]  # reversed, so that the first number of a flow remains
         for key, number in zip(segments.keys, numbers.tolist(), strict=True):
             firsts[pair(key)] = min(number, firsts.get(pair(key), number))
             if self._fixes is None and joined:
@@ -177,7 +177,7 @@ class _Reading:
                 if connection.opening:
                     track.number = connection.opening[0]
                 track.turn = firsts[key]
-                if key not in self._pairs and track.turn < track.number:  # of what was there before
+                if key not in self._pairs and track.turn < track.number:  # of an earlier connection
                     self._spoiled.add(key)
                 self._pairs.setdefault(key, []).append(track)
                 self._first(track)
@@ -187,7 +187,7 @@ class _Reading:
                 track.spoil()
                 continue
             self._go_on(track)
-        for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of what is not known
+        for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of an unknown connection
             self._spoiled.add(key)
         rested = self._resting.batch()
         batches = [*([] if rested is None else [rested]), *self._vectorized.rounds()]
@@ -199,7 +199,7 @@ class _Reading:
         self._of.clear()
 
     def _first(self, track: Track) -> None:
-        """A connection that the split did not know."""
+        """Takes the first segments of a connection."""
         connection = track.connection
         track.last_time, track.seen = connection.last_time, len(self._nows) - 1
         fix = None
@@ -222,7 +222,7 @@ class _Reading:
             self._spoiled.add(pair(connection.key))
 
     def _go_on(self, track: Track) -> None:
-        """More of a connection."""
+        """Takes more segments of a connection."""
         connection = track.connection
         streams = connection.streams
         odd = any(stream.missing for stream in streams)
@@ -297,7 +297,7 @@ class _Reading:
         return made
 
     def _done(self, track: Track, exchange: Exchange) -> None:
-        """An exchange that lies in the split as a whole, or that tells that its connection is not regular."""
+        """Takes an exchange that is complete in the split; an incomplete one makes its connection irregular."""
         request, response = exchange.request, exchange.response
         if request is None or (response is None and not exchange.silent):
             self._spoiled.add(pair(track.connection.key))
@@ -336,7 +336,7 @@ class _Reading:
                 met.merge([client])
 
     def _look(self, track: Track) -> None:
-        """Whether the connection is still regular."""
+        """Leaves the connection to the stitch if it is no longer regular."""
         conversation = track.conversation
         if conversation is None:
             return
@@ -352,7 +352,7 @@ class _Reading:
         track.spoil()
 
     def _final(self, track: Track, part: ConnectionPart) -> None:
-        """A connection of which the split has all: what the stitch must know of it comes with all others'."""
+        """Closes a connection that is complete in the split; its names, kinds and clients go to the survey's totals."""
         out, builder = self._survey, self._builder
         info = track.info
         assert info is not None
@@ -369,7 +369,7 @@ class _Reading:
         part.clients, part.names, part.kinds, part.final = [], {}, {}, True
 
     def _leave(self) -> None:
-        """The segments of what is left to the stitch."""
+        """Adds the segments of irregular connections to the survey."""
         out = self._survey
         sizes: dict[Key, int] = {}
         for _, _, segments, _ in self._kept:

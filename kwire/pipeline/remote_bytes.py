@@ -1,7 +1,7 @@
-"""Bytes that stay where they are: in place of a long frame's part, the places of the file where it lies.
+"""Leaves long bytes of parts in the capture file and sends their file ranges instead.
 
-A frame of megabytes that a split's edge cuts would travel to the stitch; instead the split says which bytes of which
-packets it consists of, having looked that they are the same, and the stitch reads them there.
+A frame of megabytes that a split boundary cuts would be sent to the stitch; instead the split sends the file ranges of
+its bytes, after comparing them, and the stitch reads them from the file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kwire.pipeline.connection_parts import ConnectionPart, Flow
 from kwire.pipeline.splits import Split
 from kwire.pipeline.stores import opened
 
-LEAST = 1 << 13  # bytes that stay
+LEAST = 1 << 13  # bytes; shorter ones are sent
 
 Places = list[tuple[int, int]]  # offset in the file, length
 
 
 class RemoteRange(NamedTuple):
-    """Of which of a part's bytes: head or partial frame of the client's stream (0) or the broker's (1), or open request
-    of that place in the list; and where."""
+    """Bytes of a part that were left out. what: "head" or "partial", with turn the client's stream (0) or the broker's
+    (1), or "open", with turn the index of the open request."""
 
     what: str
     turn: int
@@ -34,7 +34,7 @@ class RemoteRange(NamedTuple):
 
 
 class Finder:
-    """Where the payload of each packet lies. kept: segments, with where in the file their buffer begins."""
+    """Finds the file offsets of packets' payloads. kept: segments, with the file offset of their buffer."""
 
     def __init__(self, kept: Iterable[tuple[Segments, int]]) -> None:
         parts = list(kept)
@@ -48,7 +48,7 @@ class Finder:
         self._buffers = [(base, segments.buffer) for segments, base in parts]
 
     def places(self, data: bytes, cuts: list[tuple[int, int]]) -> Places | None:
-        """Where the bytes lie; None when they do not lie as the cuts, (offset, packet), say."""
+        """The file ranges of the bytes, which consist of cuts (offset, packet); None where the file's bytes differ."""
         out = []
         for at, (low, number) in enumerate(cuts):
             high = cuts[at + 1][0] if at + 1 < len(cuts) else len(data)
@@ -74,7 +74,7 @@ class Finder:
 
 
 def long(part: ConnectionPart) -> bool:
-    """Whether the part has bytes that had better stay."""
+    """Whether the part has bytes to be left in the file."""
     heads = [len(piece.data) for piece in part.head if piece is not None]
     asked = [len(raw.data) for _, raw in part.exit.open]
     return max([*heads, *asked, *(len(flow.frames.parts) for flow in part.exit.flows)]) >= LEAST
@@ -115,7 +115,7 @@ def leave(part: ConnectionPart, finder: Finder) -> ConnectionPart:
 
 
 def fetch(part: ConnectionPart, split: Split) -> None:
-    """Brings the part's bytes back from the split's file. Raises OSError."""
+    """Reads the part's left-out bytes from the split's file. Raises OSError."""
     if not part.far:
         return
     with opened(split.path, split.store) as file:

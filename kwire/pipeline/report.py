@@ -16,7 +16,7 @@ ROWS = 15
 
 
 class RollupReport(NamedTuple):
-    """A rollup's name, what it is about, its columns, its first rows, how many there are in all."""
+    """A rollup: name, title, columns, first rows, total number of rows."""
 
     name: str
     about: str
@@ -26,7 +26,7 @@ class RollupReport(NamedTuple):
 
 
 def reports(folder: Path, chosen: tuple[str, ...] = (), most: int = ROWS) -> Iterator[RollupReport]:
-    """The rollups of a folder, those chosen; each with its most telling rows first. Raises NoReport, OSError."""
+    """The chosen rollups of a folder (default: all), sorted, with at most most rows. Raises NoReport, OSError."""
     there = [name for name in ROLLUPS if (folder / "rollups" / name).is_dir()]
     if not there:
         raise NoReport(f"{folder}: no rollups there; kwire pipeline run -o {folder} makes them")

@@ -1,6 +1,6 @@
-"""Sums over the tables of a run, made by Spark: small tables that answer the usual questions at once.
+"""Aggregates of a run's tables, made by Spark: small tables for the usual questions.
 
-Each is written to rollups/NAME/ beside the tables, when the tables that it needs are there.
+Each is written to rollups/NAME/ beside the tables, if the tables that it needs exist.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ BROKER = "regexp_extract(connection, '>(.*)#', 1)"
 
 
 class Rollup(NamedTuple):
-    """needs: tables; sql: over views of their names; order: how a report sorts it; about: its title."""
+    """needs: tables; about: title; sql: over views with the tables' names; order: a report's sort column, "-" for
+    descending."""
 
     needs: tuple[str, ...]
     about: str
@@ -62,7 +63,7 @@ ROLLUPS: dict[str, Rollup] = {
 
 
 def write_rollups(spark: SparkSession, folder: str, names: Iterable[str], form: str = "parquet") -> list[str]:
-    """Makes those whose tables are there; their names."""
+    """Writes the rollups whose tables exist; returns their names."""
     there = set(names)
     made = [name for name, rollup in ROLLUPS.items() if there.issuperset(rollup.needs)]
     for table in {table for name in made for table in ROLLUPS[name].needs}:

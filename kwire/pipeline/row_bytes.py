@@ -1,4 +1,4 @@
-"""Rows between the steps of a job: packed bytes of Arrow's, some megabytes of a table at a time, which Spark keeps."""
+"""Rows between the steps of a job: compressed Arrow IPC, some megabytes of a table at a time, kept by Spark."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from kwire.tables.schemas import SCHEMAS
 
-MOST = 1 << 25  # bytes of rows that are packed together: then Spark's memory holds any of them
+MOST = 1 << 25  # bytes of rows per piece, so that each fits into Spark's memory
 
 
 class RowBytes:
-    """write(table, batch) as rows come; close() gives them, each piece with its table's name."""
+    """write(table, batch) adds rows; close() returns the pieces as (table, bytes)."""
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[pa.BufferOutputStream, Any]] = {}
@@ -33,7 +33,7 @@ class RowBytes:
             self._end(table)
 
     def close(self) -> list[tuple[str, bytes]]:
-        """All that came."""
+        """All rows as (table, bytes)."""
         for table in list(self._open):
             self._end(table)
         return [(table, data.to_pybytes()) for table, data in self._done]

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     Rest = Callable[[str, DataFrame], DataFrame]
 
 
-CONNECT, ANSWERS = 15002, 30  # the port of Spark Connect; s in which its server is there
+CONNECT, ANSWERS = 15002, 30  # the port of Spark Connect; s to wait for its server
 
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What a run did. rows: by table; seams: bytes that travelled; parts, again: of connections, and how many had to be
-    read a second time; failed: files that could not be read, with why; known, grown: how many files earlier
-    runs had read, and which of these became longer since."""
+    """What a run did. rows: by table; seams: bytes sent to the driver; parts, again: parts of connections, and how many
+    were read twice; failed: files that could not be read, with the reason; known, grown: number of files read by
+    earlier runs, and files that became longer since."""
 
     rows: dict[str, int] = field(default_factory=dict)
     packets: int = 0
@@ -63,8 +63,8 @@ def session(
     master: str | None = None, name: str = "kwire", settings: Mapping[str, str] | None = None,
     remote: str | None = None,
 ) -> SparkSession:  # fmt: skip
-    """The session that there is, or a new one with these settings. remote: on a server of Spark Connect. Raises NoSpark
-    when Spark cannot be."""
+    """The active Spark session, or a new one with these settings. remote: address of a Spark Connect server. Raises
+    NoSpark, SparkFailed."""
     from kwire.pipeline import need_spark
 
     need_spark(remote is not None)
@@ -96,10 +96,10 @@ def run(
     rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, mode: str = "overwrite",
     incremental: bool = False,
 ) -> RunOutcome:  # fmt: skip
-    """Reads captures into folder/TABLE/. variant: bodies as Spark's type of that name. drop_duplicates: what several
-    points captured is there once, as copies.py says. mode: one of formats.MODES, for the tables; rollups are always of
-    all that is there. incremental: only files that no run has read yet, whose rows are added; Parquet in a folder of
-    this machine's only. Raises OSError, OutputError, SameNames, FilesUnreachable, SparkFailed."""
+    """Reads captures into folder/TABLE/. split_size: bytes; variant: bodies as Spark's variant type. drop_duplicates:
+    keep one recording of what several points captured (duplicates.py). mode: one of formats.MODES, for the tables;
+    rollups always cover all rows. incremental: add only files that no run has read yet; only Parquet in a local folder.
+    Raises OSError, OutputError, SameNames, FilesUnreachable, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
     if not hasattr(spark, "_jsparkSession"):  # a server of Spark Connect works in another folder than this
         paths, folder = [_absolute(path) for path in paths], _absolute(folder)
@@ -134,7 +134,7 @@ def run(
 
 
 def _reach(remote: str) -> None:
-    """Raises SparkFailed where no server answers: Spark's own client would ask for ten minutes."""
+    """Raises SparkFailed if no server answers: Spark's own client would retry for ten minutes."""
     found = re.match(r"sc://(\[[^]]+\]|[^:/;]+)(?::(\d{1,5}))?(?:[/;]|$)", remote)
     if found is None:
         raise SparkFailed(f"{remote}: write sc://HOST:PORT")
@@ -150,7 +150,7 @@ def _absolute(path: str) -> str:
 
 
 def _try_out(spark: SparkSession, folder: str, table: str, form: str) -> None:
-    """Raises what Spark says when it cannot write there, or in this format: before hours of work, not behind them."""
+    """Raises Spark's error if it cannot write there or in this format, before hours of work."""
     if is_elsewhere(folder) and form == "parquet":  # what has no rows makes no files
         save(spark.range(0).selectExpr("id", "id as date"), folder, table, form, ("date",), "append")
     elif form != "parquet" and hasattr(spark, "_jsparkSession"):  # behind Spark Connect there is no folder of ours
@@ -159,7 +159,8 @@ def _try_out(spark: SparkSession, folder: str, table: str, form: str) -> None:
 
 
 def _found(spark: SparkSession, paths: Sequence[str], folder: str, stores: Stores, until: ExitStack) -> list[str]:
-    """The captures. What Arrow cannot open where it is, Spark brings to where workers see it, until all is done."""
+    """The captures' paths. Files that Arrow cannot open are copied by Spark to where workers see them, for the time of
+    the run."""
     here = expand([path for path in paths if not is_elsewhere(path)])
     far = [path for path in paths if is_elsewhere(path)]
     there = [found for path in far if stores.of(path) for found in stores.listed(path)]
@@ -211,7 +212,7 @@ def _tables(
 
 
 def _judged(paths: Sequence[str], names: Sequence[str], job: Job, stores: Stores) -> list[tuple[str, bytes]]:
-    """Tables that judge captures as a whole: they are read once more, from beginning to end, here."""
+    """Makes the tables that judge whole captures: the captures are read once more, here."""
     rows = RowBytes()
     with tempfile.TemporaryDirectory() as near:
         here = [path if (store := stores.of(path)) is None else brought(path, store, near) for path in paths]
@@ -222,7 +223,7 @@ def _judged(paths: Sequence[str], names: Sequence[str], job: Job, stores: Stores
 def _written(
     rows: DataFrame, names: Sequence[str], planned: TaskPlan, folder: str, mode: str, run: str
 ) -> dict[str, int]:  # fmt: skip
-    """Writes tables into a folder that all workers see; how many rows each got."""
+    """Writes tables into a folder that all workers see; returns the number of rows of each."""
     counts = dict.fromkeys(names, 0)
     if not names:
         return counts
@@ -240,8 +241,7 @@ def _written(
 def _saved(
     frame: DataFrame, folder: str, name: str, form: str, mode: str, variant: bool, rest: Rest | None
 ) -> int:  # fmt: skip
-    """Writes a table as the session does: in any format, in any file system; bodies as variants. rest: what of each
-    table is written. How many rows it got."""
+    """Writes a table with Spark, in any format and file system; returns the number of rows. rest: drops duplicates."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 

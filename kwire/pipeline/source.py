@@ -1,10 +1,9 @@
 """spark.read.format("kwire"): captures as a Spark data source; its readers yield Arrow batches.
 
-What fits into one split is read by one task, as kwire table reads it. Of anything larger, where a split begins, what of
-its connections it may read by itself and how they are called is found on the driver, which surveys all splits before
-tasks are made (plan.py); each task then reads its own split. Columns that are not asked for are not made: Spark tells a
-Python source of the user's schema, and of nothing else that it could leave out.
-kwire.pipeline.register(spark) makes the format known.
+Captures that fit into one split are read by one task, as kwire table reads them. For larger ones the driver surveys all
+splits first (plan.py), to find what each may read by itself and the connections' names; then each task reads its split.
+Only columns of the user's schema are made: Spark tells a Python source of no other column pruning.
+kwire.pipeline.register(spark) registers the format.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class KwireSource(DataSource):
-    """options: as options.py takes them; what is wrong with them is said at load()."""
+    """options: as in options.py; errors in them are raised at load()."""
 
     @in_short
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -56,28 +55,28 @@ class KwireSource(DataSource):
 
 
 class Rows(InputPartition):
-    """Rows that are there already."""
+    """Rows made by the driver."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
 
 
 class Reads(InputPartition):
-    """A split that is to be read."""
+    """A split to be read."""
 
     def __init__(self, task: Task, plan: TaskPlan) -> None:
         self.task, self.names = replace(task, ordinals={}), plan.names
 
 
 class WholeFiles(InputPartition):
-    """Files that are to be read from their beginning to their end, of which nothing is known before."""
+    """Files to be read as a whole, without a survey."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
 
 
 class KwireReader(DataSourceReader):
-    """Of one table, the columns of this schema, which may also be what filters ask for."""
+    """Reads one table, with the columns of this schema; filters may test them."""
 
     def __init__(self, options: PipelineOptions, schema: StructType) -> None:
         self._options, self._wanted = options, schema
@@ -98,14 +97,14 @@ class KwireReader(DataSourceReader):
 
     @in_short
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Takes those that columns alone can answer."""
+        """Takes the filters that can be tested on Arrow columns; returns the others."""
         tests = [(filter, test_of(filter, self._asked.schema)) for filter in filters]
         self._tests += [test for _, test in tests if test is not None]
         return [filter for filter, test in tests if test is None]
 
     @in_short
     def partitions(self) -> Sequence[InputPartition]:
-        assert self._asked.names  # says what cannot be, before anything is read
+        assert self._asked.names  # raises for a wrong schema before anything is read
         paths = self._options.files()
         splits = plan(paths, self._options.split_size)
         if (
@@ -117,7 +116,7 @@ class KwireReader(DataSourceReader):
         return self.planned(self._plan(splits))
 
     def planned(self, made: TaskPlan) -> Sequence[InputPartition]:
-        """What is to be read of a plan, and what it has already."""
+        """The partitions of a plan: its rows, and its splits to be read."""
         table = self._options.table
         assert self._asked.names
         out: list[InputPartition] = [Rows(_bytes([batch for _, batch in made.rows], table))]
@@ -170,7 +169,7 @@ class KwireReader(DataSourceReader):
         return stitch(files, tables, settings, bodies=self.bodies)
 
     def _kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that the filters let pass, as the user's schema has them."""
+        """The rows that pass the filters, in the user's schema."""
         names, schema = self._asked
         arrays = [
             batch.column(name).cast(kind, safe=not pa.types.is_timestamp(kind))

@@ -1,9 +1,8 @@
-"""Parts of capture files that are read apart, and their packets.
+"""Splits: ranges of capture files that are read separately, and their packets.
 
-A split is a range of bytes, and a packet belongs to the split in which it ends. Where a split begins in the middle of
-the file, the first packet is searched: a chain of plausible headers must follow. That is a guess; where the split
-before ended tells whether it was right, and if not, plan.py has the split read again from the place that it says.
-What cannot be cut is one split: compressed files, files that are damaged or whose interfaces change.
+A packet belongs to the split in which it ends. In a split that begins inside the file, the first packet is found by a
+chain of plausible headers. This guess is checked against where the split before ended; if it was wrong, plan.py has the
+split read again from there. Compressed files, damaged files and those whose interfaces change are one split.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from kwire.errors import CaptureError
 from kwire.pipeline.stores import Stores, mapped, opened, size_of
 
 SIZE = 128 << 20  # bytes of a split
-CHAIN = 12  # packets in a row that make a guess
-SEARCHED = 1 << 24  # bytes in which they are looked for
-HEAD = 1 << 20  # bytes of a pcapng file in which its interfaces are described
+CHAIN = 12  # consecutive plausible packets that make a guess
+SEARCHED = 1 << 24  # bytes in which they are searched
+HEAD = 1 << 20  # bytes of a pcapng file that must hold its interface descriptions
 BACK = 1 << 18  # bytes before the split in which the search begins
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Bytes from start to end of a file of so many bytes; number counts the splits of the file. at: where the first
-    packet begins, when that is known. why: what keeps the file from being cut. store: its file system (stores.py)."""
+    """Bytes start to end of a file of size bytes; number counts the splits of the file. at: where the first packet
+    begins, if known. why: why the file cannot be split. store: its file system (stores.py)."""
 
     path: str
     start: int
@@ -53,10 +52,10 @@ class Split:
 
 @dataclass(slots=True)
 class SplitReader:
-    """A split that is read. blocks() gives its packets, numbered from 1, each with the window to which it belongs.
+    """Reads a split. blocks() gives its packets, numbered from 1, with the number of their window.
 
-    begin and reached: where its first packet was found, and where the first one behind it begins. odd: why the file
-    cannot be cut after all. base: where in the file the block's buffer begins, None when that is not known.
+    begin, reached: file offsets of its first packet and of the first one behind it. odd: why the file cannot be split
+    after all. base: file offset of the block's buffer, None if not known.
     """
 
     split: Split
@@ -72,18 +71,18 @@ class SplitReader:
 
     @property
     def aligned(self) -> bool:
-        """Whether its blocks are whole ones: those of somebody who reads the file from the beginning."""
+        """Whether its blocks are the same as when the file is read from the beginning."""
         split = self.split
         return split.whole or (
             split.start % self.window == 0 and (split.end % self.window == 0 or split.end == split.size)
         )
 
     def blocks(self) -> Iterator[tuple[int, Packets]]:
-        """Raises OSError, CaptureError."""
+        """(window number, packets). Raises OSError, CaptureError."""
         yield from self._whole() if self.split.whole else self._part()
 
     def _whole(self) -> Iterator[tuple[int, Packets]]:
-        """As whoever reads the file by itself: each block of packets by itself."""
+        """Reads the whole file; every block counts as a window."""
         capture = Capture(self._source())
         for number, packets in enumerate(capture.blocks()):
             self.packets += len(packets)
@@ -95,7 +94,7 @@ class SplitReader:
         split = self.split
         if split.store is None:
             return Source(split.path, window=self.window)
-        if split.why is None:  # then it is no larger than a split may be
+        if split.why is None:  # no larger than a split
             view = mapped(split.path, split.store, split.size, [(0, split.size)])
             return Source(split.path, window=self.window, content=view)
         return Source(split.path, window=self.window, content=opened(split.path, split.store))
@@ -134,19 +133,19 @@ class SplitReader:
 def plan(
     paths: Sequence[str | Path], size: int = SIZE, window: int | None = None, stores: Stores | None = None
 ) -> list[Split]:  # fmt: skip
-    """The splits of these files, in their order. Sizes at or above a window's are rounded to windows, below it no split
-    reaches over the end of one. Raises OSError."""
+    """The splits of these files, in order. size: bytes, rounded up to whole windows; smaller ones do not cross the end
+    of a window. Raises OSError."""
     found = stores or Stores()
     return [split for path in paths for split in _of_file(str(path), size, window or source.WINDOW, found)]
 
 
 def whole(split: Split, why: str) -> Split:
-    """The whole of the split's file."""
+    """A split of the whole file. why: why it cannot be split."""
     return replace(split, start=0, end=split.size, number=0, at=None, why=why)
 
 
 def expand(paths: Sequence[str | Path]) -> list[str]:
-    """Files as they are, of folders the files in them that are not hidden, sorted. Raises OSError."""
+    """Replaces folders by their files, sorted, without hidden ones. Raises OSError."""
     out: list[str] = []
     for path in paths:
         if os.path.isdir(path):
@@ -161,7 +160,7 @@ def expand(paths: Sequence[str | Path]) -> list[str]:
 def _of_file(path: str, size: int, window: int, stores: Stores) -> list[Split]:
     store = stores.of(path)
     length = stores.sizes.get(path, size + 1)
-    if length <= size:  # its reader will see what it is, and one request less is made
+    if length <= size:  # not opened here, which saves a request
         return [Split(path, 0, length, length, store=store)]
     with opened(path, store) as file:
         length, head = size_of(file), file.read(4)
@@ -176,7 +175,7 @@ def _of_file(path: str, size: int, window: int, stores: Stores) -> list[Split]:
 
 
 def _reader(view: memoryview, split: Split) -> tuple[pcap.PcapReader | pcapng.PcapngReader, int]:
-    """A reader that knows what the head of the file says, and where its first packet in the split may begin."""
+    """A reader that has read the file's head, and where the first packet in the split may begin."""
     name = Path(split.path).name
     reader: pcap.PcapReader | pcapng.PcapngReader
     if bytes(view[:4]) in pcap.MAGICS:
@@ -194,9 +193,10 @@ def _reader(view: memoryview, split: Split) -> tuple[pcap.PcapReader | pcapng.Pc
 
 
 def _begin(view: memoryview, start: int, head: int, reader: pcap.PcapReader | pcapng.PcapngReader) -> int:
-    """Where the packet begins that is the first to end behind start; the end of what was searched when none is found.
+    """The offset of the first packet that ends behind start; the end of the searched bytes when none is found.
 
-    The search begins before, since that packet may."""
+    The search begins before start, as that packet may.
+    """
     low, ahead = max(start - BACK, head), view[: start + SEARCHED]
     if isinstance(reader, pcap.PcapReader):
         word, place, extra = Struct(reader.order + "I").unpack_from, 8, RECORD
@@ -216,7 +216,7 @@ def _begin(view: memoryview, start: int, head: int, reader: pcap.PcapReader | pc
 
 
 def _packets_begin(view: memoryview) -> int:
-    """Where the first packet of a pcapng file begins."""
+    """The offset of the first packet of a pcapng file."""
     pos, end = 0, min(len(view), HEAD)
     order = "<" if len(view) > 12 and bytes(view[8:12]) == pcapng.BYTE_ORDER.to_bytes(4, "little") else ">"
     while pos + 12 <= end:
@@ -228,7 +228,7 @@ def _packets_begin(view: memoryview) -> int:
 
 
 def _chain(view: memoryview, at: int, word: Callable[[memoryview, int], tuple[int]]) -> bool:
-    """Whether blocks follow each other from there, each with its length at both ends."""
+    """Whether consecutive blocks begin there, each with its length at both ends."""
     for _ in range(CHAIN):
         if at + 12 > len(view):
             return True

@@ -1,9 +1,8 @@
-"""Joins what the splits of captures that follow each other left: an ordinary reader over what travelled.
+"""Joins the surveys of captures that follow each other, with an ordinary Reader over parts and leftover segments.
 
-Blocks of packets are gone through as whoever reads the files whole would (capture/source.py says where they end), so
-that everything happens at the same time: holes are given up, connections end, answers without requests are named. In
-each block a connection is either read, segment by segment, or goes on over parts, all of which follow. A part that
-does not follow is read again from its file.
+Blocks of packets are the same as when the files are read whole (capture/source.py), so that holes are given up,
+connections end and orphans are named at the same moments. In each block a connection is either read from segments or
+continued with parts. A part that does not continue it exactly is read again from its file.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Place = tuple[int, int]  # survey, block
 
 @dataclass(slots=True)
 class Stitched:
-    """fixes: for each survey, in their order. parts, again: how many parts there were, and how many were read again."""
+    """fixes: for each survey, in order. parts, again: number of parts, and of those read again."""
 
     fixes: list[dict[tuple[Key, int], Fix]] = field(default_factory=list)
     parts: int = 0
@@ -49,7 +48,8 @@ class Stitched:
 
 @dataclass(slots=True)
 class _Pair:
-    """Parts of a connection that begin in a group of blocks, in order, with their surveys; first: the first packet."""
+    """Parts of a connection that begin in a group of blocks, in order, with the index of their survey; first: first
+    packet."""
 
     first: int
     parts: list[tuple[int, ConnectionPart]] = field(default_factory=list)
@@ -57,8 +57,8 @@ class _Pair:
 
 @dataclass(slots=True)
 class _File:
-    """A file's surveys. starts: packets before each; left: segments to be read; kinds, brokers: what parts ask, and
-    whom, by block; begun: surveys that were come to; fit: whether the parts of a connection in a split go on."""
+    """A file's surveys. starts: packets before each; left: segments to be read; kinds, brokers: APIs asked and brokers
+    of parts, by block; begun: surveys reached; fit: whether a connection's parts in a split are accepted."""
 
     surveys: Sequence[Survey]
     name: str
@@ -72,7 +72,7 @@ class _File:
     known: dict[int, dict[Key, list[ConnectionPart]]] = field(default_factory=dict)
 
     def parts(self, at: int, key: Key) -> list[ConnectionPart]:
-        """What a split has of the connections between two endpoints, in order."""
+        """The parts of a split between two endpoints, in order."""
         if at not in self.known:
             found = self.known[at] = {}
             for part in self.surveys[at].parts:
@@ -81,9 +81,10 @@ class _File:
 
 
 class Stitch:
-    """add(surveys) takes splits in their order, finish() says that no more come. Rows go to the builder.
+    """add(surveys) takes the splits of a file, in order; finish() ends all connections. Rows go to the builder.
 
-    origins: whether it gathers where connections began."""
+    origins: whether to collect the connections' origins.
+    """
 
     def __init__(
         self, settings: Settings, builder: Builder, again: Again, names: dict[UUID, str] | None = None,
@@ -98,10 +99,10 @@ class Stitch:
         self._tells = origins
         self._before = 0  # packets in the splits before
         self.origins: list[Origin] = []
-        self.doubted: set[Split] = set()  # of which a connection that was taken for final is none
+        self.doubted: set[Split] = set()  # splits with a connection that was wrongly taken for final
 
     def add(self, surveys: Sequence[Survey]) -> None:
-        """The splits of a file."""
+        """Adds the splits of a file."""
         file = _File(surveys, Path(surveys[0].split.path).name)
         self.reader.places.begin(file.name, self._before)
         for at, survey in enumerate(surveys):
@@ -128,7 +129,7 @@ class Stitch:
             self._builder.add(batch)
 
     def go_on(self, builder: Builder, again: Again) -> None:
-        """After it was kept for a while: rows go to this builder from now on."""
+        """Continues after unpickling, with another builder and another way to read segments again."""
         self._builder, self._again, self.out = builder, again, Stitched()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -142,7 +143,7 @@ class Stitch:
 
     @property
     def topics(self) -> Topics:
-        """The names that are known."""
+        """The known topic names."""
         return self.reader.topics
 
     def _ended(self, connection: ConnectionInfo) -> None:
@@ -160,7 +161,7 @@ class Stitch:
             file.left[at, left.block].append((left.joined, left.segments))
 
     def _group(self, group: list[Place], file: _File) -> None:
-        """Blocks that whoever reads the file whole reads as one."""
+        """Reads the blocks of one window together."""
         reader, there = self.reader, set(group)
         for at in {at for at, _ in group} - file.begun:
             file.begun.add(at)
@@ -193,7 +194,7 @@ class Stitch:
             file.left.pop(place, None)
 
     def _good(self, there: set[Place], file: _File) -> dict[Key, _Pair]:
-        """The connections that go on over the parts that begin in these blocks; the others' parts are read again."""
+        """The connections that continue with the parts beginning in these blocks; other parts are read again."""
         pairs: dict[Key, _Pair] = {}
         surveys = sorted({at for at, _ in there})
         for at in surveys:
@@ -208,7 +209,7 @@ class Stitch:
         again: dict[int, set[Key]] = defaultdict(set)
         good: dict[Key, _Pair] = {}
         for key, found in pairs.items():
-            if (surveys[0], key) not in file.fit:  # all that these splits have of it goes on, or nothing
+            if (surveys[0], key) not in file.fit:  # all parts of these splits are accepted, or none
                 every = [(at, part) for at in surveys for part in file.parts(at, key)]
                 fit = key not in read and self._fit(every)
                 file.fit |= {(at, key): fit for at in surveys}
@@ -224,7 +225,7 @@ class Stitch:
         return good
 
     def _take(self, segments: Segments, joins: list[tuple[int, Join]]) -> None:
-        """A block's segments, and parts, each connection at its turn."""
+        """Reads a block's segments and parts, in the order of each connection's first packet."""
         reader, connections = self.reader, self.reader.connections
         firsts = _turns(segments, lambda key: connections.known(key) is not None)
         waiting = sorted(joins, key=lambda known: known[0])
@@ -246,7 +247,7 @@ class Stitch:
             self._builder.add(batch)
 
     def _fit(self, parts: list[tuple[int, ConnectionPart]]) -> bool:
-        """Whether all parts follow each other, from where the connection stands."""
+        """Whether all parts continue each other exactly, from the connection's present state."""
         if len({part.key for _, part in parts}) > 1:
             return False
         client = parts[0][1].key
@@ -263,7 +264,7 @@ class Stitch:
             if part.opened:
                 mine = part.exit.flows[0].syn, part.exit.flows[1].syn
                 if syns is not None and (syns[0] is None or syns[0] == mine[0]):
-                    return False  # as connections.py decides whether a SYN begins anew
+                    return False  # same rule as capture/connections.py for a SYN that opens a new connection
                 syns = mine
             elif edge is None or not follows(edge, part, self._probe, self.reader.settings.max_size):
                 return False
@@ -304,7 +305,7 @@ class Stitch:
         return go
 
     def _begin(self, part: ConnectionPart, before: int) -> Conversation:
-        """A connection that a part opens, in place of the one that was there."""
+        """Opens a connection from a part, in place of an earlier one between the same endpoints."""
         reader = self.reader
         over, connection = reader.connections.begin(part.key)
         for old in over:
@@ -318,7 +319,7 @@ class Stitch:
         return conversation
 
     def _clients(self, conversation: Conversation, part: ConnectionPart) -> None:
-        """Takes over what the part says of its clients, under the connection's own name and identity."""
+        """Adds the part's clients, under the connection's final name and identity."""
         said = conversation.info.identity
         name = f"{conversation.info.capture} {conversation.info.name}"
         for client in part.clients:
@@ -333,8 +334,8 @@ class Stitch:
 
 
 def _turns(segments: Segments, known: Callable[[Key], bool]) -> dict[Key, int]:
-    """When the turn of each connection is in a block: the first packet of its first flow that is not passed over, as
-    Connections.feed does it with a last FIN or RST of what is not known."""
+    """The first packet of each connection in a block, without flows that Connections.feed skips (a late FIN or RST of
+    an unknown connection)."""
     out: dict[Key, int] = {}
     flows, where = np.unique(segments.flow, return_index=True)
     counts = len(segments.keys)
@@ -349,7 +350,7 @@ def _turns(segments: Segments, known: Callable[[Key], bool]) -> dict[Key, int]:
 
 
 def _groups(surveys: Sequence[Survey]) -> Iterator[list[Place]]:
-    """Blocks of the same window of a file together."""
+    """Groups blocks of the same window of a file."""
     group: list[Place] = []
     last = None
     for at, survey in enumerate(surveys):

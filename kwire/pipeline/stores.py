@@ -1,8 +1,8 @@
-"""Captures where they lie: files of this machine, and of object stores and HDFS as far as Arrow opens them, by ranges
-of bytes. Settings and credentials are those of the Spark session, else what the machine's environment says.
+"""Opens captures in place: local files, and those of object stores and HDFS that Arrow can open, by byte ranges.
+Settings and credentials come from the Spark session, else from the environment.
 
-A split carries its file system to the task that reads it, and nothing is copied first. What Arrow does not open,
-because a library is missing or Hadoop alone knows the scheme, is left to Spark (binary_files.py).
+A split carries its file system to the task that reads it; nothing is copied first. Files that Arrow cannot open are
+left to Spark (binary_files.py).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 S3 = ("s3", "s3a", "s3n")
 OTHERS = ("gs", "gcs", "abfs", "abfss", "hdfs")
-ANYWHERE = "*?["  # in a path that is a pattern
-AT_ONCE = 16  # requests
+ANYWHERE = "*?["  # characters of a pattern
+AT_ONCE = 16  # parallel requests
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
 
-Setting = Callable[[str], str | None]  # what the session says under a name of Hadoop's
+Setting = Callable[[str], str | None]  # value of a Hadoop setting, by name
 
 
 class Stores:
-    """The file systems of paths. sizes: in bytes, of what was listed."""
+    """The file systems of paths, cached. sizes: of listed files, bytes."""
 
     def __init__(self, setting: Setting = lambda _: None) -> None:
         self._setting = setting
@@ -41,7 +41,7 @@ class Stores:
         self.sizes: dict[str, int] = {}
 
     def of(self, path: str) -> fs.FileSystem | None:
-        """That of a path, with the bucket or host as its root; None of this machine, and where Arrow knows none."""
+        """The file system of a path, rooted at the bucket or host; None for local paths and where Arrow has none."""
         scheme, found, rest = str(path).partition("://")
         scheme, root = scheme.lower(), f"{scheme}://{rest.partition('/')[0]}"
         if not found or scheme not in S3 + OTHERS:
@@ -51,8 +51,7 @@ class Stores:
         return self._known[root]
 
     def listed(self, path: str) -> list[str]:
-        """The file, the files of a folder that are not hidden, or those that a pattern names. Raises
-        FilesUnreachable."""
+        """The file, the visible files of a folder, or those that match a pattern. Raises FilesUnreachable."""
         store = self.of(path)
         assert store is not None
         try:
@@ -78,7 +77,7 @@ class Stores:
 
 
 def of_session(spark: SparkSession) -> Stores:
-    """With the settings of a session, of Spark Connect too."""
+    """Stores with the settings of a session, which may be Spark Connect."""
     if hasattr(spark, "_jsparkSession"):  # it also has what core-site.xml says
         hadoop = spark._jsparkSession.sessionState().newHadoopConf()
         return Stores(hadoop.get)
@@ -86,21 +85,21 @@ def of_session(spark: SparkSession) -> Stores:
 
 
 def opened(path: str, store: fs.FileSystem | None = None) -> BinaryIO:
-    """The file, to be read at any place. Raises OSError."""
+    """The file, open for random access. Raises OSError."""
     found: BinaryIO = open(path, "rb") if store is None else store.open_input_file(within(path))  # noqa: SIM115
     return found
 
 
 def size_of(file: BinaryIO) -> int:
-    """Its bytes; the next that is read is its first."""
+    """The file's size in bytes; rewinds it."""
     size = file.seek(0, 2)
     file.seek(0)
     return size
 
 
 def mapped(path: str, store: fs.FileSystem | None, size: int, ranges: Iterable[tuple[int, int]]) -> memoryview:
-    """The bytes of the file, in a view of the file as a whole; of one that is far these ranges alone, and elsewhere
-    zeros that take no memory. Raises OSError."""
+    """A view of the whole file; of a remote file only these ranges are read, the rest is zeros that take no memory.
+    Raises OSError."""
     with opened(path, store) as file:
         if store is None:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -113,7 +112,7 @@ def mapped(path: str, store: fs.FileSystem | None, size: int, ranges: Iterable[t
 
 
 def brought(path: str, store: fs.FileSystem, folder: str | Path) -> str:
-    """Copies a file into a folder of its own below this one. Raises OSError."""
+    """Copies a remote file into a new subfolder; returns its path. Raises OSError."""
     place = Path(folder, str(len(list(Path(folder).iterdir()))))
     place.mkdir()
     with store.open_input_stream(within(path)) as file, open(place / Path(path).name, "wb") as copy:
@@ -122,7 +121,7 @@ def brought(path: str, store: fs.FileSystem, folder: str | Path) -> str:
 
 
 def each(work: Callable[[str], Any], paths: Iterable[str]) -> list[Any]:
-    """What comes of each path, in their order; several at once, since far ones answer late."""
+    """work(path) for each path, in order, AT_ONCE in parallel, since remote files are slow."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(work, paths))
 
@@ -154,7 +153,7 @@ def _like(path: list[str], pattern: list[str]) -> bool:
 
 
 def _s3(bucket: str, setting: Setting) -> dict[str, Any]:
-    """What S3FileSystem is made with, out of the settings of s3a."""
+    """The arguments of S3FileSystem from the s3a settings."""
 
     def said(name: str) -> str | None:
         return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}")

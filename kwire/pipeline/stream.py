@@ -1,10 +1,9 @@
-"""kwire pipeline run --stream: captures as they arrive in a folder, by Spark's own file source, or as Kafka messages.
+"""kwire pipeline run --stream: captures as they arrive in a folder (Spark's file source) or as Kafka messages.
 
-Spark says what is new and keeps count of it in its checkpoint; what kwire keeps between two batches lies beside it, one
-file for each batch. A batch's files begin with its number: a batch that runs a second time, after a crash, begins from
-the state before it and writes the same files anew. What still waits when the stream ends is written too, as if the
-captures ended there, into files that the next batch removes. What is not on this machine is landed beside the state
-until no batch needs it.
+Spark tracks what is new in its checkpoint; kwire's state is beside it, one file per batch. A batch's files begin with
+its number: a batch that is repeated after a crash starts from the state before it and replaces its files. At the end of
+the stream, what still waits is written as if the captures ended there, into files that the next batch removes. Remote
+captures are copied beside the state until no batch needs them.
 """
 
 from __future__ import annotations
@@ -32,14 +31,15 @@ from kwire.staging import staging
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OPEN = "open"  # what the files of what is not final begin with
-SNAPSHOTS = ("clients",)  # tables of which each batch knows all rows
-KEPT = ".kwire-stream"  # in the folder of the tables
+OPEN = "open"  # prefix of files with rows that are not final
+SNAPSHOTS = ("clients",)  # tables that each batch writes completely
+KEPT = ".kwire-stream"  # subfolder of the tables' folder, for state and checkpoint
 
 
 @dataclass(slots=True)
 class BatchStream:
-    """Takes batches. folder: of the tables; the state lies in it, hidden. in_order: what comes are messages."""
+    """Processes batches. folder: of the tables, with the state in a hidden subfolder. in_order: the captures are
+    messages."""
 
     spark: SparkSession
     folder: str
@@ -51,21 +51,21 @@ class BatchStream:
 
     @property
     def checkpoint(self) -> str:
-        """Spark's own."""
+        """Spark's checkpoint folder."""
         return os.path.join(self.folder, KEPT, "checkpoint")
 
     def batch(self, number: int, paths: Sequence[str]) -> None:
-        """The files of a batch; running it again changes nothing."""
+        """Processes the files of a batch; repeating it changes nothing."""
         self._take(number, self._state(number - 1), sorted(paths))
 
     def messages(self, number: int, frame: DataFrame) -> None:
-        """The same for messages, as Spark's connector gives them."""
+        """Processes a batch of messages from Spark's connector."""
         state = self._state(number - 1)
         landed = land(frame, self._landed(number))
         self._take(number, state, [found.path for found in landed if state.hear(found.point, found.digest, found.sent)])
 
     def copies(self, number: int, frame: DataFrame) -> None:
-        """The same for files of another file system, as binaryFile gives them."""
+        """Processes a batch of files from another file system, read by binaryFile."""
         self.batch(number, copied(frame, self._landed(number)))
 
     def _take(self, number: int, state: StreamState, paths: Sequence[str]) -> None:
@@ -77,7 +77,7 @@ class BatchStream:
         self._save(number, state)
 
     def finish(self) -> None:
-        """Writes what still waits, as if nothing more came; the state stays as it is."""
+        """Writes what still waits, as if nothing more came; the state is not changed."""
         number = self._last()
         made = self._advance().by(self._state(number), [], final=True)
         with staging(self.folder) as staged:
@@ -90,7 +90,7 @@ class BatchStream:
 
     def _write(self, surveyed: Surveyed, made: TaskPlan, tag: str, staged: str) -> None:
         there = {(split.path, split.number) for split in surveyed.splits}
-        for task in made.tasks:  # of files that waited, the rows are made now
+        for task in made.tasks:  # rows of files that waited are made now
             task.made &= (task.split.path, task.split.number) in there
         with small_batches(self.spark):
             rows = rows_by_split(surveyed, made, self.job)
@@ -113,7 +113,7 @@ class BatchStream:
         out.failed |= made.failed
 
     def _landed(self, number: int) -> str:
-        """Where the files of a batch lie that were not on this machine."""
+        """The folder for copies of a batch's remote files."""
         return os.path.join(self.folder, KEPT, "landed", f"{number:08}")
 
     def _path(self, number: int) -> Path:
@@ -128,7 +128,8 @@ class BatchStream:
         return load(path.read_bytes()) if path.exists() else StreamState()
 
     def _save(self, number: int, state: StreamState) -> None:
-        """The state behind a batch; the one before it stays, in case the batch runs again, and what waits in either."""
+        """Saves the state after a batch; the state before it and all waiting files are kept, in case the batch is
+        repeated."""
         path = self._path(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
@@ -146,7 +147,7 @@ class BatchStream:
 
 
 def replace_made(plan: TaskPlan) -> TaskPlan:
-    """The plan with all splits to be read anew."""
+    """The plan with all splits to be read again."""
     plan.tasks = [replace(task, made=False) for task in plan.tasks]
     return plan
 
@@ -155,9 +156,9 @@ def run_stream(
     spark: SparkSession, source: str, folder: str, job: Job, *, split_size: int = SIZE, lateness: int = LATENESS,
     most: int | None = None, once: bool = True, rollups: bool = True, stop: Callable[[Any], None] | None = None,
 ) -> RunOutcome:  # fmt: skip
-    """Reads the files of a folder, or a topic's messages, as they come. most: of a batch; once: those that are there,
-    and then ends; otherwise until somebody stops it: stop gets the query, and returns when it is over.
-    Raises NoTopic, SparkFailed."""
+    """Reads the files of a folder, or a topic's messages, as they come. split_size: bytes; lateness: ns; most: files or
+    messages per batch; once: process what is there, then end; otherwise stop(query) is called and returns when the
+    query has ended. Raises NoTopic, SparkFailed."""
     source, folder = local(source), local(folder)
     stream = BatchStream(spark, folder, job, split_size, lateness, is_topic(source))
     with in_a_line():
@@ -184,7 +185,7 @@ def _files(spark: SparkSession, source: str, most: int | None) -> DataFrame:
 
 
 def _taker(stream: BatchStream, source: str) -> Callable[[DataFrame, int], None]:
-    """What is done with a batch, by what comes."""
+    """The foreachBatch function for this kind of source."""
     if stream.in_order:
         return lambda frame, number: stream.messages(number, frame)
     if is_elsewhere(source):

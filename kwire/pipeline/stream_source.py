@@ -1,9 +1,9 @@
 """spark.readStream.format("kwire"): files of a folder as they arrive.
 
-An offset is how many files were taken so far; which ones, in which order, stands in a log beside the states that lie
-between two offsets. Both are written before Spark gets to know of an offset, and a state follows from the one before
-and the files between them alone: a batch that is planned again comes to the same. What the end of the captures would
-make final stays in the state; kwire pipeline run --stream writes it too.
+An offset is the number of files taken so far; a log of their names and order is kept beside the states at the offsets.
+Both are written before Spark learns of an offset, and a state depends only on the one before and the files between, so
+planning a batch again gives the same result. Rows that only the end of the captures would make final stay in the state;
+kwire pipeline run --stream writes them too.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
 
 
 class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Of one table. planned makes partitions of a plan, read their rows: as the batch reader does."""
+    """Reads one table as a stream. planned: makes partitions of a plan; read: reads their rows; both as in the batch
+    reader."""
 
     def __init__(self, options: PipelineOptions, planned: Planned, read: Read, bodies: BodyTexts | None = None) -> None:
         self._options, self._planned, self._read, self._bodies = options, planned, read, bodies
-        self._until: int | None = None  # how many files count, when those that come later do not
+        self._until: int | None = None  # number of files, when later ones are ignored
 
     def initialOffset(self) -> dict[str, int]:
         return {"files": 0}
@@ -81,7 +82,7 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def _folder(self) -> Path:
-        """Where a table's state lies: that of another table may be beside it."""
+        """The folder of this table's state."""
         if not self._options.state:  # said here, since Spark hides what __init__ raises behind an error of its own
             raise OptionError('readStream needs option("stateLocation", DIR): what is kept between batches lies there')
         return Path(self._options.state, self._options.table)
@@ -91,7 +92,7 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return list(json.loads(path.read_bytes())) if path.exists() else []
 
     def _log(self) -> list[str]:
-        """All files so far, new ones behind the others, the oldest first."""
+        """All files so far; new ones are appended, the oldest first."""
         known = self._known()
         there = set(known)
         new = sorted((os.stat(path).st_mtime_ns, path) for path in self._options.files(some=False) if path not in there)

@@ -1,4 +1,4 @@
-"""What is found out about a split, and what it must be told: the shapes that go between survey, stitch and reading."""
+"""The data exchanged between survey, stitch and reading of a split."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from kwire.pipeline.splits import Split
 
 
 class Fix(NamedTuple):
-    """What a split must know of a part to name its rows: positions and indexes of the client's and of the broker's
-    stream as parts.join gives them; packets: how many there are before the split; final: as FinalConnections are."""
+    """The final names and numbers for a part's rows. bases, indexes: positions and frame indexes of the client's and
+    the broker's stream, from connection_parts.join; packets: number before the split; final: of a FinalConnections
+    entry."""
 
     capture: str
     connection: str
@@ -31,8 +32,8 @@ class Fix(NamedTuple):
 
 @dataclass(slots=True)
 class SurveyBlock:
-    """Packets that are read together. now: the time of the last segment; joined: of the last that was made of
-    fragments; None when there is none."""
+    """Packets that are read together. now: time of the last segment, joined: of the last one reassembled from
+    fragments, ns; None if there is none."""
 
     window: int
     now: int | None = None
@@ -41,9 +42,8 @@ class SurveyBlock:
 
 @dataclass(slots=True)
 class Survey:
-    """What a split holds. error: why it could not be read; rows: whether rows were made of it on the way. final:
-    connections that are over in it; what they ask and where their brokers are, with the block in which first; the
-    topics' names and the clients that they tell."""
+    """The survey of a split. error: why it could not be read; rows: whether its rows were made. final: connections
+    complete in it, with, for all of them, kinds and brokers (by first block), topic names and clients."""
 
     split: Split
     begin: int = 0
@@ -67,11 +67,11 @@ class Survey:
     brokers: dict[Endpoint, int] = field(default_factory=dict)
     names: dict[UUID, str] = field(default_factory=dict)
     clients: list[Client] = field(default_factory=list)
-    secrets: list[bytes] = field(default_factory=list)  # key logs of TLS that stood among the packets
+    secrets: list[bytes] = field(default_factory=list)  # TLS key logs among the packets
 
 
 class SurveyNames(NamedTuple):
-    """What the survey collects beside the seams: topic names, clients."""
+    """What a survey also collects: topic names, clients."""
 
     names: bool = False
     clients: bool = False

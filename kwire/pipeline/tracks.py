@@ -1,4 +1,4 @@
-"""Connections while a split is read: what is found of each, up to the part that it comes to."""
+"""The state of each connection while a split is read, up to its part."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kwire.session.resting import Rest
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """A connection, from the first that the split has of it. conversation: once it is read; half: before; rest: while
-    what it said so far is read without one (session/resting.py)."""
+    """A connection in a split. half: until its beginning is found; then conversation, or rest while it is at rest
+    (session/resting.py)."""
 
     connection: Connection
     block: int
@@ -39,19 +39,19 @@ class Track:
     names: dict[UUID, str] = field(default_factory=dict)
 
     def spoil(self) -> None:
-        """It is left to the stitch."""
+        """Leaves it to the stitch."""
         self.spoiled, self.conversation, self.half, self.rest = True, None, None, None
         self.connection.let_go()
 
     @property
     def info(self) -> ConnectionInfo | None:
-        """What is known of it, once it is read."""
+        """Its ConnectionInfo, once it is read."""
         if self.conversation is not None:
             return self.conversation.info
         return None if self.rest is None else self.rest.info
 
     def part_of(self) -> ConnectionPart | None:
-        """What it came to; None when the stitch must read it."""
+        """Its part; None when the stitch must read it."""
         conversation, rest = self.conversation, self.rest
         if self.spoiled or (conversation is None and rest is None):
             return None

@@ -1,4 +1,4 @@
-"""What those do who work: surveys made on this machine, by several processes when it is worth it."""
+"""Makes surveys on this machine, in several processes if there is enough to read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import Survey, SurveyNames
 from kwire.session.reader import Settings
 
-LEAST = 32 << 20  # bytes from which a second process is worth its start
+LEAST = 32 << 20  # bytes from which on several processes are used
 
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """A split makes objects by the hundred thousand and no cycles: looking for those takes a sixth of the time."""
+    """Collects cycles less often: a split makes hundreds of thousands of objects without cycles, and collecting takes a
+    sixth of the time."""
     before = gc.get_threshold()
     gc.set_threshold(200_000, 20, 50)
     try:
@@ -31,7 +32,7 @@ def few_collections() -> Iterator[None]:
 
 
 def surveyor(settings: Settings, want: SurveyNames, jobs: int | None = None) -> Surveyor:
-    """Makes the surveys of splits with so many processes, as many as there are cores otherwise."""
+    """A function that makes the surveys of splits, in jobs processes (default: one per core)."""
 
     def make(splits: Sequence[Split]) -> Iterable[Survey]:
         one = partial(_survey, settings=settings, want=want)
