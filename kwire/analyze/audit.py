@@ -17,8 +17,8 @@ import numpy as np
 
 from kwire.analyze.callers import callers, request_of
 from kwire.analyze.client import BROKERS
+from kwire.analyze.feature_gates import OPTIONAL, brokers_serving, gated
 from kwire.analyze.findings import Reference, lasted
-from kwire.analyze.gates import OPTIONAL, brokers_serving, gated
 from kwire.analyze.libraries import ClientLibrary, cure_of, library_of, release_of
 from kwire.analyze.offers import Release, is_gone, meet, offer_of, range_words, release_like, versions_at
 from kwire.analyze.produced import produced

@@ -91,7 +91,7 @@ class OverTime:
         self.errors = {name: _folded(counts) for name, counts in self.errors.items()}
         self.prompt, self.held = _folded(self.prompt), _folded(self.held)
 
-    def grouped(self, most: int) -> Slots:
+    def grouped(self, most: int) -> TimeSlots:
         """The same with at most so many slots, each of several of these, as plain numbers."""
         factor = max(-(-self.used // most), 1)
         count = -(-self.used // factor)
@@ -107,12 +107,12 @@ class OverTime:
         exchanges, sent, got, prompt, held = map(
             joined, (self.exchanges, self.sent, self.got, self.prompt, self.held)
         )  # fmt: skip
-        return Slots(count, self.start or 0, self.length * factor, exchanges, sent, got, errors, prompt, held)
+        return TimeSlots(count, self.start or 0, self.length * factor, exchanges, sent, got, errors, prompt, held)
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
-    """count slots from start on, each length long, ns; the rest as OverTime has it."""
+class TimeSlots:
+    """count time slots of length ns each, from start (ns since the epoch) on; the other fields as in OverTime."""
 
     count: int
     start: int

@@ -1,4 +1,4 @@
-"""Where packets are: captures that follow each other are counted through, people count within a file.
+"""Packet references: packets of captures that follow each other are numbered through, references count within a file.
 
 A packet reference is N, or FILE:N where there are several captures; every command prints it so, and kwire decode
 --frame takes it.
@@ -15,8 +15,8 @@ import numpy as np
 from kwire.wire.columns import Ints
 
 
-class Places:
-    """begin(name, before) says that the packets of a file follow; the rest takes their numbers counted through."""
+class PacketFiles:
+    """The files of a numbered-through sequence of packets. several: whether references name the file."""
 
     def __init__(self, several: bool = False) -> None:
         self.several = several
@@ -24,44 +24,44 @@ class Places:
         self._names: list[str] = []
 
     def begin(self, name: str, before: int) -> None:
-        """The packets behind so many are those of a file."""
+        """Begins a file. before: number of packets in the files before."""
         if not self._names or self._befores[-1] != before or self._names[-1] != name:
             self._befores.append(before)
             self._names.append(name)
 
     def of(self, number: int) -> tuple[str, int]:
-        """The file and the packet's number in it; no name where none was told."""
+        """The file and the packet's number in it; "" and the number itself before any file."""
         at = bisect_right(self._befores, number - 1) - 1
         return (self._names[at], number - self._befores[at]) if at >= 0 else ("", number)
 
     def counted(self, file: str, number: int) -> list[int]:
-        """The number counted through of a file's packet; several where files have one name."""
+        """The numbered-through numbers of a file's packet; several where files have equal names."""
         return [before + number for name, before in zip(self._names, self._befores, strict=True) if name == file]
 
     @property
     def names(self) -> list[str]:
-        """Of the files, in their order."""
+        """The files' names, in order."""
         return self._names
 
     def split(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """As of(), of many packets: the places of their files in names, and their numbers there."""
+        """of() for many packets: indexes into names, and numbers within the files."""
         befores = np.array(self._befores, np.int64)
         at = np.maximum(np.searchsorted(befores, numbers - 1, "right") - 1, 0)
         return at, numbers - befores[at]
 
     def text(self, number: int) -> str:
-        """As "17", or "ring2.pcap:17"."""
+        """A packet's reference: "17", or "ring2.pcap:17"."""
         name, packet = self.of(number)
         return reference(name, packet, self.several)
 
 
 def reference(name: str, packet: int, several: bool) -> str:
-    """As "17"; with its file where there are several."""
+    """A packet's reference, with its file where there are several."""
     return f"{name}:{packet}" if several and name else str(packet)
 
 
 def labels(paths: Iterable[object]) -> dict[str, str]:
-    """What each path goes by: its last part, and as many before it as tell it from the others; stdin as that."""
+    """Short names of paths: the last part, and as many before it as needed to be unique; "stdin" for "-"."""
     parts = {str(path): PurePath(str(path)).parts or (str(path),) for path in paths}
     out = {}
     for path, own in parts.items():

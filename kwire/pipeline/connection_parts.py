@@ -27,9 +27,8 @@ from kwire.session.framing import Partial, Raw
 from kwire.session.messages import read_request
 from kwire.session.pieces import joined
 from kwire.session.resting import Rest
-from kwire.session.sasl import Login
+from kwire.session.sasl import IDENTIFYING, Login
 
-IDENTIFYING = (17, 18, 36)
 header_at, id_at = Struct(">HH").unpack_from, Struct(">i").unpack_from
 
 

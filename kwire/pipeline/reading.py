@@ -23,7 +23,7 @@ from kwire.capture.segmenter import Segmenter
 from kwire.capture.streams import WRAP
 from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.errors import KwireError
-from kwire.pipeline.connection_parts import IDENTIFYING, ConnectionPart, is_over
+from kwire.pipeline.connection_parts import ConnectionPart, is_over
 from kwire.pipeline.leftover_segments import LeftoverSegments, chosen, pair, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import ProvisionalNames, provisional_name
@@ -40,6 +40,7 @@ from kwire.session.exchange import Exchange
 from kwire.session.reader import Settings
 from kwire.session.resting import Resting
 from kwire.session.roles import Brokers
+from kwire.session.sasl import IDENTIFYING
 from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
 from kwire.session.vectorized import Vectorized

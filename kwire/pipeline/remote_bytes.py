@@ -21,7 +21,7 @@ from kwire.pipeline.stores import opened
 
 LEAST = 1 << 13  # bytes; shorter ones are sent
 
-Places = list[tuple[int, int]]  # offset in the file, length
+FileRanges = list[tuple[int, int]]  # offset in the file, length
 
 
 class RemoteRange(NamedTuple):
@@ -30,7 +30,7 @@ class RemoteRange(NamedTuple):
 
     what: str
     turn: int
-    places: Places
+    places: FileRanges
 
 
 class Finder:
@@ -47,7 +47,7 @@ class Finder:
         self._have: NDArray[np.int64] = have[order]
         self._buffers = [(base, segments.buffer) for segments, base in parts]
 
-    def places(self, data: bytes, cuts: list[tuple[int, int]]) -> Places | None:
+    def places(self, data: bytes, cuts: list[tuple[int, int]]) -> FileRanges | None:
         """The file ranges of the bytes, which consist of cuts (offset, packet); None where the file's bytes differ."""
         out = []
         for at, (low, number) in enumerate(cuts):

@@ -10,7 +10,7 @@ from kwire.render.exchanges import about_text, outcome_of, took
 from kwire.render.lines import clean, cut
 
 if TYPE_CHECKING:
-    from kwire.capture.packet_numbers import Places
+    from kwire.capture.packet_numbers import PacketFiles
     from kwire.session.exchange import Exchange, Message
 
 LONGEST = 400  # characters about a message
@@ -24,7 +24,7 @@ class Comments:
     def __init__(self, numbered: bool = True) -> None:
         self._numbered = numbered
         self._said: dict[int, dict[int, list[str]]] = {}
-        self._places: list[Places] = []  # kept, so that no other one gets their id
+        self._places: list[PacketFiles] = []  # kept, so that no other one gets their id
 
     def add(self, exchange: Exchange) -> None:
         """An exchange that is complete."""
@@ -40,7 +40,7 @@ class Comments:
                     part = "" if whole else " (begins here)" if number == message.packet else " (ends here)"
                     said.setdefault(number, []).append(f"Kafka: {words}{part}")
 
-    def of(self, places: Places, number: int) -> str:
+    def of(self, places: PacketFiles, number: int) -> str:
         """What is said of a packet, a line each message; empty when nothing."""
         return _joined(self._said.get(id(places), {}).get(number, []))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.capture.ip import endpoint
-from kwire.capture.packet_numbers import Places
+from kwire.capture.packet_numbers import PacketFiles
 from kwire.capture.segmenter import CaptureMoment, ClockStep
 from kwire.capture.tls.session import TlsSession
 from kwire.session.allowance import OF_CONNECTION, Allowance
@@ -72,7 +72,7 @@ class ConnectionInfo:
     tcp: Connection
     kinds: Kinds
     topics: Topics
-    places: Places = field(default_factory=Places)
+    places: PacketFiles = field(default_factory=PacketFiles)
     clock: list[ClockStep] = field(default_factory=list)
     name: str = ""
     client: int | None = None

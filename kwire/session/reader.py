@@ -14,7 +14,7 @@ from typing import Any
 
 from kwire.capture.connection import Connection
 from kwire.capture.connections import MOST_OPEN, MOST_UNKNOWN, Connections
-from kwire.capture.packet_numbers import Places
+from kwire.capture.packet_numbers import PacketFiles
 from kwire.capture.packets import Packets
 from kwire.capture.segmenter import Block, CaptureMoment, ClockStep, Segmenter
 from kwire.capture.streams import HELD
@@ -86,7 +86,7 @@ class Reader:
         self.settings = settings or Settings()
         self.name = name
         self.topics = topics or Topics()
-        self.places = Places()  # files of packets, when captures follow each other
+        self.places = PacketFiles()  # files of packets, when captures follow each other
         self.packets = 0
         self.clock: list[ClockStep] = []  # where time goes back in the capture, at most MOST_STEPS
         self.first_time: int | None = None

@@ -13,17 +13,17 @@ from uuid import UUID
 
 from kwire.capture.cuts import WRAP, Cut
 from kwire.capture.tls.session import TlsSession
-from kwire.schema.keys import API_VERSIONS, FETCH, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwire.schema.keys import FETCH, SASL_AUTHENTICATE
+from kwire.session.sasl import IDENTIFYING
 from kwire.session.topics import NONE, pairs
 
 if TYPE_CHECKING:
     from kwire.capture.connection import Connection
-    from kwire.capture.packet_numbers import Places
+    from kwire.capture.packet_numbers import PacketFiles
     from kwire.codec.plan import StructPlan
     from kwire.session.api_versions import Kind
     from kwire.session.exchange import Exchange, Message
 
-IDENTIFYING = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
 IDS = ("TopicId", "TopicIds")
 MOST_SESSIONS = 10_000
 MOST_OF_SESSION = 1000  # most fetches kept that changed one session
@@ -65,7 +65,7 @@ class SlicePart:
 class SlicedConnection:
     """A connection: what is kept of it, and which exchanges could be added."""
 
-    def __init__(self, connection: Connection, places: Places) -> None:
+    def __init__(self, connection: Connection, places: PacketFiles) -> None:
         self.connection, self.places = connection, places
         self.frames: set[Kept] = set()
         self.packets: set[int] = set()
@@ -157,7 +157,7 @@ class Slice:
         lines = [line for one in sessions if isinstance(one, TlsSession) for line in one.secrets]
         return list(dict.fromkeys(lines))
 
-    def packets(self, places: Places) -> tuple[set[int], dict[int, Cut]]:
+    def packets(self, places: PacketFiles) -> tuple[set[int], dict[int, Cut]]:
         """The packet numbers to keep of a group of captures, and the cuts to note at packets next to omitted bytes."""
         numbers: set[int] = set()
         cuts: dict[int, Cut] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kwire.capture.packet_numbers import Places
+from kwire.capture.packet_numbers import PacketFiles
 from kwire.codec.quality import QUALITIES
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.exchange import TOKEN
@@ -117,7 +117,7 @@ def shared(batch: ExchangeBatch) -> Makes:
     return {name: cache(make) for name, make in makes.items()}
 
 
-def _places(batch: ExchangeBatch) -> Places | None:
+def _places(batch: ExchangeBatch) -> PacketFiles | None:
     """The files of the packets, if captures follow each other as files; all connections of a batch share them."""
     places = batch.connections[0].places if batch.connections else None
     return places if places is not None and len(places.names) > 1 else None

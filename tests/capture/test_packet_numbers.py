@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.capture.packet_numbers import Places, labels, reference
+from kwire.capture.packet_numbers import PacketFiles, labels, reference
 
 
 def test_numbers_are_those_within_a_file() -> None:
-    places = Places(several=True)
+    places = PacketFiles(several=True)
     for name, before in (("a", 0), ("a", 0), ("b", 10), ("c", 10), ("d", 25)):
         places.begin(name, before)
     assert [places.of(number) for number in (1, 10, 11, 25, 26)] == [("a", 1), ("a", 10), ("c", 1), ("c", 15), ("d", 1)]
@@ -16,9 +16,9 @@ def test_numbers_are_those_within_a_file() -> None:
 
 
 def test_of_a_single_capture_a_number_is_enough() -> None:
-    places = Places()
+    places = PacketFiles()
     places.begin("a", 0)
-    assert (places.text(7), Places().of(7), Places(several=True).text(7)) == ("7", ("", 7), "7")
+    assert (places.text(7), PacketFiles().of(7), PacketFiles(several=True).text(7)) == ("7", ("", 7), "7")
     assert reference("a", 7, True) == "a:7"
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from kwire.analyze.callers import host_of
 from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.feature_gates import Gate, gate_of
 from kwire.analyze.findings import Finding, Reference
-from kwire.analyze.gates import Gate, gate_of
 from kwire.analyze.offers import offer_of, release_like
 from kwire.counted import counted
 from kwire.schema.keys import API_VERSIONS, PRODUCE

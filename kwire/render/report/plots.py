@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kwire.analyze.findings import TimeFormat
-from kwire.analyze.overtime import BINS, DECADE, Slots, edge, percentile
+from kwire.analyze.overtime import BINS, DECADE, TimeSlots, edge, percentile
 from kwire.render.exchanges import took
 from kwire.render.html.markup import Content, Markup, element, joined
 
@@ -21,7 +21,7 @@ Density = Sequence[Sequence[int]]
 class Plots:
     """Plots over the same time."""
 
-    def __init__(self, over: Slots, clock: TimeFormat) -> None:
+    def __init__(self, over: TimeSlots, clock: TimeFormat) -> None:
         self.over, self.clock = over, clock
 
     def bars(self, title: str, said: str, series: Sequence[tuple[str, str, Sequence[int]]], top: str) -> Markup:

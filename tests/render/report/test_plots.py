@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from kwire.analyze.findings import TimeFormat
-from kwire.analyze.overtime import BINS, DECADE, Slots
+from kwire.analyze.overtime import BINS, DECADE, TimeSlots
 from kwire.render.report.plots import FINE, Plots, shown_bins, spark
 
 
 def _plots(slots: int) -> Plots:
     zeros, none = [0] * slots, [[0] * BINS] * slots
-    return Plots(Slots(slots, 0, 1000, zeros, zeros, zeros, {}, none, none), TimeFormat(0))
+    return Plots(TimeSlots(slots, 0, 1000, zeros, zeros, zeros, {}, none, none), TimeFormat(0))
 
 
 def _area(path: str) -> int:

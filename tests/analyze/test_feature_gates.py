@@ -9,7 +9,7 @@ from scenes import Scene
 from session.conftest import block
 
 from kwire.analyze.audit import BLOCKED, READY, UNPROVEN, Audit
-from kwire.analyze.gates import GATES
+from kwire.analyze.feature_gates import GATES
 from kwire.analyze.offers import release_named, versions_at
 from kwire.schema.registry import builtin
 from kwire.session.reader import Reader
