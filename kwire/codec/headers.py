@@ -36,8 +36,8 @@ def header_plan(name: str, version: int) -> Plan:
     return compile_plan(builtin().message(name), version)
 
 
-def behind_tags(data: bytes, pos: int) -> int:
-    """Where a header's tag section ends; behind the data when it is broken."""
+def behind_tags(data: bytes | bytearray, pos: int) -> int:
+    """The offset behind a header's tagged fields, which begin at pos; beyond len(data) when cut or malformed."""
     if pos < len(data) and not data[pos]:
         return pos + 1
     try:

@@ -16,12 +16,12 @@ from typing import NamedTuple, Protocol
 
 from kwire.broker.service import foreign
 from kwire.codec.acks import acks_place
-from kwire.codec.headers import request_header_version
+from kwire.codec.headers import behind_tags, request_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.cutter import Cutter, Dead, Edit, End, Piece, Short
 from kwire.proxy.types import PeerRefused
 from kwire.schema.keys import PRODUCE, SASL_HANDSHAKE
-from kwire.wire.varint import VarintError, read_uvarint
+from kwire.wire.varint import VarintError
 
 SIZE = Struct(">i")
 HEAD = Struct(">ihhi")
@@ -211,7 +211,7 @@ def _acks(data: bytes | bytearray, at: int, total: int, version: int) -> int:
     try:
         pos = at + 14 + max(int(unpack_from(">h", data, at + 12)[0]), 0)
         if request_header_version(PRODUCE, version, message) == 2:
-            pos = _behind_tags(data, pos)
+            pos = behind_tags(data, pos)
         pos = acks_place(version, data, pos)
         if pos + 2 - at > total:
             return -1
@@ -220,15 +220,6 @@ def _acks(data: bytes | bytearray, at: int, total: int, version: int) -> int:
         if have < min(total, MOST_HEAD):
             raise Short(min(total, MOST_HEAD, max(2 * have, 512))) from error
     return -1
-
-
-def _behind_tags(data: bytes | bytearray, pos: int) -> int:
-    count, pos = read_uvarint(data, pos)
-    for _ in range(count):
-        _, pos = read_uvarint(data, pos)
-        size, pos = read_uvarint(data, pos)
-        pos += size
-    return pos
 
 
 def _plausible(data: bytes | bytearray, at: int, total: int) -> bool:

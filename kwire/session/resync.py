@@ -101,8 +101,7 @@ def _requests_from(data: bytes, at: int, kinds: Kinds) -> bool | None:
             return None
         if not looks_like_request(data, at, kinds):
             return False
-        (size,) = Struct(">i").unpack_from(data, at)
-        at += 4 + size
+        at += 4 + request_header(data, at)[0]
     return True if at <= len(data) else None
 
 
