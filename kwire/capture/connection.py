@@ -1,4 +1,4 @@
-"""A TCP connection as it stands: both streams, and the packets that opened and closed it."""
+"""The state of a TCP connection: both streams, and the packets that opened and closed it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Endpoint = tuple[str, int]
 class Connection:
     """Both directions between two endpoints. streams[0] carries what ends[0] sends.
 
-    epoch counts, from 1, how often these two endpoints began anew. opener: the index of the side that sent the SYN.
+    epoch: counts the connections between these endpoints, from 1. opener: the index of the side that sent the SYN.
     """
 
     key: Key
@@ -37,32 +37,32 @@ class Connection:
     opening: list[int] = field(default_factory=list)  # the packets with its SYNs
     opened_at: list[int] = field(default_factory=list)  # their times, ns
     closing: list[tuple[int, int]] = field(default_factory=list)  # side and packet of its FINs and RSTs
-    tunnel: str = ""  # what it came through, as "VXLAN" or "GRE in VXLAN"
-    ended_by: tuple[int, int] | None = None  # when the first FIN or RST came, and from which side
+    tunnel: str = ""  # as "VXLAN" or "GRE in VXLAN"
+    ended_by: tuple[int, int] | None = None  # time of the first FIN or RST, and its side
     known: bool = False  # to be Kafka's
-    tls: object = None  # what capture/tls makes of it; None before its first bytes
+    tls: object = None  # state of capture/tls; None before the first bytes
 
     @property
     def closed(self) -> bool:
-        """Whether both sides have said that they are done, and all that they sent is there."""
+        """Whether it was reset, or both sides sent a FIN and all their bytes are there."""
         return self.reset or (self.fins == 3 and all(stream.ended or stream.next is None for stream in self.streams))
 
     @property
     def handshake(self) -> int | None:
-        """ns from the SYN to its answer, where each came once: the network's round trip, seen from where packets were
-        captured to the broker and back. None where it was not seen."""
+        """ns from the SYN to the SYN-ACK: the round trip from the capture point to the broker. None unless each was
+        captured once."""
         return self.opened_at[1] - self.opened_at[0] if len(self.opened_at) == 2 else None
 
     @property
     def ending(self) -> str | None:
-        """How it ended, as far as the capture tells; None where it does not. A RST behind a FIN, as of a client that
-        closes while an answer is on its way, is a part of the close."""
+        """How it ended; None if the capture does not show it. A RST after a FIN, as when a client closes before a
+        response arrives, is part of the close."""
         if self.fin is not None and (self.rst is None or self.fin < self.rst):
             return "the connection closed"
         return None if self.rst is None else "the connection was reset"
 
     def open(self, side: int, seq: int, flags: int, number: int, time: int) -> None:
-        """A SYN of this side, or its answer to one, in the packet of that number, at that time, ns."""
+        """Takes a SYN or SYN-ACK of this side. number, time (ns): of its packet."""
         if len(self.opening) < 8:
             self.opening.append(number)
             self.opened_at.append(time)
@@ -70,8 +70,8 @@ class Connection:
         self.opener = 1 - side if flags & ACK else side
 
     def open_whole(self, ask: Opening, answer: Opening) -> bool:
-        """It begins with these flows, whose bytes are read elsewhere. Whether it ends with them too, each with a FIN:
-        else what they say of its end is still to be added."""
+        """Opens it with these flows, whose bytes are read elsewhere. Returns whether both end with a FIN; otherwise
+        their FINs and RSTs are still to be added."""
         self.opener = 0
         self.opening, self.opened_at = [ask.number, answer.number], [ask.time, answer.time]
         self.segments = ask.segments + answer.segments
@@ -88,12 +88,12 @@ class Connection:
         return True
 
     def let_go(self) -> None:
-        """What came and was not read is of no use."""
+        """Drops the pieces that were not read."""
         for stream in self.streams:
             stream.pieces = []
 
     def finish(self) -> None:
-        """Nothing more will come: what waits behind holes is delivered."""
+        """Ends it: gives up all holes and delivers what is held."""
         self.finished = True
         for stream in self.streams:
             while stream.held:

@@ -1,7 +1,7 @@
-"""From segments to connections: which stream each belongs to, when a connection begins anew, when it is over.
+"""Assigns segments to connections, and decides when a connection begins anew and when it ends.
 
-A block's segments are sorted by flow. Of a flow whose segments follow each other without a hole, which is the rule, all
-bytes are joined at once. Connections that a SYN opens or that are out of order take the slow path, segment by segment.
+A block's segments are sorted by flow. Consecutive segments of a flow, the usual case, are joined at once. Connections
+that a SYN opens or that are out of order are read segment by segment.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from kwire.capture.opened import OpenedConnections
 from kwire.capture.streams import HELD, PATIENCE, WRAP, SegmentRun, cost_of, signed
 from kwire.capture.tcp import ACK, FIN, RST, SYN, Key, Segments
 
-IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close what is idle for ten minutes (connections.max.idle.ms)
-LINGER = 3_000_000_000  # ns that a closed connection is kept for segments that come late
+IDLE = 15 * 60 * 1_000_000_000  # ns; brokers close idle connections after ten minutes (connections.max.idle.ms)
+LINGER = 3_000_000_000  # ns that a closed connection is kept for late segments
 HELD_IN_ALL = 256 << 20  # bytes that may wait behind holes in all connections together
 MOST_OPEN = 50_000  # connections
-MOST_UNKNOWN = 20_000  # that did not show yet that they are Kafka's
-MOST_ENDPOINTS = 100_000  # whose epochs are remembered
-SWEEP = 1_000_000_000  # ns between two looks at what is closed or idle
-LATE_SYN = 1 << 20  # how far behind a SYN the first byte seen may lie for both to belong together
+MOST_UNKNOWN = 20_000  # connections not yet known to be Kafka
+MOST_ENDPOINTS = 100_000  # pairs of endpoints whose epochs are remembered
+SWEEP = 1_000_000_000  # ns between two checks for closed and idle connections
+LATE_SYN = 1 << 20  # bytes between a late SYN and the first byte seen of the same connection
 
 Runs = tuple[list[SegmentRun], list[SegmentRun]]  # of both sides
 
 
 class Unwraps(Protocol):
-    """What takes off TLS (capture/tls/layer.py)."""
+    """Decrypts TLS (capture/tls/layer.py)."""
 
     def take(self, connection: Connection) -> None: ...
 
@@ -38,7 +38,7 @@ class Unwraps(Protocol):
 
 
 class Connections:
-    """feed(segments) gives the connections that got something new, each once, those that are over as finished."""
+    """feed(segments) gives the connections with new bytes, each once; those that ended are finished."""
 
     def __init__(
         self, held: int = HELD, in_all: int = HELD_IN_ALL, idle: int = IDLE, tls: Unwraps | None = None
@@ -59,18 +59,18 @@ class Connections:
         self._waiting = {id(connection): connection for connection in self._waiting.values()}
 
     def feed(self, segments: Segments, sweep: bool = True) -> Iterator[Connection]:
-        """Adds a block of segments. sweep: what is closed or idle is ended too."""
+        """Adds a block of segments. sweep: end closed and idle connections too."""
         return self._through_tls(self._feed(segments, sweep, None))
 
     def feed_opened(
         self, segments: Segments, read: Callable[[OpenedConnections], None], sweep: bool = True
     ) -> Iterator[Connection]:
-        """As feed. read gets the connections that open in the block and lack nothing, before all that got something new
-        are given: what it does not settle has no pieces then."""
+        """As feed, but first calls read with the connections that open in the block and are complete; those that it
+        does not settle get no pieces."""
         return self._through_tls(self._feed(segments, sweep, read))
 
     def _through_tls(self, touched: Iterator[Connection]) -> Iterator[Connection]:
-        """The same connections; what TLS wraps is unwrapped, where its keys are known."""
+        """The same connections, with TLS decrypted where keys are known."""
         if self._tls is None:
             yield from touched
             return
@@ -112,7 +112,7 @@ class Connections:
                 connection, side = self._sides.get(key) or self._begin(key)
                 self._add(connection, side, block, flow)
             else:
-                continue  # a last FIN or RST of a connection that is over
+                continue  # a late FIN or RST of an ended connection
             touched[id(connection)] = connection
             if segments.tunnels and not connection.tunnel:
                 connection.tunnel = segments.tunnels.get(key, "")
@@ -136,12 +136,12 @@ class Connections:
             yield from self._sweep()
 
     def tick(self, now: int) -> Iterator[Connection]:
-        """Time goes on though no segment came: holes are given up, closed and idle connections ended."""
+        """Advances the time to now (ns) without segments: gives up holes, ends closed and idle connections."""
         self.now = max(self.now, now)
         return self._through_tls(chain(self._patience(), self._sweep()))
 
     def finish(self) -> Iterator[Connection]:
-        """The capture is over: all connections that are still open."""
+        """Ends all connections that are still open."""
         return self._through_tls(self._end(connection) for connection in list(self._open.values()))
 
     def known(self, key: Key) -> tuple[Connection, int] | None:
@@ -149,7 +149,7 @@ class Connections:
         return self._sides.get(key)
 
     def begin(self, key: Key) -> tuple[list[Connection], Connection]:
-        """A new connection between these endpoints, and the one that it takes the place of, which is over."""
+        """Opens a connection between these endpoints; returns the one that it replaces, if any, and the new one."""
         known = self._sides.get(key)
         if known is None:
             return [], self._begin(key)[0]
@@ -168,7 +168,7 @@ class Connections:
         return connection
 
     def _end(self, connection: Connection) -> Connection:
-        """Takes a connection out. Of its endpoints the epoch is remembered."""
+        """Ends a connection; its endpoints' epoch is remembered."""
         del self._open[id(connection)]
         self._waiting.pop(id(connection), None)
         key = connection.key
@@ -181,7 +181,7 @@ class Connections:
         return connection
 
     def _add(self, connection: Connection, side: int, block: Flows, flow: int) -> None:
-        """A flow without a SYN, or with one that stands first."""
+        """Adds a flow without a SYN, or with the SYN as its first segment."""
         stream = connection.streams[side]
         low, high = block.bounds[flow], block.bounds[flow + 1]
         _note(connection, block.first_times[flow], block.last_times[flow], high - low)
@@ -206,8 +206,8 @@ class Connections:
     def _slowly(
         self, connection: Connection, first: int, block: Flows, flows: list[int]
     ) -> tuple[list[Connection], Connection]:
-        """Flows of which one holds a SYN: segments of both directions in the order of the capture, epoch by epoch.
-        Gives the connections that ended, and the one that goes on. first: the side of the first flow."""
+        """Adds flows with a SYN, segment by segment in capture order, epoch by epoch. first: the side of the first
+        flow. Returns the connections that ended, and the current one."""
         ended = []
         places = [
             (int(block.order[at]), at, first ^ turn)
@@ -219,7 +219,7 @@ class Connections:
         for _, at, side in sorted(places):
             seq, flags = int(block.seqs[at]), int(block.flags[at])
             if not connection.segments and not flags & SYN and not block.lengths[at]:
-                continue  # of a connection that is over
+                continue  # of an ended connection
             if flags & SYN:
                 if _begins_anew(connection, side, seq, runs[side], flags & ACK > 0):
                     self._settle(connection, runs, controls, block)
@@ -244,11 +244,11 @@ class Connections:
 
     @property
     def held_cost(self) -> int:
-        """Bytes of memory that what waits behind holes takes, about."""
+        """Memory of bytes that wait behind holes, about, in bytes."""
         return sum(stream.held_cost for connection in self._waiting.values() for stream in connection.streams)
 
     def patience(self, most: int | None = None) -> Iterator[Connection]:
-        """Gives up holes that stay too long, or that too much waits behind. most: what held_cost may be."""
+        """Gives up holes that stay too long or hold back too much. most: bound of held_cost, bytes."""
         return self._through_tls(self._patience(most))
 
     def _patience(self, most: int | None = None) -> Iterator[Connection]:
@@ -275,7 +275,7 @@ class Connections:
                 del self._waiting[id(connection)]
 
     def sweep(self) -> Iterator[Connection]:
-        """Ends what is closed or idle, and the idlest when there are too many."""
+        """Ends closed and idle connections, and the idlest if there are too many."""
         return self._through_tls(self._sweep())
 
     def _sweep(self) -> Iterator[Connection]:
@@ -290,7 +290,7 @@ class Connections:
             yield from self._trim()
 
     def _trim(self) -> Iterator[Connection]:
-        """Ends the idlest that are not known to be Kafka's, and of all when those are too many; half of each stays."""
+        """Ends the idlest half of the connections not known to be Kafka, or of all if these are too many."""
         for kept, unknown in ((MOST_UNKNOWN, True), (MOST_OPEN, False)):
             some = [connection for connection in self._open.values() if not (unknown and connection.known)]
             if unknown or len(some) > kept:
@@ -303,12 +303,12 @@ class Connections:
 
 
 def _begins_anew(connection: Connection, side: int, seq: int, runs: list[SegmentRun], answer: bool) -> bool:
-    """Whether a SYN with this number opens another connection than the one that is known. answer: it answers a SYN."""
+    """Whether a SYN with this sequence number opens a new connection. answer: it is a SYN-ACK."""
     stream, other = connection.streams[side], connection.streams[1 - side]
     if stream.syn is not None:
         return stream.syn != seq
     firsts = [run.seq for run in runs[:1]] if stream.first is None else [stream.first]
-    if firsts:  # a SYN that comes late is followed by the bytes that were there before it
+    if firsts:  # a late SYN directly precedes the bytes already seen
         return not 0 <= signed(firsts[0] - seq - 1) <= LATE_SYN
     return not answer and other.syn is None and connection.segments > 0
 
@@ -329,9 +329,9 @@ def _open(opened: OpenedConnections, block: Flows) -> None:
 
 
 def _control(connection: Connection, side: int, block: Flows, at: int) -> None:
-    """What a FIN or RST says."""
+    """Takes a FIN or RST."""
     (flags, end), stream, number = block.control[at], connection.streams[side], block.numbers[at]
-    if flags & FIN and at in block.cuts and not block.lengths[at]:  # it says what was left out before it
+    if flags & FIN and at in block.cuts and not block.lengths[at]:  # its cut says what was omitted before it
         stream.take([block.run(at, at + 1, int(block.seqs[at]))])
     if not stream.near(end):
         return

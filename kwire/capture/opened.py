@@ -1,5 +1,5 @@
-"""Connections that open within a block of packets and of which nothing is missing or out of order: their bytes stay
-where they are, so that those of thousands of connections become columns at once."""
+"""Connections that open within a block of packets, complete and in order: the bytes of thousands of them become columns
+at once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class StreamColumns:
-    """Bytes of many streams in one buffer: where each stream begins in it, how many bytes it has there, the position of
-    the first one in the stream, and where in the buffer each packet begins, with its time (ns) and number."""
+    """Many streams in one buffer. base, length: each stream's offset and bytes in it; position: of its first byte in
+    the stream; mark_at, mark_time (ns), mark_packet: offset, time and number of each packet."""
 
     buffer: bytes
     base: Ints
@@ -33,9 +33,10 @@ class StreamColumns:
 
 
 class OpenedConnections:
-    """The connections, in the order of their first packets, and of each its two flows in the block, the opener's first.
+    """The connections in the order of their first packets, each with its two flows in the block, the opener's first.
 
-    Whoever takes their bytes uses columns(), and settle() for those that are to be read as all others are."""
+    columns() gives their bytes; settle() turns a connection's bytes into ordinary pieces instead.
+    """
 
     def __init__(self, block: Flows) -> None:
         self.connections: list[Connection] = []
@@ -47,14 +48,14 @@ class OpenedConnections:
         self.flows += flows
 
     def open(self) -> Iterator[int]:
-        """The connections begin as the block says. Gives the places of those whose ends are still to be added."""
+        """Opens the connections. Gives the indexes of those whose FINs and RSTs are still to be added."""
         flows = self._block.openings(self.flows)
         for at, (connection, ask, answer) in enumerate(zip(self.connections, flows, flows, strict=True)):
             if not connection.open_whole(ask, answer):
                 yield at
 
     def columns(self) -> StreamColumns:
-        """All their bytes, two streams of each connection."""
+        """The bytes of all, two streams per connection."""
         block = self._block
         low, counts = block.data_at(np.array(self.flows, np.intp))
         ends = np.cumsum(counts)
@@ -68,7 +69,7 @@ class OpenedConnections:
         )  # fmt: skip
 
     def settle(self, at: int) -> None:
-        """The bytes of a connection become pieces of its streams."""
+        """Turns the bytes of a connection into pieces of its streams."""
         for stream, flow in zip(self.connections[at].streams, self.flows[2 * at : 2 * at + 2], strict=True):
             low, high = self._block.data[flow], self._block.bounds[flow + 1]
             stream.pieces.append(Piece(0, *self._block.joined(low, high, 0)))

@@ -1,4 +1,4 @@
-"""From packets to segments: what a session needs of a block of packets."""
+"""From packets to TCP segments, one block at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kwire.capture.ip import Network
 from kwire.capture.packets import Columns, Packets
 from kwire.capture.tcp import ConnectionFilter, Segments, read_segments
 
-STEPS = 100  # of a block that are told
-BACK = 1_000_000_000  # ns by which a packet must be earlier than the one before it for the clock to have been set
+STEPS = 100  # most clock steps reported per block
+BACK = 1_000_000_000  # ns by which a packet must be earlier than the one before it to count as a clock step
 
 
 class ClockStep(NamedTuple):
@@ -24,17 +24,15 @@ class ClockStep(NamedTuple):
 
 
 class CaptureMoment(NamedTuple):
-    """When a packet was captured, to be compared with others: era: how often the clock had gone back before; time: ns
-    since the epoch."""
+    """When a packet was captured, comparable. era: clock steps before it; time: ns since the epoch."""
 
     era: int
     time: int
 
 
 class Block(NamedTuple):
-    """packets: how many there were; first_time and last_time: of them, ns since the epoch, 0 where there are none;
-    segments: those of the packets, then those of datagrams that fragments made whole; secrets: key logs of TLS that
-    stood among the packets; steps: where the clock went back."""
+    """packets: their number; first_time, last_time: ns since the epoch, 0 without packets; segments: of the packets,
+    then of reassembled IP datagrams; secrets: TLS key logs among the packets; steps: where the clock went back."""
 
     packets: int
     first_time: int
@@ -45,7 +43,7 @@ class Block(NamedTuple):
 
 
 class Segmenter:
-    """read(packets) gives a block after the other. Keeps the fragments of datagrams that are not whole."""
+    """read(packets) gives the block of these packets. Keeps fragments of incomplete IP datagrams."""
 
     def __init__(self, chosen: ConnectionFilter) -> None:
         self._chosen, self._network = chosen, Network()
@@ -58,12 +56,12 @@ class Segmenter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many packets there is something to say of, by what that is."""
+        """Counts of unread or tunnelled packets, by reason."""
         return self._network.counts
 
     @property
     def pending(self) -> int:
-        """Datagrams of which some fragments are there."""
+        """The number of incomplete IP datagrams."""
         return self._network.pending
 
     def read(self, packets: Packets) -> Block:

@@ -1,12 +1,12 @@
-"""One direction of a TCP connection: its bytes in order, each piece with the packets that brought it.
+"""One direction of a TCP connection: its bytes in order, each piece with the packets that carried it.
 
-Segments may come in any order, twice, overlapping, cut by the snaplen, or not at all. What comes too early is held
-until the hole before it is filled; when the hole stays, it is given up and said. Sequence numbers wrap, so positions
-count from the stream's first byte (RFC 9293 section 3.4).
+Segments may be reordered, repeated, overlapping, cut by the snaplen, or missing. Early segments are held until the hole
+before them is filled; a hole that stays is given up and reported. Sequence numbers wrap, so positions count from the
+stream's first byte (RFC 9293 section 3.4).
 
-A single packet with a number far from the others is a stray, of an older connection or made by nobody knows whom: it
-must not move the stream to where nothing else comes. A jump ahead is believed when more packets follow there and none
-comes here any more; a jump further back than anything is sent again is one ahead by more than half of all numbers.
+A single packet with a sequence number far from the others is a stray, for example of an older connection, and must not
+move the stream. A jump ahead is accepted when more packets follow there and none comes at the old place; a jump back
+beyond any retransmission is a jump ahead by more than 2 GiB.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from kwire.capture.cuts import Cut
 from kwire.capture.windows import FullWindow, Stalls
 
 HELD = 4 << 20  # bytes that may wait behind a hole, by default
-PACKET_COST, RUN_COST = 200, 400  # bytes of memory that a packet takes beside its own while it waits, and a run of them
-COST, LEAST_COST = 4, 1 << 20  # how much more memory than bytes what waits may take; bytes that it may always take
-PATIENCE = 2_000_000_000  # ns that they may wait
+PACKET_COST, RUN_COST = 200, 400  # bytes of memory overhead of a waiting packet, and of a waiting run
+COST, LEAST_COST = 4, 1 << 20  # factor of memory over waiting bytes that is allowed; bytes always allowed
+PATIENCE = 2_000_000_000  # ns that held bytes may wait
 WRAP, HALF = 1 << 32, 1 << 31
-AHEAD = 1 << 20  # bytes; a hole that is larger is believed only with more than one packet behind it
-FAR_KEPT = 16  # runs from far back that are looked at together
-BACK = 1 << 26  # bytes; nothing is sent again from further back
+AHEAD = 1 << 20  # bytes; a larger hole is accepted only with more than one packet behind it
+FAR_KEPT = 16  # most runs from far back that are kept
+BACK = 1 << 26  # bytes; no retransmission is from further back
 
 
 class Piece(NamedTuple):
-    """Bytes in order, from position on. starts, times and numbers tell the packets: packet i brought the bytes from
-    starts[i] to the next one. missing: how many bytes before position the capture lacks; cut: since its snaplen cut
-    them off, and then the packet is known. left_out: since the capture is a slice, in which a frame begins at
-    position. A piece may be empty, to say what is missing."""
+    """Consecutive bytes from position on. starts, times, numbers: packet i carried the bytes from starts[i] to the next
+    start. missing: bytes missing before position; cut: the snaplen cut them off, so their packet is known; left_out:
+    the capture is a slice that omits them, and a frame begins at position. A piece may be empty, to report missing
+    bytes."""
 
     position: int
     data: bytes
@@ -44,10 +44,10 @@ class Piece(NamedTuple):
 
 
 class SegmentRun(NamedTuple):
-    """Segments that follow each other: length bytes on the wire, data the captured ones; only the last may be cut.
+    """Consecutive segments: length: bytes on the wire; data: the captured ones; only the last segment may be cut.
 
-    offsets, times and numbers tell the packets: packet i brought the bytes from offsets[i] on. left_out: what a slice
-    lacks before it."""
+    offsets, times, numbers: packet i carried the bytes from offsets[i] on. left_out: what a slice omits before it.
+    """
 
     seq: int
     data: bytes
@@ -59,7 +59,7 @@ class SegmentRun(NamedTuple):
 
 
 class Stream:
-    """take and extend add what packets brought; pieces is what came of it and was not yet fetched."""
+    """take and extend add segments; pieces holds the resulting pieces until somebody takes them."""
 
     __slots__ = (
         "back", "cut", "end", "first", "held", "held_bytes", "held_cost", "latest", "left_out", "missing", "next",
@@ -72,45 +72,45 @@ class Stream:
         self.first: int | None = None  # the sequence number of position 0
         self.syn: int | None = None
         self.end: int | None = None  # the position at which a FIN ends the stream
-        self.held: list[tuple[int, SegmentRun]] = []  # with their positions, the next one last: it is taken off cheaply
+        self.held: list[tuple[int, SegmentRun]] = []  # with positions, in descending order
         self.held_bytes = 0
-        self.held_cost = 0  # bytes of memory that they take, about
-        self.back: list[SegmentRun] = []  # what lies too far back to be sent again
-        self.latest = (0, 0)  # number and time of the last packet that brought something new
-        self.stray = 0  # bytes of packets that were far from all others
+        self.held_cost = 0  # memory that they take, about, in bytes
+        self.back: list[SegmentRun] = []  # runs too far back for retransmissions
+        self.latest = (0, 0)  # number and time of the last packet with new bytes
+        self.stray = 0  # bytes of stray packets
         self.pieces: list[Piece] = []
-        self.missing = 0  # bytes given up, in all
-        self.cut = 0  # of these, what the snaplen cut off
-        self.repeated = 0  # bytes that came again
-        self.left_out = 0  # bytes that the capture lacks since it is a slice
-        self.stalls: Stalls | None = None  # when its sender let its own window run full
+        self.missing = 0  # bytes in holes given up
+        self.cut = 0  # of these, cut off by the snaplen
+        self.repeated = 0  # retransmitted bytes
+        self.left_out = 0  # bytes omitted from a slice
+        self.stalls: Stalls | None = None  # when its sender's receive window was full
 
     def stall(self, one: FullWindow) -> None:
-        """Its sender says that it can take no more."""
+        """Notes that its sender announced a full receive window."""
         if self.stalls is None:
             self.stalls = Stalls(one.number, one.time, one.time, one.ack)
         else:
             self.stalls.add(one)
 
     def open(self, seq: int) -> None:
-        """A SYN: the stream's first byte follows its number."""
+        """Takes a SYN, whose sequence number precedes the first byte's."""
         self.syn = seq
         if self.next is None:
             self.next = self.first = (seq + 1) % WRAP
 
     def shift(self, base: int) -> None:
-        """Counts positions from so many bytes earlier."""
+        """Adds base to all positions."""
         self.position += base
         self.held = [(at + base, run) for at, run in self.held]
         self.end = None if self.end is None else self.end + base
 
     def close(self, seq: int) -> None:
-        """A FIN that stands at this sequence number; not when it is far from all that was sent."""
+        """Takes a FIN at this sequence number, unless that is far from the stream."""
         if self.next is not None and self.near(seq):
             self.end = self.position + self._ahead(seq)
 
     def near(self, seq: int) -> bool:
-        """Whether a FIN or RST at this sequence number may be meant for the stream."""
+        """Whether a FIN or RST at this sequence number may belong to the stream."""
         return self.next is None or abs(self._ahead(seq)) <= BACK
 
     @property
@@ -119,7 +119,7 @@ class Stream:
         return self.end is not None and self.position >= self.end
 
     def extend(self, data: bytes, starts: list[int], times: list[int], numbers: list[int]) -> None:
-        """Adds bytes that follow what there is. starts: positions, as Piece says."""
+        """Adds the next bytes. starts: positions, as in Piece."""
         self.pieces.append(Piece(self.position, data, starts, times, numbers))
         self.latest = numbers[-1], times[-1]
         self.back.clear()
@@ -128,7 +128,7 @@ class Stream:
         self.next = (self.next + len(data)) % WRAP
 
     def pass_over(self, seq: int, length: int, number: int, time: int) -> None:
-        """As open and extend, of bytes that are read elsewhere. number, time: of the last packet."""
+        """As open and extend, for bytes that are read elsewhere. number, time: of the last packet."""
         self.open(seq)
         self.latest = number, time
         self.position = length
@@ -154,8 +154,8 @@ class Stream:
         self.held.sort(key=_place, reverse=True)
 
     def _far_back(self, runs: list[SegmentRun]) -> None:
-        """Runs from too far back: once several packets are there, and nothing came where the stream stood since the
-        first of them, the capture lacks more than half of all numbers."""
+        """Takes runs from too far back: after several such packets, with none at the old place since the first of them,
+        the stream jumps ahead by more than 2 GiB."""
         number, time = self.latest
         self.back = [run for run in (*self.back, *runs) if run.numbers[0] > number and run.times[0] > time][-FAR_KEPT:]
         self.stray += sum(len(run.data) for run in runs)
@@ -171,7 +171,7 @@ class Stream:
 
     @property
     def lone(self) -> bool:
-        """Whether nothing is held but a packet far ahead, perhaps twice: nobody knows yet if more follows."""
+        """Whether only a packet far ahead is held, perhaps twice, so that it may be a stray."""
         return (
             bool(self.held)
             and self.held[-1][0] - self.position > AHEAD
@@ -180,8 +180,8 @@ class Stream:
         )
 
     def give_up(self) -> int:
-        """Leaves the first hole as it is and goes on behind it. How many bytes it took; 0 where what lies behind it was
-        a stray, which is left out."""
+        """Gives up the first hole and goes on behind it. Returns its bytes; 0 if what lies behind it is a stray, which
+        is dropped."""
         if not self.held:
             return 0
         at, run = self.held[-1]
@@ -190,9 +190,7 @@ class Stream:
         lost = at - self.position
         if lost > AHEAD and (run.numbers[-1] < self.latest[0] or (lost > BACK and self.lone)):
             place = self.held[-1][0]
-            while (
-                self.held and self.held[-1][0] == place
-            ):  # all of them at once: each look at what is held goes over it
+            while self.held and self.held[-1][0] == place:  # all at once, since each call scans the held runs
                 self.stray += len(self._release()[1].data)
             return 0
         self._leap(at, lost, run)
@@ -200,14 +198,13 @@ class Stream:
         return lost
 
     def _leap(self, at: int, lost: int, run: SegmentRun) -> None:
-        """Goes to a position, with so many bytes missing before it; run lies there."""
+        """Goes to position at, where run lies, with lost bytes missing before it."""
         self.missing += lost
         self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost))
         self._move(at)
 
     def _go_on(self) -> None:
-        """Delivers what follows the position, and what follows what a slice leaves out there; what lies behind another
-        hole stays held."""
+        """Delivers held runs up to the next hole; bytes omitted from a slice are no hole."""
         while self.held:
             at, run = self.held[-1]
             cut = run.left_out
@@ -219,14 +216,14 @@ class Stream:
             self._deliver(at, run)
 
     def _release(self) -> tuple[int, SegmentRun]:
-        """Takes the first run from what is held."""
+        """Removes and returns the first held run."""
         at, run = self.held.pop()
         self.held_bytes -= len(run.data)
         self.held_cost -= _cost(run)
         return at, run
 
     def _begin(self, run: SegmentRun) -> None:
-        """The first run of a stream that is seen from its midst: in a slice its place in the whole is known."""
+        """Starts a midstream stream; in a slice the position in the whole stream is known."""
         cut = run.left_out
         if cut is None or cut.position is None:
             return
@@ -235,14 +232,14 @@ class Stream:
         self._leave_out(cut.position, run, cut)
 
     def _leave_out(self, at: int, run: SegmentRun, cut: Cut) -> None:
-        """Goes on behind what a slice leaves out."""
+        """Goes on behind bytes omitted from a slice."""
         lost = at - self.position
         self.left_out += lost
         self.pieces.append(Piece(at, b"", [at], run.times[:1], run.numbers[:1], lost, False, cut))
         self._move(at)
 
     def _deliver(self, at: int, run: SegmentRun) -> None:
-        """Adds what is new of a run that begins at or before the position."""
+        """Adds the new bytes of a run that begins at or before the position."""
         known = self.position - at
         self.repeated += min(known, run.length)
         if known >= run.length:
@@ -289,7 +286,7 @@ def _cost(run: SegmentRun) -> int:
 
 
 def _first(runs: list[SegmentRun]) -> int:
-    """The lowest sequence number, but of a single packet far before all others."""
+    """The lowest sequence number, ignoring a single packet far before all others."""
     origin = runs[0].seq
     places = sorted((signed(run.seq - origin), len(run.numbers)) for run in runs)
     others = sum(count for _, count in places[1:])
@@ -302,6 +299,5 @@ def _place(placed: tuple[int, SegmentRun]) -> tuple[int, int]:
 
 
 def cost_of(held: int) -> int:
-    """Bytes of memory that so many bytes behind holes may take: segments are small, or cut to nothing, where they take
-    more."""
+    """Memory, in bytes, that held bytes behind holes may take; small or cut segments take more than their bytes."""
     return max(COST * held, LEAST_COST)
