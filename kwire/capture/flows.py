@@ -20,9 +20,9 @@ ASKS, ANSWERS = 1, 2
 
 
 class Opening(NamedTuple):
-    """A flow from its SYN on: what the SYN says, how many bytes there are, the last packet that brought some, how many
-    segments, and the times of the first and of the last one, ns. fin_number, fin_time: of the FIN right behind its
-    bytes; -1 where that is not all that it says of its end."""
+    """A flow from its SYN on. seq, number, time: of the SYN; size: bytes; last_number, last_time: of the last packet
+    with bytes; segments: their number; first, last: their times, ns. fin_number, fin_time: of a FIN right behind the
+    bytes; -1 if it ends otherwise."""
 
     seq: int
     number: int
@@ -40,11 +40,12 @@ class Opening(NamedTuple):
 class Flows:
     """Segments sorted by flow and within it by sequence number, those without bytes first.
 
-    What pieces are made of is in lists."""
+    The values that pieces are made of are in lists.
+    """
 
     def __init__(self, segments: Segments) -> None:
         bare, first = segments.length == 0, np.zeros(len(segments.keys), np.int64)
-        first[segments.flow[::-1]] = segments.seq[::-1]  # the last one written is the flow's first
+        first[segments.flow[::-1]] = segments.seq[::-1]  # reversed, so that the first of a flow remains
         relative = (segments.seq - first[segments.flow] + HALF) % WRAP
         order = _ordered(segments.flow, len(segments.keys), bare, relative)
         flow, seq, length = segments.flow[order], segments.seq[order], segments.length[order]
@@ -120,11 +121,11 @@ class Flows:
         return int(self._sums[self.bounds[flow + 1]] - self._sums[self.bounds[flow]])
 
     def opened(self, flow: int, other: int | None) -> bool:
-        """Whether both flows are all that there is so far of a connection that the first one opens."""
+        """Whether both flows together are a connection that the first one opens."""
         return other is not None and other > flow and self.entire[flow] == ASKS and self.entire[other] == ANSWERS
 
     def openings(self, flows: Sequence[int]) -> Iterator[Opening]:
-        """What is known of flows that are entire."""
+        """The openings of entire flows."""
         of = np.array(flows, np.intp)
         syn, low, high = self._syn[of], self._bounds[of], self._bounds[of + 1]
         sizes = self._sums[high] - self._sums[low]
@@ -139,7 +140,7 @@ class Flows:
         return map(Opening._make, zip(*(column.tolist() for column in columns), strict=True))
 
     def data_at(self, flows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Of flows that are whole the first segment with bytes, and how many there are."""
+        """For whole flows the row of the first segment with bytes, and the number of such segments."""
         low = self._data[flows]
         return low, self._bounds[flows + 1] - low
 

@@ -1,7 +1,7 @@
-"""When a side lets its receive window run full, so that the other one may not send: it does not read what came.
+"""Times in which a side's receive window was full, because it did not read, so that the other side could not send.
 
-Told by acknowledgements alone, which are no segments otherwise. Those that acknowledge the same byte again, as answers
-to probes of the window, belong to one stall, which lasts at least from the first to the last of them (RFC 9293, 3.8.6).
+Found in acknowledgements without data. Those of the same byte, as answers to window probes, belong to one stall, which
+lasts at least from the first to the last of them (RFC 9293, 3.8.6).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class FullWindow(NamedTuple):
-    """An acknowledgement with a window of zero. ack: the next byte that is awaited."""
+    """An acknowledgement with a window of zero. ack: the next expected sequence number."""
 
     number: int
     time: int
@@ -20,8 +20,8 @@ class FullWindow(NamedTuple):
 
 @dataclass(slots=True)
 class Stalls:
-    """Of one side of a connection. count: how many stalls; total: how long they lasted at least, ns; first and last:
-    when windows were told to be full, ns; packet: the first that said so."""
+    """The stalls of one side. count: their number; total: least time in all, ns; first, last: times of full windows,
+    ns; packet: the first one."""
 
     packet: int
     first: int
@@ -31,7 +31,7 @@ class Stalls:
     total: int = 0
 
     def add(self, one: FullWindow) -> None:
-        """The next one that says so."""
+        """Adds the next full window."""
         if one.ack == self.ack:
             self.total += max(one.time - self.last, 0)
         else:
