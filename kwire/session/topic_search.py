@@ -17,7 +17,7 @@ from kwire.capture.source import is_compressed
 
 LONGEST = 249  # bytes; Kafka's limit for topic names
 HALF = 8  # bytes of an id
-WINDOW = 1 << 20  # bytes of a file in memory at a time, a multiple of a page
+WINDOW = 8 << 20  # bytes of a file in memory at a time, a multiple of a page
 LEGAL = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 legal = re.compile(rb"[a-zA-Z0-9._-]*").match
 
@@ -62,26 +62,25 @@ def _opened(path: str | Path) -> mmap.mmap:
 
 
 def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
-    """The offsets of the id; None for each half of it alone, whose other half may be in another packet. Searched
-    windows are released from memory."""
+    """The offsets of the id; None for each half of it alone, whose other half may be in another packet."""
     first, second = ident[:HALF], ident[HALF:]
+    for at in _finds(file, first):
+        yield at if file[at + HALF : at + 2 * HALF] == second else None
+    for at in _finds(file, second):
+        if file[max(at - HALF, 0) : at] != first:
+            yield None
+
+
+def _finds(file: mmap.mmap, what: bytes) -> Iterator[int]:
+    """The offsets of these bytes. Searched windows are released from memory."""
     for low in range(0, len(file), WINDOW):
-        data = file[low : low + WINDOW + HALF - 1]  # bytes are searched several times faster than a map
-        for at in _finds(data, first, low):
-            yield at if file[at + HALF : at + 2 * HALF] == second else None
-        for at in _finds(data, second, low):
-            if file[max(at - HALF, 0) : at] != first:
-                yield None
+        end = min(low + WINDOW + len(what) - 1, len(file))
+        at = file.find(what, low, end)
+        while at >= 0:
+            yield at
+            at = file.find(what, at + 1, end)
         if hasattr(mmap, "MADV_DONTNEED"):
             file.madvise(mmap.MADV_DONTNEED, low, min(WINDOW, len(file) - low))
-
-
-def _finds(data: bytes, what: bytes, low: int) -> Iterator[int]:
-    """The offsets of these bytes in the file. low: that of the data."""
-    at = data.find(what)
-    while at >= 0:
-        yield low + at
-        at = data.find(what, at + 1)
 
 
 def _beside(file: mmap.mmap, begin: int) -> tuple[bytes | None, bool]:
