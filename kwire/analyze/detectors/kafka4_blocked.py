@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from kwire.analyze.audit import BLOCKED, Audit
+from kwire.analyze.audit import BLOCKED, Audit, ClientVerdict
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
-from kwire.analyze.offers import FOUR
+from kwire.analyze.offers import FOUR, Release, known_releases
 from kwire.counted import counted
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ class Blocked(Watch):
 
     def findings(self) -> Iterator[Finding]:
         releases = [found for broker in self.audit.offered if (found := self.audit.release_of(broker))]
-        coming = max([FOUR, *releases])  # what brokers of 4.x take that are there is not asked of 4.0
-        blocked = [one for one in self.audit.verdicts(coming) if one.verdict == BLOCKED]
+        blocked = self._blocked(max([FOUR, *releases]))  # what brokers of 4.x take that are there is not asked of 4.0
+        if not releases:  # a client may speak to 4.x already: what is too new for 4.0 is not too old
+            still = {id(one.speaker) for one in self._blocked(known_releases()[-1])}
+            blocked = [one for one in blocked if id(one.speaker) in still]
         if not blocked:
             return
         near = bool(releases) and max(releases) >= LAST_BEFORE
@@ -62,6 +64,9 @@ class Blocked(Watch):
             about={name: value for name, value in about.items() if value},
             otherwise="these clients go before the brokers are upgraded",
         )  # fmt: skip
+
+    def _blocked(self, release: Release) -> list[ClientVerdict]:
+        return [one for one in self.audit.verdicts(release) if one.verdict == BLOCKED]
 
 
 DETECTOR = Detector(
