@@ -21,7 +21,8 @@ from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.hashorder import hash_code
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, StateBatch, Stored
-from kwire.coordinator.stored import RecordKey, StoredKind
+from kwire.coordinator.stored import StoredKind
+from kwire.coordinator.stored_records import RecordKey
 from kwire.coordinator.transactions import stored as transaction_stored
 from kwire.coordinator.transactions.coordinator import TransactionCoordinator
 from kwire.errors import KwireError

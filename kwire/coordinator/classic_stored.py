@@ -7,17 +7,15 @@ newGroupMetadataRecord; what follows its loading: GroupMetadataManager.replay an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kwire.coordinator import classic
 from kwire.coordinator.context import Context
 from kwire.coordinator.group import Group, GroupState, Member
+from kwire.coordinator.stored_records import Fields, RecordKey, Rows
 from kwire.coordinator.types import MS
 
 KINDS: Final = {"Metadata": 2}  # the number that a record's key begins with
-Fields = dict[str, Any]
-RecordKey = tuple[str, ...]  # the group
-Rows = Mapping[RecordKey, Fields]
 
 
 def stored(group: Group, kind: str) -> dict[RecordKey, Fields | None]:  # noqa: ARG001

@@ -25,7 +25,8 @@ from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share import context as share_groups
 from kwire.coordinator.share import offsets as share_offsets
 from kwire.coordinator.share.states import ShareStates
-from kwire.coordinator.stored import Rows, StoredKind
+from kwire.coordinator.stored import StoredKind
+from kwire.coordinator.stored_records import Rows
 from kwire.coordinator.streams import context as streams_groups
 from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, GroupSettings, NewTopic
 from kwire.errors import UnknownName

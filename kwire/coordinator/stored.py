@@ -13,13 +13,10 @@ from kwire.coordinator.group import Group
 from kwire.coordinator.share import context as share_groups
 from kwire.coordinator.share import stored as share_stored
 from kwire.coordinator.share.group import ShareGroup
+from kwire.coordinator.stored_records import Fields, RecordKey, Rows
 from kwire.coordinator.streams import context as streams_groups
 from kwire.coordinator.streams import stored as streams_stored
 from kwire.coordinator.streams.group import StreamsGroup
-
-Fields = dict[str, Any]
-RecordKey = tuple[str, ...]  # the group, or the group and what of it
-Rows = Mapping[RecordKey, Fields]
 
 
 class StoredKind(NamedTuple):

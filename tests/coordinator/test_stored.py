@@ -11,7 +11,8 @@ import pytest
 import kwire
 from kwire.codec.library import builtin_library
 from kwire.coordinator.consumer.reconciliation import MemberState
-from kwire.coordinator.stored import KINDS, Fields, RecordKey, StoredKind
+from kwire.coordinator.stored import KINDS, StoredKind
+from kwire.coordinator.stored_records import Fields, RecordKey
 from kwire.coordinator.types import MS, KnownTopic
 
 Make = Callable[..., Any]

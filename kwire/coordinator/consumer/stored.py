@@ -7,15 +7,16 @@ Records: GroupCoordinatorRecordHelpers; what follows their loading: GroupMetadat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kwire.coordinator.assignors import Assignment
-from kwire.coordinator.consumer.bodies import by_topic, flat
+from kwire.coordinator.consumer.bodies import by_topic
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.members import ClassicTerms, ConsumerMember
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState, Partition
 from kwire.coordinator.consumer.seating import REBALANCE, SESSION
 from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
+from kwire.coordinator.stored_records import Fields, RecordKey, Rows, target_epoch_record, target_records
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS
 
@@ -28,9 +29,6 @@ STATES: Final = {
     MemberState.UNKNOWN: 127,
 }  # fmt: skip
 BY_NUMBER: Final = {number: state for state, number in STATES.items()}
-Fields = dict[str, Any]
-RecordKey = tuple[str, ...]  # the group, or the group and a member or pattern
-Rows = Mapping[RecordKey, Fields]
 
 
 def stored(group: ConsumerGroup, kind: str) -> dict[RecordKey, Fields]:
@@ -40,11 +38,9 @@ def stored(group: ConsumerGroup, kind: str) -> dict[RecordKey, Fields]:
         tagged = {"MetadataHash": group.topics.hash} if group.topics.hash else {}
         return {(name,): {"Epoch": group.epoch, **tagged}}
     if kind == "TargetAssignmentMetadata":
-        time = (group.target_time or 0) // MS
-        return {(name,): {"AssignmentEpoch": group.target_epoch, **({"AssignmentTimestamp": time} if time else {})}}
+        return target_epoch_record(group)
     if kind == "TargetAssignmentMember":
-        targets = group.targets.items()
-        return {(name, member): {"TopicPartitions": by_topic(flat(target))} for member, target in targets}
+        return target_records(group)
     if kind == "MemberMetadata":
         return {(name, each.id): _said(each) for each in members}
     if kind == "RegularExpression":

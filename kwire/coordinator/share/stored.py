@@ -8,11 +8,12 @@ GroupMetadataManager.onLoaded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from kwire.coordinator.consumer.bodies import by_topic, flat
+from kwire.coordinator.consumer.bodies import by_topic
 from kwire.coordinator.share.group import SESSION, ShareGroup, ShareMember
+from kwire.coordinator.stored_records import Fields, RecordKey, Rows, target_epoch_record, target_records
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS
 
@@ -20,9 +21,6 @@ KINDS: Final = {  # the number that a record's key begins with
     "MemberMetadata": 10, "Metadata": 11, "TargetAssignmentMetadata": 12, "TargetAssignmentMember": 13,
     "CurrentMemberAssignment": 14, "StatePartitionMetadata": 15,
 }  # fmt: skip
-Fields = dict[str, Any]
-RecordKey = tuple[str, ...]  # the group, or the group and a member
-Rows = Mapping[RecordKey, Fields]
 
 
 def stored(group: ShareGroup, kind: str) -> dict[RecordKey, Fields]:
@@ -31,11 +29,9 @@ def stored(group: ShareGroup, kind: str) -> dict[RecordKey, Fields]:
     if kind == "Metadata":
         return {(name,): {"Epoch": group.epoch, "MetadataHash": group.topics_hash}}
     if kind == "TargetAssignmentMetadata":
-        time = (group.target_time or 0) // MS
-        return {(name,): {"AssignmentEpoch": group.target_epoch, **({"AssignmentTimestamp": time} if time else {})}}
+        return target_epoch_record(group)
     if kind == "TargetAssignmentMember":
-        targets = group.targets.items()
-        return {(name, member): {"TopicPartitions": by_topic(flat(target))} for member, target in targets}
+        return target_records(group)
     if kind == "MemberMetadata":
         return {(name, each.id): _said(each) for each in members}
     if kind == "StatePartitionMetadata":

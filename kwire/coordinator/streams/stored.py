@@ -7,8 +7,9 @@ Records: StreamsCoordinatorRecordHelpers; what follows their loading: GroupMetad
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from kwire.coordinator.stored_records import Fields, RecordKey, Rows
 from kwire.coordinator.streams import tasks
 from kwire.coordinator.streams.group import REBALANCE, SESSION, StreamsGroup
 from kwire.coordinator.streams.tasks import StreamsMember, Task, Tasks, TaskState
@@ -22,9 +23,6 @@ KINDS: Final = {  # the number that a record's key begins with
 }  # fmt: skip
 STATES: Final = {TaskState.STABLE: 1, TaskState.UNREVOKED: 2, TaskState.UNRELEASED: 3}
 STANDBYS: Final = "num.standby.replicas"
-Fields = dict[str, Any]
-RecordKey = tuple[str, ...]  # the group, or the group and a member
-Rows = Mapping[RecordKey, Fields]
 
 
 def stored(group: StreamsGroup, kind: str) -> dict[RecordKey, Fields]:
