@@ -69,20 +69,13 @@ class EpochNames:
 
     def __init__(self) -> None:
         self._epochs: dict[Key, int] = {}
-        self._texts: dict[tuple[int, int], str] = {}
 
     def name_of(self, key: Key) -> tuple[str, int]:
         """The connection's name and epoch. key: from the client to the broker."""
         both = pair(key)
         epoch = self._epochs[both] = self._epochs.get(both, 0) + 1
-        client, broker = endpoint(self._text(*key[:2]), key[2]), endpoint(self._text(*key[3:5]), key[5])
+        client, broker = endpoint(address_text(*key[:2]), key[2]), endpoint(address_text(*key[3:5]), key[5])
         return f"{client}>{broker}#{epoch}", epoch
-
-    def _text(self, high: int, low: int) -> str:
-        known = self._texts.get((high, low))
-        if known is None:
-            known = self._texts[high, low] = address_text(high, low)
-        return known
 
 
 def _packed(values: Sequence[int] | np.ndarray[Any, Any]) -> tuple[int, bytes]:
