@@ -32,10 +32,11 @@ def build_kgo(folder: Path) -> None:
     must("go", "test", "-c", "-o", folder / "kgo.test", "./pkg/kgo", cwd=source)
 
 
-def run_kgo(folder: Path, place: Place) -> Results:
+def run_kgo(folder: Path, place: Place, only: list[str]) -> Results:
     copies = str(min(3, place.plain.count(",") + 1))
     out = call(
-        folder / "kgo.test", "-test.v", "-test.timeout", f"{PATIENCE - 20}s", cwd=folder / "source" / "pkg" / "kgo",
+        folder / "kgo.test", "-test.v", "-test.run", f"^({'|'.join(only)})$" if only else ".", "-test.timeout", f"{PATIENCE - 20}s",
+        cwd=folder / "source" / "pkg" / "kgo",
         KGO_SEEDS=place.plain, KGO_TEST_RECORDS="20000", KGO_TEST_RF=copies,
     )  # fmt: skip
     return verdicts(out)
@@ -47,12 +48,13 @@ def build_kafka_go(folder: Path) -> None:
     must("go", "test", "-mod=mod", "-c", "-o", folder / "sasl.test", "./sasl", cwd=source)
 
 
-def run_kafka_go(folder: Path, _: Place) -> Results:
+def run_kafka_go(folder: Path, _: Place, only: list[str]) -> Results:
     """Its addresses are written into it. A test that panics ends the program: what is left runs in the next one."""
     source, env = folder / "source", {"KAFKA_VERSION": "3.7.0", "KAFKA_SKIP_NETTEST": "1"}
     found: Results = {}
     for program, cwd in (("kafka.test", source), ("sasl.test", source / "sasl")):
         wanted = re.findall(r"^(Test\w+)$", must(folder / program, "-test.list", "Test", cwd=cwd), re.MULTILINE)
+        wanted = [name for name in wanted if name in only or not only]
         while wanted:
             chosen = f"^({'|'.join(wanted)})$"
             out = call(folder / program, "-test.v", "-test.timeout", "600s", "-test.run", chosen, cwd=cwd, **env)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -17,12 +18,14 @@ def build_kafkajs(folder: Path) -> None:
         must("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder / "source")
 
 
-def run_kafkajs(folder: Path, _: Place) -> Results:
+def run_kafkajs(folder: Path, _: Place, only: list[str]) -> Results:
     """Its addresses are written into it."""
     source = folder / "source"
     report = source / "report.xml"
     report.unlink(missing_ok=True)
     words = ["--ci", "--no-watchman", "--forceExit", "--maxWorkers=2"]
+    if only:
+        words += ["--testNamePattern", f"^({'|'.join(re.escape(name.partition('::')[2]) for name in only)})$"]
     call(
         "npx", "jest", *words, cwd=source, KAFKA_VERSION="2.4", NODE_ENV="test", JEST_JUNIT_OUTPUT_NAME=report.name,
         KAFKAJS_DEBUG_PROTOCOL_BUFFERS="1", JEST_JUNIT_CLASSNAME="{filepath}", JEST_JUNIT_TITLE="{classname} {title}",

@@ -29,6 +29,12 @@ class SpawnedService:
 """
 
 
+def named(only: list[str]) -> list[str]:
+    """pytest's options for the tests of these names, without their parameters."""
+    names = {name.rpartition("::")[2].partition("[")[0] for name in only}
+    return ["-k", " or ".join(sorted(names))] if names else []
+
+
 def build_kafka_python(folder: Path) -> None:
     pip = [sys.executable, "-m", "pip"]
     print(
@@ -43,11 +49,11 @@ def build_kafka_python(folder: Path) -> None:
     (folder / "source" / "servers" / "4.0.0" / "kafka-bin").mkdir(parents=True)  # looked for, and not used
 
 
-def run_kafka_python(folder: Path, place: Place) -> Results:
+def run_kafka_python(folder: Path, place: Place, only: list[str]) -> Results:
     first = place.plain.split(",")[0].replace("localhost", "127.0.0.1")
     wanted = ["admin_integration", "consumer_group", "consumer_integration", "producer_integration"]
     files = [f"test/integration/test_{name}.py" for name in wanted]
-    return pytest_results(folder / "source", files, KAFKA_URI=f"kafka://{first}", KAFKA_VERSION="4.0.0")
+    return pytest_results(folder / "source", files, *named(only), KAFKA_URI=f"kafka://{first}", KAFKA_VERSION="4.0.0")
 
 
 def build_aiokafka(folder: Path) -> None:
@@ -60,12 +66,12 @@ def build_aiokafka(folder: Path) -> None:
     shutil.copy(HERE / "aiokafka_conftest.py", folder / "source" / "tests" / "conftest.py")
 
 
-def run_aiokafka(folder: Path, place: Place) -> Results:
+def run_aiokafka(folder: Path, place: Place, only: list[str]) -> Results:
     """The tests that talk to a broker."""
     where = json.dumps({**place.at, "certificate": place.certificate})
     tests = sorted((folder / "source" / "tests").glob("test_*.py"))
     wanted = [f"tests/{path.name}" for path in tests if "KafkaIntegrationTestCase" in path.read_text("utf-8")]
-    return pytest_results(folder / "source", wanted, "-o", "asyncio_mode=auto", SUITE_ADDRESSES=where)
+    return pytest_results(folder / "source", wanted, "-o", "asyncio_mode=auto", *named(only), SUITE_ADDRESSES=where)
 
 
 FOUR = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -28,10 +28,11 @@ def build_rskafka(folder: Path) -> None:
     must("cargo", "test", "-q", "--no-run", "--tests", cwd=folder / "source")
 
 
-def run_rskafka(folder: Path, place: Place) -> Results:
+def run_rskafka(folder: Path, place: Place, only: list[str]) -> Results:
+    exactly = ["--exact", *only] if only else []
     out = call(
-        "cargo", "test", "--no-fail-fast", "--tests", "--", "--test-threads", "2", cwd=folder / "source",
-        TEST_INTEGRATION="1", KAFKA_CONNECT=place.plain, TEST_BROKER_IMPL="kafka",
+        "cargo", "test", "--no-fail-fast", "--tests", "--", "--test-threads", "2", *exactly,
+        cwd=folder / "source", TEST_INTEGRATION="1", KAFKA_CONNECT=place.plain, TEST_BROKER_IMPL="kafka",
     )  # fmt: skip
     lines = re.findall(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", out, re.MULTILINE)
     return {name: WORDS[word] for name, word in lines}

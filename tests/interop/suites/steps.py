@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 PATIENCE = 1_500  # seconds for one suite
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+LATER, TWICE = "passed at the second try", "failed twice"
 Results = dict[str, str]
 
 
@@ -42,13 +43,13 @@ class Place(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """build: fetches and builds in the folder, once. run: against brokers. checkout: the variable that names the
-    client's own repository, where the registries' package has no tests."""
+    """build: fetches and builds in the folder, once. run: against brokers, the tests named or all. checkout: the
+    variable that names the client's own repository, where the registries' package has no tests."""
 
     version: str
     needs: Needs
     build: Callable[[Path], None]
-    run: Callable[[Path, Place], Results]
+    run: Callable[[Path, Place, list[str]], Results]
     checkout: str = ""
 
 
