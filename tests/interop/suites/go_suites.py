@@ -34,10 +34,10 @@ def build_kgo(folder: Path) -> None:
 
 def run_kgo(folder: Path, place: Place, only: list[str]) -> Results:
     copies = str(min(3, place.plain.count(",") + 1))
+    chosen = f"^({'|'.join(only)})$" if only else "."
     out = call(
-        folder / "kgo.test", "-test.v", "-test.run", f"^({'|'.join(only)})$" if only else ".", "-test.timeout", f"{PATIENCE - 20}s",
-        cwd=folder / "source" / "pkg" / "kgo",
-        KGO_SEEDS=place.plain, KGO_TEST_RECORDS="20000", KGO_TEST_RF=copies,
+        folder / "kgo.test", "-test.v", "-test.run", chosen, "-test.timeout", f"{PATIENCE - 20}s",
+        cwd=folder / "source" / "pkg" / "kgo", KGO_SEEDS=place.plain, KGO_TEST_RECORDS="20000", KGO_TEST_RF=copies,
     )  # fmt: skip
     return verdicts(out)
 
