@@ -149,7 +149,7 @@ def read_batches(*paths: str | Path, ports: Iterable[int] = (), **filters: Any) 
 
 def diagnose(*paths: str | Path, ports: Iterable[int] = (), detectors: Iterable[str] = ()) -> Iterator[Finding]:
     """What is wrong in captures, worst first, as kwire doctor finds it. detectors: only these (kwire doctor --list has
-    their names); ports: as read has it. A finding has detector, severity ("error", "warning", "note"), what, about,
+    their names); ports: as read has it. A finding has detector, severity ("error", "warning", "note"), text, about,
     evidence (packets) and advice. Raises CaptureError, OSError, and KwireError for a detector that there is not."""
     from kwire.analyze.doctor import Doctor, chosen
     from kwire.session.reader import Settings
@@ -159,7 +159,7 @@ def diagnose(*paths: str | Path, ports: Iterable[int] = (), detectors: Iterable[
     reading = Reading(paths, Settings(frozenset(ports)), tracking=True, ended=doctor.close)
     for batch in reading.batches():
         doctor.add(batch)
-    return iter(doctor.diagnose().findings)
+    return iter(doctor.diagnose().gathered().findings)
 
 
 def open(*paths: str | Path) -> CaptureTables:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.analyze.alike import gathered
 from kwire.analyze.case import Case, rows_of
 from kwire.analyze.consequences import with_causes
 from kwire.analyze.coverage import STEP
@@ -42,6 +43,10 @@ class Diagnosis:
     @property
     def clock(self) -> TimeFormat:
         return self.case.clock
+
+    def gathered(self) -> Diagnosis:
+        """The same, findings that are alike as one."""
+        return replace(self, findings=in_order(gathered(self.findings)))
 
     @property
     def grave(self) -> bool:
@@ -118,9 +123,7 @@ class Doctor:
                 blind.append((name, lack))
             elif not mine:
                 quiet.append(name)
-        found = with_causes(found)
-        found.sort(key=lambda one: (SEVERITIES.index(one.severity), one.time, one.detector))
-        return Diagnosis(self.case, found, quiet, blind)
+        return Diagnosis(self.case, in_order(with_causes(found)), quiet, blind)
 
     def _stepped(self, one: Finding) -> str:
         """Where the capture's clock was set back so far that the finding's length of time is not known; or empty."""
@@ -133,6 +136,11 @@ class Doctor:
         if need == "readable":
             return not coverage.encrypted or coverage.encrypted < coverage.connections
         return coverage.one_sided != {"requests": "broker only", "answers": "client only"}[need]
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Worst first, then by time."""
+    return sorted(findings, key=lambda one: (SEVERITIES.index(one.severity), one.time, one.detector))
 
 
 def chosen(only: Iterable[str], skipped: Iterable[str]) -> list[str]:

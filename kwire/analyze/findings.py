@@ -5,6 +5,7 @@ Every command that judges (groups, trace, audit, doctor) gives findings of this 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +23,12 @@ BARE = ("SYN", "close", "full window", "packet")  # what packets without a frame
 ABOUT = (  # what a finding may be about, in the order in which it is shown
     "client_id", "address", "group", "member", "topic", "partition", "broker", "principal", "transactional_id", "api",
 )  # fmt: skip
+MANY = {  # what a finding that stands for several tells of: members and addresses only where no client id does
+    "topic": "topics", "partition": "partitions", "client_id": "clients", "member": "members", "address": "addresses",
+    "principal": "principals", "transactional_id": "transactional ids",
+}  # fmt: skip
+NAMED = 5  # of the many that are named
+About = str | int
 
 
 class Reference(NamedTuple):
@@ -79,7 +86,8 @@ class Finding:
     Of a detector besides: its name; about: what it is about, by name (client_id, address, group, member, topic,
     partition, broker, principal, transactional_id, api); last: when last, None: once; count: how many equal facts it
     stands for; otherwise: what would prove that it is not so; brokers: the names of those whose absence would bring it
-    about, or whose absence it is (ClusterHistory.names_of); cause: the event that it follows from, None for most.
+    about, or whose absence it is (ClusterHistory.names_of); cause: the event that it follows from, None for most. Of
+    one that stands for several alike (analyze/alike.py): stands_for: how many; among: what they differ in, by name.
     """
 
     severity: str
@@ -90,12 +98,29 @@ class Finding:
     time: int = 0
     words: str = ""
     detector: str = ""
-    about: Mapping[str, str | int] = field(default_factory=dict)
+    about: Mapping[str, About] = field(default_factory=dict)
     last: int | None = None
     count: int = 1
     otherwise: str = ""
     brokers: frozenset[str] = frozenset()
     cause: RootEvent | None = None
+    among: Mapping[str, tuple[About, ...]] = field(default_factory=dict)
+    stands_for: int = 1
+
+    @property
+    def text(self) -> str:
+        """What was found, of one and then of how many."""
+        return self.what + self.likewise
+
+    @property
+    def likewise(self) -> str:
+        """As "; and 719 more like it, of 12 clients (a, b, …)"; empty for a finding that stands for itself."""
+        if self.stands_for == 1:
+            return ""
+        whose = "client_id" in self.among
+        told = [name for name in MANY if name in self.among and not (whose and name in ("member", "address"))]
+        many = [f"{len(self.among[name]):,} {MANY[name]} ({named(self.among[name])})" for name in told]
+        return f"; and {self.stands_for - 1:,} more like it: {', '.join(many)}"
 
     def row(self) -> dict[str, Any]:
         """As JSON of groups and trace shows it."""
@@ -112,9 +137,10 @@ class Finding:
             "about": {name: self.about[name] for name in ABOUT if self.about.get(name) is not None},
             "first_time": self.time, "last_time": self.time if self.last is None else max(self.last, self.time),
             "count": self.count, "packets": list(dict.fromkeys(str(reference) for reference in self.evidence)),
-            "text": self.what + (f"; the broker says: {self.words}" if self.words else ""), "advice": self.advice,
+            "text": self.text + (f"; the broker says: {self.words}" if self.words else ""), "advice": self.advice,
             "otherwise": self.otherwise, "caused_by": self.cause.detector if self.cause else None,
             "caused_at": self.cause.time if self.cause else None,
+            "among": {name: list(self.among[name]) for name in ABOUT if name in self.among},
         }  # fmt: skip
 
 
@@ -124,7 +150,25 @@ def error_label(code: int) -> str:
     return known.name if known else f"error {code}"
 
 
-def about(**given: str | int) -> dict[str, str | int]:
+def named(values: Iterable[About]) -> str:
+    """The first few by name and how many more; numbers as ranges, as "0 to 11, 14"."""
+    there = list(values)
+    numbers = sorted(value for value in there if isinstance(value, int))
+    if len(numbers) == len(there):
+        starts = [at for at, number in enumerate(numbers) if not at or number != numbers[at - 1] + 1]
+        runs = [numbers[start:end] for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True)]
+        words = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    else:
+        words = sorted(map(str, there), key=_natural)
+    return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
+
+
+def _natural(text: str) -> list[str | int]:
+    """To sort by: shop-2 before shop-10."""
+    return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]{1,18})", text))]
+
+
+def about(**given: About) -> dict[str, About]:
     """What a finding is about, by the names of ABOUT; what is empty is left out."""
     return {name: value for name, value in given.items() if value != ""}
 

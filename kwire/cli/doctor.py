@@ -29,7 +29,7 @@ def _after(args: list[str]) -> str:
 @click.command(cls=WithList)
 @detector_options
 @click.option("--list", "_listed", is_flag=True, help="The detectors: what each looks for, thresholds, the rule.")
-@click.option("--all", "everything", is_flag=True, help="All findings, not only the first of each severity.")
+@click.option("--all", "everything", is_flag=True, help="Each finding by itself, and all of them.")
 @click.option("--format", "output", type=click.Choice(FORMATS), default="text", help="The output format.")
 @capture_options
 def command(captures: Captures, detecting: Detecting, _listed: bool, everything: bool, output: str) -> Exit:
@@ -45,6 +45,7 @@ def command(captures: Captures, detecting: Detecting, _listed: bool, everything:
     doctor = Doctor(*detecting.chosen())
     done = captures.each_batch(doctor.add, doctor.close, tracking=True)
     diagnosis = doctor.diagnose()
+    diagnosis = diagnosis if everything else diagnosis.gathered()
     if output == "json":
         for line in diagnosis_json(diagnosis):
             print(line)

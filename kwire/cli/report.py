@@ -84,7 +84,7 @@ def collected(captures: Captures) -> tuple[Material, Pass]:
     commands = Commands([names[str(path)] for path in done.reading.paths], bound_words(captures.bounds))
     twice = not done.interrupted and all(map(os.path.isfile, captures.paths))
     material = Material(
-        files, doctor.diagnose(), stats, clients, over, commands, done.reading.notes, twice
+        files, doctor.diagnose().gathered(), stats, clients, over, commands, done.reading.notes, twice
     )  # fmt: skip
     if twice:
         material.frames = diagrams(captures, material)

@@ -107,7 +107,7 @@ def _head(finding: Finding, clock: TimeFormat, width: int, was: str = "") -> lis
 def finding_lines(finding: Finding, clock: TimeFormat, width: int) -> list[Line]:
     """A finding: severity, detector, when; what, advice, packets."""
     lines = _head(finding, clock, width)
-    lines += paragraph(clean(finding.what), width, MARGIN, "", breaks=True)
+    lines += paragraph(clean(finding.text), width, MARGIN, "", breaks=True)
     if finding.words:
         said = f"the broker says: {clean(finding.words)}"
         lines += paragraph(said, width, MARGIN, "note", MARGIN + "  ", breaks=True)

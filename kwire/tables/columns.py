@@ -215,6 +215,7 @@ FINDINGS: list[Column] = [
     ("otherwise", "string", "what would prove that it is not so"),
     ("caused_by", "string", "the detector of the event in whose wake it came: null for most"),
     *_time("caused_at", "the first_time of that event's row"),
+    ("among", "list<struct<name: string, values: list<string>>>", "what those differ in that it stands for"),
 ]
 AUDIT: list[Column] = [
     ("release", "string", "the Kafka release that is to come: each from 4.0 on"),

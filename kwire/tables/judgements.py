@@ -40,7 +40,7 @@ class Judgements:
     def rows(self) -> Iterator[tuple[str, Row]]:
         """(table name, row) of all rows, after everything was read."""
         if self._doctor is not None:
-            for finding in self._doctor.diagnose().findings:
+            for finding in self._doctor.diagnose().gathered().findings:
                 yield "findings", finding_row(finding)
         if self._audit is not None:
             for release in (one for one in known_releases() if one >= COMING):
@@ -54,7 +54,8 @@ def finding_row(finding: Finding) -> Row:
     about = row.pop("about")
     broker = about.get("broker")
     about |= {} if broker is None else {"broker": str(broker)}
-    return row | {f"about_{name}": about.get(name) for name in ABOUT}
+    among = [{"name": name, "values": list(map(str, values))} for name, values in row["among"].items()]
+    return row | {"among": among} | {f"about_{name}": about.get(name) for name in ABOUT}
 
 
 def audit_row(verdict: ClientVerdict, release: Release) -> Row:

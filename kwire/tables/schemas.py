@@ -23,6 +23,9 @@ KINDS = {
     "list<struct<api: string, versions: list<int16>>>": pa.list_(
         pa.struct([("api", pa.string()), ("versions", pa.list_(pa.int16()))])
     ),
+    "list<struct<name: string, values: list<string>>>": pa.list_(
+        pa.struct([("name", pa.string()), ("values", pa.list_(pa.string()))])
+    ),
 }  # fmt: skip
 SCHEMAS: dict[str, pa.Schema] = {
     name: pa.schema([pa.field(column, KINDS[kind]) for column, kind, _ in columns]) for name, columns in COLUMNS.items()

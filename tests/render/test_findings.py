@@ -43,7 +43,7 @@ def test_json_is_a_finding_a_line() -> None:
     row = json.loads(line)
     assert list(row) == [
         "detector", "severity", "about", "first_time", "last_time", "count", "packets", "text", "advice", "otherwise",
-        "caused_by", "caused_at",
+        "caused_by", "caused_at", "among",
     ]  # fmt: skip
     assert row["packets"] == ["4", "6"]
     assert (row["detector"], row["severity"], row["count"]) == ("acl-denied", "error", 2)

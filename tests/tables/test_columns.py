@@ -52,7 +52,8 @@ FIXED = {
                 "about_member string, about_topic string, about_partition int32, about_broker string, "
                 "about_principal string, about_transactional_id string, about_api string, first_time timestamp, "
                 "last_time timestamp, count int64, packets list<item: string>, text string, advice string, "
-                "otherwise string, caused_by string, caused_at timestamp",
+                "otherwise string, caused_by string, caused_at timestamp, "
+                "among list<item: struct<name: string, values: list<item: string>>>",
     "audit": "release string, verdict string, client_id string, addresses list<item: string>, principal string, "
              "software string, library string, brokers list<item: string>, "
              "blocked_by list<item: struct<api: string, versions: list<item: int16>>>, "

@@ -128,7 +128,7 @@ def finding_article(
 
 def said(finding: Finding) -> Markup:
     """What it says: the fact, the broker's words, what to do, and what would prove otherwise."""
-    parts = [element("p", cut(finding.what, LETTERS), class_="what")]
+    parts = [element("p", cut(finding.text, LETTERS), class_="what")]
     if finding.words:
         parts.append(element("p", "the broker says: ", cut(finding.words, LETTERS), class_="note"))
     if finding.advice:
