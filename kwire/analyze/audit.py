@@ -22,6 +22,7 @@ from kwire.analyze.findings import Reference, lasted
 from kwire.analyze.libraries import ClientLibrary, cure_of, library_of, release_of
 from kwire.analyze.offers import Release, is_gone, meet, offer_of, range_words, release_like, versions_at
 from kwire.analyze.produced import produced
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, FIND_COORDINATOR, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 BLOCKED, READY, UNPROVEN = "blocked", "ready", "unproven"
 VERDICTS = (BLOCKED, UNPROVEN, READY)
-UNSUPPORTED = 35
 GREETINGS = {API_VERSIONS, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE, SASL_AUTHENTICATE}  # what every client says
 OLD_MAGIC = 2
 COMING: Release = (4, 0)  # the release that is asked about when none is named: it takes old versions away (KIP-896)
@@ -176,7 +176,7 @@ class Audit:
         order = np.argsort(groups, kind="stable")
         begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
         rows = rows[order]
-        times, refused = batch.request.time[rows], batch.first_error[rows] == UNSUPPORTED
+        times, refused = batch.request.time[rows], batch.first_error[rows] == codes.UNSUPPORTED_VERSION
         self.start = min(self.start or int(times.min()), int(times.min()))
         self.end = max(self.end, int(times.max()))
         columns = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from kwire.analyze.calls import KEYS as GROUP_KEYS
 from kwire.analyze.cluster import KEYS as CLUSTER_KEYS
-from kwire.analyze.cluster import NOT_LEADER, ClusterHistory
+from kwire.analyze.cluster import ClusterHistory
 from kwire.analyze.coverage import Coverage
 from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
@@ -20,6 +20,7 @@ from kwire.analyze.participants import Participants
 from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
 from kwire.analyze.work import Works
 from kwire.codec.quality import QUALITY_CODES, Quality
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, LIST_OFFSETS
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Case:
         batch.keep(rows_of(batch, KEPT))
         self.participants.add(batch)
         facts = self.troubles.add(batch)
-        refused = deque(fact for fact in facts if fact.code == NOT_LEADER)
+        refused = deque(fact for fact in facts if fact.code == codes.NOT_LEADER_OR_FOLLOWER)
         self.groups.activity.add_batch(batch)
         for row in rows_of(batch, KEYS):
             exchange = batch[row]

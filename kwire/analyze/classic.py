@@ -16,8 +16,7 @@ from kwire.analyze.findings import Reference
 from kwire.analyze.history import Cause, Generation, History, Join
 from kwire.analyze.members import Contact, Departure, TrackedMember
 from kwire.analyze.payload import assigned, subscribed
-
-REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED = 27, 79
+from kwire.schema import codes
 
 
 class ClassicHistory:
@@ -47,7 +46,7 @@ class ClassicHistory:
             self._sync_answered(call)
         elif call.key in COMMITS and call.member and call.member in self.history.members:
             self._commit(call)
-        elif call.key == JOIN and call.error == MEMBER_ID_REQUIRED:
+        elif call.key == JOIN and call.error == codes.MEMBER_ID_REQUIRED:
             self.history.ids[str((call.answer or {}).get("MemberId", ""))] = call.proof
             if len(self.history.ids) > 10_000:
                 self.history.ids.pop(next(iter(self.history.ids)))
@@ -209,7 +208,7 @@ class ClassicHistory:
         history = self.history
         if call.answered_at is None and call.member not in history.members:
             return
-        if call.error not in (0, REBALANCE_IN_PROGRESS):
+        if call.error not in (0, codes.REBALANCE_IN_PROGRESS):
             return
         member = self._seen(call.member, call)
         if call.error:
@@ -230,7 +229,7 @@ class ClassicHistory:
         member = self.history.members[call.member]
         if not call.error:
             member.contact = Contact(call.asked_at, "commit", call.asked)
-        elif call.error == REBALANCE_IN_PROGRESS:
+        elif call.error == codes.REBALANCE_IN_PROGRESS:
             self.told.setdefault(member.id, (call.asked_at, call.proof))
 
     def _leave(self, call: Call) -> None:

@@ -15,6 +15,7 @@ from kwire.analyze.facts import host_of
 from kwire.analyze.findings import Reference
 from kwire.capture.ip import endpoint
 from kwire.codec.quality import Quality
+from kwire.schema import codes
 from kwire.schema.keys import DESCRIBE_CLUSTER, FIND_COORDINATOR, METADATA
 from kwire.wire import uuids
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from kwire.session.exchange import Exchange, Message
 
 KEYS = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER)
-NOT_LEADER = 6  # NOT_LEADER_OR_FOLLOWER, beside which a broker says who leads (KIP-951)
 MOST = 100_000  # partitions, coordinators, topics, clients
 MOST_STATES = 64  # of one partition, coordinator or controller
 MOST_TOLD = 1000  # hosts that an address was told
@@ -122,7 +122,11 @@ class ClusterHistory:
             for part in topic.get("PartitionResponses") or topic.get("Partitions") or ():
                 now = part.get("CurrentLeader") or {}
                 key = cluster, name, part.get("Index", part.get("PartitionIndex"))
-                if part["ErrorCode"] != NOT_LEADER or now.get("LeaderId", -1) < 0 or len(self.leaders) >= MOST:
+                if (
+                    part["ErrorCode"] != codes.NOT_LEADER_OR_FOLLOWER
+                    or now.get("LeaderId", -1) < 0
+                    or len(self.leaders) >= MOST
+                ):
                     continue
                 states = self.leaders.setdefault(key, [])
                 if not states and asked is not None and exchange.request is not None:

@@ -15,8 +15,8 @@ from kwire.coordinator.consumer.checks import JOIN, check_member, unknown_member
 from kwire.coordinator.consumer.members import ConsumerMember, Members
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState
 from kwire.coordinator.types import MS, Check
+from kwire.schema import codes
 
-UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
 MISSED = 3  # heartbeats
 INTERVAL_MS = 5_000  # unless an answer says another
 MOST_MEMBERS = 20_000
@@ -53,9 +53,9 @@ class EpochReplay:
         if error == call.error:
             call.check = check
             self.history.agreed += 1
-        elif not error and call.error in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
+        elif not error and call.error in (codes.UNKNOWN_MEMBER_ID, codes.FENCED_MEMBER_EPOCH):
             if self._was_silent(call):
-                call.check = unknown_member(self.history.name, ident) if call.error == UNKNOWN_MEMBER_ID else None
+                call.check = unknown_member(self.history.name, ident) if call.error == codes.UNKNOWN_MEMBER_ID else None
             else:
                 self._contradicts(call, Check(8, "accepted", 0, f"member epoch {epoch} is the one that it was given"))
             self._drop(ident)

@@ -26,7 +26,7 @@ from kwire.analyze.calls import (
     is_unread,
 )  # fmt: skip
 from kwire.analyze.causes import fate
-from kwire.analyze.classic import MEMBER_ID_REQUIRED, ClassicHistory
+from kwire.analyze.classic import ClassicHistory
 from kwire.analyze.epoch_replay import EpochReplay
 from kwire.analyze.epochs import EpochHistory
 from kwire.analyze.history import COMMITTED, History, HistoryBudget, LastCommit, Problem
@@ -34,6 +34,7 @@ from kwire.analyze.members import TrackedMember
 from kwire.analyze.offers import offer_of
 from kwire.analyze.replay import Replay
 from kwire.codec.quality import Quality
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
@@ -44,9 +45,16 @@ NEWEST = (4, 3)
 ERAS = {  # by the highest JoinGroup version, of brokers that know JoinGroup v0 and v1, as up to 3.9
     0: (0, 9), 1: (0, 10), 2: (0, 11), 3: (2, 0), 4: (2, 2), 5: (2, 3), 6: (2, 4), 7: (2, 7), 8: (3, 2), 9: (3, 2),
 }  # fmt: skip
-OUT = {22, 25, 82, 110, 113}  # errors that say that a member is not, or not as it thinks, in the group
-COORDINATOR = {14, 15, 16}  # errors that say that the coordinator is elsewhere or not ready
-BENIGN = {0, MEMBER_ID_REQUIRED}
+OUT = {  # errors that say that a member is not in the group, or not as it thinks
+    codes.ILLEGAL_GENERATION,
+    codes.UNKNOWN_MEMBER_ID,
+    codes.FENCED_INSTANCE_ID,
+    codes.FENCED_MEMBER_EPOCH,
+    codes.STALE_MEMBER_EPOCH,
+}
+# errors that say that the coordinator is elsewhere or not ready
+COORDINATOR = {codes.COORDINATOR_LOAD_IN_PROGRESS, codes.COORDINATOR_NOT_AVAILABLE, codes.NOT_COORDINATOR}
+BENIGN = {0, codes.MEMBER_ID_REQUIRED}
 
 
 class GroupHistories:

@@ -15,14 +15,14 @@ from kwire.analyze.findings import Finding, Reference, about, error_label, laste
 from kwire.analyze.history import Generation, Problem
 from kwire.analyze.members import TrackedMember
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 
 COORDINATOR = {  # while it starts or moves
-    14: "the coordinator was still loading", 15: "there was no coordinator yet",
-    16: "that broker did not coordinate it then",
-}  # fmt: skip
-REBALANCE, ILLEGAL, UNKNOWN, SESSION, FENCED, PROTOCOL = 27, 22, 25, 26, 82, 23
-FENCED_EPOCH, STALE_EPOCH = 110, 113
+    codes.COORDINATOR_LOAD_IN_PROGRESS: "the coordinator was still loading",
+    codes.COORDINATOR_NOT_AVAILABLE: "there was no coordinator yet",
+    codes.NOT_COORDINATOR: "that broker did not coordinate it then",
+}
 EPOCH_SESSION = 45_000_000_000  # ns: group.consumer.session.timeout.ms unless configured
 LOG = "Look in the coordinator's log for the member id."
 AGAIN = "What was processed since the commit before is read again."
@@ -54,7 +54,7 @@ class Refusals:
             return self._silence(problem)
         if call.error in COORDINATOR:
             return self._coordinator(problem)
-        if call.error == REBALANCE and call.key not in COMMITS:
+        if call.error == codes.REBALANCE_IN_PROGRESS and call.key not in COMMITS:
             return self._told(problem)
         why, evidence, advice, severity = self._why(problem)
         again = ""
@@ -77,15 +77,15 @@ class Refusals:
     def _detector(self, problem: Problem) -> str:
         """Whose finding it is in kwire doctor; empty where it is nobody's."""
         call, gone = problem.call, problem.gone
-        if call.error == FENCED or (gone is not None and gone.kind == "replaced"):
+        if call.error == codes.FENCED_INSTANCE_ID or (gone is not None and gone.kind == "replaced"):
             return "static-clash"
-        if call.error in (UNKNOWN, FENCED_EPOCH):
+        if call.error in (codes.UNKNOWN_MEMBER_ID, codes.FENCED_MEMBER_EPOCH):
             left = gone is not None and gone.kind in ("left", "removed")
             if left and problem.member is not None and gone is not None:
                 unpolled = self.departures.unpolled(problem.member, gone)
                 return "poll-timeout" if unpolled else "commit-refused" if call.key in COMMITS else ""
             return "evicted"
-        if call.error == PROTOCOL:
+        if call.error == codes.INCONSISTENT_GROUP_PROTOCOL:
             return "assignor-clash"
         return "commit-refused" if call.key in COMMITS else ""
 
@@ -97,15 +97,15 @@ class Refusals:
         """Why it was refused, the proof beyond the answer, what to do, and how bad that is."""
         call, member, gone = problem.call, problem.member, problem.gone
         advice = AGAIN if call.key in COMMITS else ""
-        if call.error in (UNKNOWN, FENCED_EPOCH) and member is not None:
+        if call.error in (codes.UNKNOWN_MEMBER_ID, codes.FENCED_MEMBER_EPOCH) and member is not None:
             return self._out(problem, member, advice)
-        if call.error == UNKNOWN:
+        if call.error == codes.UNKNOWN_MEMBER_ID:
             first = self.clock(self.history.first)
             why = f"the capture does not show this member before; it knows the group from {first} on"
             if call.key in COMMITS and not call.member:
                 why = "a commit without a member id, while the group has members"
             return why, (), advice or LOG, "error"
-        if call.error == FENCED:
+        if call.error == codes.FENCED_INSTANCE_ID:
             taker = problem.taker
             why = f"instance id {call.instance} belongs to another process now"
             if gone is not None and gone.kind == "replaced" and member is not None:
@@ -116,9 +116,9 @@ class Refusals:
                 why += f"{self.clock(taker.said.time)} ({frame(taker.said)})"
             evidence = gone.refs if gone is not None else unique(taker.said if taker else None)
             return why, evidence, "Two processes run with one group.instance.id: give each its own.", "error"
-        if call.error in (ILLEGAL, STALE_EPOCH):
+        if call.error in (codes.ILLEGAL_GENERATION, codes.STALE_MEMBER_EPOCH):
             return self._generation(problem, advice)
-        if call.error == REBALANCE:
+        if call.error == codes.REBALANCE_IN_PROGRESS:
             return self._while_rebalancing(problem)
         return self._request(call, advice)
 
@@ -142,7 +142,11 @@ class Refusals:
         if contact is None:
             return "the capture does not show when it was last heard of", (), advice, "error"
         silence = call.asked_at - contact.time
-        if call.error == FENCED_EPOCH and member.generation is not None and call.generation != member.generation:
+        if (
+            call.error == codes.FENCED_MEMBER_EPOCH
+            and member.generation is not None
+            and call.generation != member.generation
+        ):
             why = f"it says epoch {call.generation}; the last that it was given is {member.generation}"
             return why, (contact.ref,), advice, "error"
         since = f"its last {contact.what} was {lasted(silence)} before ({frame(contact.ref)})"
@@ -165,7 +169,7 @@ class Refusals:
 
     def _generation(self, problem: Problem, advice: str) -> tuple[str, tuple[Reference, ...], str, str]:
         call, current = problem.call, problem.current
-        noun = "generation" if call.error == ILLEGAL else "epoch"
+        noun = "generation" if call.error == codes.ILLEGAL_GENERATION else "epoch"
         severity = "error" if call.key in COMMITS else "warning"
         if current is None:
             return f"it says {noun} {call.generation}", (), advice, severity
@@ -199,11 +203,11 @@ class Refusals:
     def _request(self, call: Call, advice: str) -> tuple[str, tuple[Reference, ...], str, str]:
         """Errors that the request itself explains."""
         known = errors.get(call.error)
-        if call.error == SESSION and "SessionTimeoutMs" in call.body:
+        if call.error == codes.INVALID_SESSION_TIMEOUT and "SessionTimeoutMs" in call.body:
             why = f"it asks for a session timeout of {call.body['SessionTimeoutMs']:,} ms"
             limits = "group.min.session.timeout.ms (6,000 by default) to group.max.session.timeout.ms (1,800,000)"
             return f"{why}; the broker allows {limits}", (), "Change session.timeout.ms.", "error"
-        if call.error == PROTOCOL and "Protocols" in call.body:
+        if call.error == codes.INCONSISTENT_GROUP_PROTOCOL and "Protocols" in call.body:
             offered = ", ".join(one["Name"] for one in call.body["Protocols"])
             current = self.history.current
             group = current.protocol if current else ""

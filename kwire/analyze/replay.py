@@ -13,22 +13,22 @@ from kwire.analyze.history import Contradiction, History
 from kwire.analyze.model import LATE_MS, KnownMember, Model
 from kwire.coordinator.group import GroupState
 from kwire.coordinator.types import MS, Check
+from kwire.schema import codes
 
 SLACK = LATE_MS * MS  # ns within which the order of requests is not certain
-REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED = 27, 25, 82
 NOT_REACHED = {
-    1,
-    7,
-    14,
-    15,
-    16,
-    24,
-    26,
-    29,
-    30,
-    35,
-    42,
-    81,
+    codes.OFFSET_OUT_OF_RANGE,
+    codes.REQUEST_TIMED_OUT,
+    codes.COORDINATOR_LOAD_IN_PROGRESS,
+    codes.COORDINATOR_NOT_AVAILABLE,
+    codes.NOT_COORDINATOR,
+    codes.INVALID_GROUP_ID,
+    codes.INVALID_SESSION_TIMEOUT,
+    codes.TOPIC_AUTHORIZATION_FAILED,
+    codes.GROUP_AUTHORIZATION_FAILED,
+    codes.UNSUPPORTED_VERSION,
+    codes.INVALID_REQUEST,
+    codes.GROUP_MAX_SIZE_REACHED,
 }  # errors that come before the group's rules, or from outside
 MOST = 20
 BROKEN = (ValueError, KeyError, IndexError, TypeError, StopIteration)  # what the model does with what no client sends
@@ -107,15 +107,15 @@ class Replay:
             return
         if group is not None and group.state is GroupState.COMPLETING and call.key == HEARTBEAT:
             return  # up to 2.6 such heartbeats were refused
-        if call.error != REBALANCE_IN_PROGRESS or check.error:
+        if call.error != codes.REBALANCE_IN_PROGRESS or check.error:
             self._contradicts(call, check)
         self._adopt(call, model, check)
 
     def _adopt(self, call: Call, model: Model, check: Check) -> None:
         """The model takes over what was seen."""
-        if call.error == REBALANCE_IN_PROGRESS and not check.error:  # somebody whom the capture does not show
+        if call.error == codes.REBALANCE_IN_PROGRESS and not check.error:  # somebody whom the capture does not show
             model.rebalance(call.asked_at)
-        elif call.error in (UNKNOWN_MEMBER_ID, FENCED) and not check.error:
+        elif call.error in (codes.UNKNOWN_MEMBER_ID, codes.FENCED_INSTANCE_ID) and not check.error:
             model.drop(call.member, call.asked_at)
         else:
             self.model = None

@@ -18,7 +18,7 @@ from kwire.analyze.elements import ALL, outcome_of
 from kwire.analyze.findings import Reference, error_label
 from kwire.analyze.intervals import Intervals
 from kwire.codec.quality import Quality
-from kwire.schema import keys
+from kwire.schema import codes, keys
 
 if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
@@ -33,7 +33,7 @@ STEPS = {
 BEFORE = (keys.SASL_HANDSHAKE, keys.API_VERSIONS, keys.SASL_AUTHENTICATE, keys.LIST_OFFSETS)
 PACED = (HEARTBEAT, *EPOCH_HEARTBEATS, *FETCHES)  # what comes again and again
 BY_ELEMENT = (1, 2, 6, 7)  # steps whose answers hold errors of elements
-USUAL = frozenset({79})  # MEMBER_ID_REQUIRED
+USUAL = frozenset({codes.MEMBER_ID_REQUIRED})
 UNSEEN = ("its answer is missing from the capture", "none was captured")  # endings: there may have been an answer
 MOST = 10_000
 MOST_NAMES = 1000  # elements that are kept

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4  # pattern types; ANY and MATCH in filters only
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER = range(2, 8)  # resource types
@@ -90,9 +91,9 @@ class Acls:
         """Raises Refused for a rule that cannot be."""
         for wrong, why in WRONG:
             if wrong(acl):
-                raise Refused(Code.INVALID_REQUEST, why)
+                raise Refused(codes.INVALID_REQUEST, why)
         if len(self.all) >= MOST and acl not in self.all:
-            raise Refused(Code.POLICY_VIOLATION, f"this broker keeps at most {MOST} ACLs")
+            raise Refused(codes.POLICY_VIOLATION, f"this broker keeps at most {MOST} ACLs")
         self.all[acl] = None
 
     def delete(self, acls: Iterable[Acl]) -> None:

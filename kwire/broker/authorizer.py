@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.broker import acls
 from kwire.broker.acls import CLUSTER, GROUP, THE_CLUSTER, TOPIC, TRANSACTIONAL_ID
-from kwire.broker.codes import Code
 from kwire.broker.context import Body, Later, Outcome, Request
 from kwire.broker.shape import refusal
 from kwire.codec.library import builtin_library
+from kwire.schema import codes
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from kwire.broker.state import BrokerState
 
 ERRORS = {
-    TOPIC: Code.TOPIC_AUTHORIZATION_FAILED,
-    GROUP: Code.GROUP_AUTHORIZATION_FAILED,
-    CLUSTER: Code.CLUSTER_AUTHORIZATION_FAILED,
-    TRANSACTIONAL_ID: Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    TOPIC: codes.TOPIC_AUTHORIZATION_FAILED,
+    GROUP: codes.GROUP_AUTHORIZATION_FAILED,
+    CLUSTER: codes.CLUSTER_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID: codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
 COORDINATED = {0: GROUP, 1: TRANSACTIONAL_ID}  # by FindCoordinator's KeyType
 TOPIC_CONFIGS, GROUP_CONFIGS = 2, 32  # ConfigResource.Type
@@ -179,7 +179,7 @@ class Guard:
                 request, rows = self._parted(request, right)
                 denied += [{right.answered: rows}] if rows else []
                 if rows and right.together:
-                    others = refusal(self.answer, self.asked, request.body, Code.OPERATION_NOT_ATTEMPTED)
+                    others = refusal(self.answer, self.asked, request.body, codes.OPERATION_NOT_ATTEMPTED)
                     return self._told(others, denied)
         if request.api == "Metadata":
             request, rows = self._without_new_ones(request)
@@ -201,7 +201,7 @@ class Guard:
         rows = [{"ErrorCode": ERRORS[TOPIC], "Name": name, "Partitions": []} for name in sorted(lacking)]
         return request._replace(body={**body, "Topics": left}) if rows else request, rows
 
-    def _refused(self, right: WholeRequest) -> Code | None:
+    def _refused(self, right: WholeRequest) -> int | None:
         """The error of a right that is missing."""
         body, kind = self.request.body, right.kind
         name = body.get(right.field) if right.field else THE_CLUSTER
@@ -209,7 +209,7 @@ class Guard:
             peer = self.request.peer
             some = self.state.acls.may_somewhere(peer.principal, peer.host, acls.WRITE, TOPIC)
             allowed = some or self.may(acls.IDEMPOTENT_WRITE, CLUSTER, THE_CLUSTER)
-            return None if allowed else Code.CLUSTER_AUTHORIZATION_FAILED
+            return None if allowed else codes.CLUSTER_AUTHORIZATION_FAILED
         if name is None:
             return None
         if self.request.api == "FindCoordinator":
@@ -230,7 +230,7 @@ class Guard:
                 rows += self._rows(body, right, ERRORS[kind])
         return request._replace(body={**request.body, right.array: allowed}) if rows else request, rows
 
-    def _rows(self, body: Body, right: Each, error: Code) -> list[Body]:
+    def _rows(self, body: Body, right: Each, error: int) -> list[Body]:
         """The rows of an answer for what is asked in body."""
         rows: list[Body] = refusal(self.answer, self.asked, body, error).get(right.answered, [])
         return [{**row, "Topics": []} if right.kind == GROUP and "Topics" in row else row for row in rows]
@@ -289,7 +289,7 @@ class Guard:
                 topics.append(topic)
             elif asked.get(group["GroupId"]) is not None:
                 nothing = {"CommittedOffset": -1, "CommittedLeaderEpoch": -1, "Metadata": ""}
-                nothing["ErrorCode"] = Code.TOPIC_AUTHORIZATION_FAILED
+                nothing["ErrorCode"] = codes.TOPIC_AUTHORIZATION_FAILED
                 rows = [{**nothing, "PartitionIndex": row["PartitionIndex"]} for row in topic["Partitions"]]
                 topics.append({**topic, "Partitions": rows})
         return {**group, "Topics": topics}

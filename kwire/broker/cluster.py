@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import Configs
 from kwire.broker.context import BrokerLimits
 from kwire.broker.log import OVERHEAD, Log, Room
 from kwire.broker.nodes import Endpoint, Node, NodeSetup
 from kwire.broker.partition import OFFLINE, Partition
+from kwire.broker.refused import Refused
 from kwire.coordinator.types import KnownTopic
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.wire.uuids import ZERO, to_text
 
 INTERNAL = ("__consumer_offsets", "__share_group_state", "__transaction_state")
@@ -123,13 +124,13 @@ class Cluster:
         """A partition that node leads, or with any_replica has. epoch: what the sender believes, -1 is not checked.
         Raises Refused."""
         if topic is None or not 0 <= index < len(topic.partitions):
-            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+            raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
         found = topic.partitions[index]
         if found.leader != node and not (any_replica and node in found.replicas):
             why = "nobody leads it" if found.leader == OFFLINE else f"node {found.leader} leads it"
-            raise Refused(Code.NOT_LEADER_OR_FOLLOWER, why)
+            raise Refused(codes.NOT_LEADER_OR_FOLLOWER, why)
         if epoch >= 0 and epoch != found.epoch:
-            code = Code.FENCED_LEADER_EPOCH if epoch < found.epoch else Code.UNKNOWN_LEADER_EPOCH
+            code = codes.FENCED_LEADER_EPOCH if epoch < found.epoch else codes.UNKNOWN_LEADER_EPOCH
             raise Refused(code, f"epoch {epoch}, it is {found.epoch}")
         return found
 
@@ -145,14 +146,14 @@ class Cluster:
         """Makes a topic, or with dry only looks whether it could. Raises Refused."""
         check_name(name)
         if name in self.topics:
-            raise Refused(Code.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+            raise Refused(codes.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         replicas = list(assignments)
         if not replicas:
             if count < 1:
-                raise Refused(Code.INVALID_PARTITIONS, f"Number of partitions was set to an invalid value: {count}.")
+                raise Refused(codes.INVALID_PARTITIONS, f"Number of partitions was set to an invalid value: {count}.")
             if not 1 <= replication <= len(self.alive):
                 why = f"The replication factor is {replication}; there are {len(self.alive)} brokers."
-                raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
+                raise Refused(codes.INVALID_REPLICATION_FACTOR, why)
             self._allow(count)
             replicas = [self._placed(name, index, replication) for index in range(count)]
         self.check_replicas(replicas)
@@ -169,11 +170,11 @@ class Cluster:
         """More partitions for a topic. Raises Refused."""
         topic = self.topics.get(name)
         if topic is None:
-            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+            raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
         have = len(topic.partitions)
         if count <= have:
             raise Refused(
-                Code.INVALID_PARTITIONS, f"The topic has {counted(have, 'partition')} already; {count} is not more."
+                codes.INVALID_PARTITIONS, f"The topic has {counted(have, 'partition')} already; {count} is not more."
             )
         self._allow(count - have)
         width = len(topic.partitions[0].replicas)
@@ -182,7 +183,9 @@ class Cluster:
             return
         replicas = given or [self._placed(name, index, width) for index in range(have, count)]
         if len(replicas) != count - have:
-            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions")
+            raise Refused(
+                codes.INVALID_REPLICA_ASSIGNMENT, f"{len(replicas)} assignments for {count - have} partitions"
+            )
         self.check_replicas(replicas)
         if not dry:
             topic.partitions.extend(
@@ -240,17 +243,17 @@ class Cluster:
     def check_replicas(self, replicas: list[list[int]]) -> None:
         for chosen in replicas:
             if not chosen or len(set(chosen)) != len(chosen) or any(node not in self.nodes for node in chosen):
-                raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"replicas {chosen}; the nodes are {list(self.nodes)}")
+                raise Refused(codes.INVALID_REPLICA_ASSIGNMENT, f"replicas {chosen}; the nodes are {list(self.nodes)}")
 
     def _allow(self, partitions: int, topics: int = 0) -> None:
         if self._partitions + partitions > self._limits.partitions or len(self.topics) + topics > self._limits.topics:
             why = f"this broker holds at most {self._limits.topics} topics and {self._limits.partitions} partitions"
-            raise Refused(Code.POLICY_VIOLATION, why)
+            raise Refused(codes.POLICY_VIOLATION, why)
 
 
 def check_name(name: str) -> None:
     """Raises Refused for a name that no topic may have (Kafka's Topic.validate)."""
     if not LEGAL.fullmatch(name) or name in (".", ".."):
         raise Refused(
-            Code.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."
+            codes.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."
         )

@@ -10,7 +10,8 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from kwire.broker import group_configs
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 from kwire.schema.shipped import folder_of
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -219,7 +220,7 @@ class Configs:
             elif operation in (APPEND, SUBTRACT):
                 made[name] = self._listed(kind, name, operation, value, made.get(name))
             else:
-                raise Refused(Code.INVALID_REQUEST, f"Unknown operation {operation} for {name}.")
+                raise Refused(codes.INVALID_REQUEST, f"Unknown operation {operation} for {name}.")
         if not dry:
             self._keep(kind, resource, made)
 
@@ -248,7 +249,7 @@ class Configs:
     def _listed(self, kind: int, name: str, operation: int, value: str | None, old: str | None) -> str:
         entry = known(KINDS.get(kind, "none")).get(name)
         if entry is None or entry.type != TYPES["list"]:
-            raise Refused(Code.INVALID_CONFIG, f"Config value append is not allowed for config key: {name}")
+            raise Refused(codes.INVALID_CONFIG, f"Config value append is not allowed for config key: {name}")
         before = [item for item in (entry.default if old is None else old).split(",") if item]
         items = [item for item in (value or "").split(",") if item]
         if operation == APPEND:
@@ -259,7 +260,7 @@ class Configs:
 def _changed(kind: int, name: str, value: str | None) -> str:
     """The value, when it can be set while the broker runs. Raises Refused."""
     if kind == BROKER and name in known("broker") and name not in DYNAMIC:
-        raise Refused(Code.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
+        raise Refused(codes.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
     return checked(kind, name, value)
 
 
@@ -267,7 +268,7 @@ def checked(kind: int, name: str, value: str | None) -> str:
     """The value, when it can be one. Raises Refused."""
     entry = known(KINDS.get(kind, "none")).get(name)
     if entry is None:
-        raise Refused(Code.INVALID_CONFIG, f"Unknown {KINDS.get(kind, '')} config name: {name}")
+        raise Refused(codes.INVALID_CONFIG, f"Unknown {KINDS.get(kind, '')} config name: {name}")
     text = value or ""
     try:
         if entry.type in (3, 4, 5):
@@ -277,7 +278,7 @@ def checked(kind: int, name: str, value: str | None) -> str:
         elif entry.type == 1 and text not in ("true", "false"):
             raise ValueError
     except ValueError:
-        raise Refused(Code.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
+        raise Refused(codes.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
     if kind != TOPIC:
         group_configs.check(name, text)
     _check_range(name, text)
@@ -289,12 +290,12 @@ def _check_range(name: str, text: str) -> None:
     choices = next((each for end, each in CHOICES.items() if name.endswith(end)), None)
     if choices is not None and not set(text.split(",")) <= choices:
         why = f"Invalid value {text} for configuration {name}: String must be one of: {', '.join(sorted(choices))}"
-        raise Refused(Code.INVALID_CONFIG, why)
+        raise Refused(codes.INVALID_CONFIG, why)
     least = LEAST.get(name.removeprefix("log.").removeprefix("cleaner."))
     if least is not None and float(text) < least:
         why = f"Invalid value {text} for configuration {name}: Value must be at least {least}"
-        raise Refused(Code.INVALID_CONFIG, why)
+        raise Refused(codes.INVALID_CONFIG, why)
     levels, words = LEVELS.get(name, (None, ""))
     if levels is not None and int(text) not in levels:
         why = f"Invalid value {text} for configuration {name}: Value must be {words}"
-        raise Refused(Code.INVALID_CONFIG, why)
+        raise Refused(codes.INVALID_CONFIG, why)

@@ -12,11 +12,11 @@ from typing import Any
 
 from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic
-from kwire.broker.codes import Refused
 from kwire.broker.context import BrokerSettings, Clock, Happening
 from kwire.broker.faults import Faults
 from kwire.broker.quotas import Quotas
 from kwire.broker.reassignments import Reassignments
+from kwire.broker.refused import Refused
 from kwire.broker.security import Users
 from kwire.broker.static_configs import in_force
 from kwire.broker.topology import Topology

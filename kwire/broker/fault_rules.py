@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kwire.errors import KwireError, UnknownName
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
@@ -28,7 +29,7 @@ METADATA_APIS = frozenset({"Metadata", "DescribeCluster"})
 FIND_APIS = frozenset({"FindCoordinator"})
 ADDRESSES = {GROUP_APIS: FIND_APIS, LEADER_APIS: METADATA_APIS}  # what says where those whom a rule names are
 TARGETS = {"any": None, "coordinator": GROUP_APIS, "leader": LEADER_APIS}
-GONE = (25, 82)  # UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
+GONE = (codes.UNKNOWN_MEMBER_ID, codes.FENCED_INSTANCE_ID)
 UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "": 1_000_000_000}
 DAY = 86_400_000_000_000
 

@@ -3,8 +3,9 @@ among its own settings, and words. After GroupConfig.validate; the bounds are th
 
 from __future__ import annotations
 
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
 from kwire.coordinator.share.reset import milliseconds
+from kwire.schema import codes
 
 BOUNDS = {
     "consumer.session.timeout.ms": (45_000, 60_000),
@@ -32,18 +33,20 @@ def check(name: str, value: str) -> None:
     """Raises Refused for a value that a group may not have; that it is a number where one is needed has been seen."""
     low, high = BOUNDS.get(name, (None, None))
     if low is not None and int(value) < low:
-        raise Refused(Code.INVALID_CONFIG, f"{name} must be greater than or equal to group.{_limit(name, 'min')}")
+        raise Refused(codes.INVALID_CONFIG, f"{name} must be greater than or equal to group.{_limit(name, 'min')}")
     if high is not None and int(value) > high:
-        raise Refused(Code.INVALID_CONFIG, f"{name} must be less than or equal to group.{_limit(name, 'max')}")
+        raise Refused(codes.INVALID_CONFIG, f"{name} must be less than or equal to group.{_limit(name, 'max')}")
     words = WORDS.get(name)
     if words is not None and value not in words:
         why = f"Invalid value {value} for configuration {name}: String must be one of: {', '.join(words)}"
-        raise Refused(Code.INVALID_CONFIG, why)
+        raise Refused(codes.INVALID_CONFIG, why)
     if name == "share.auto.offset.reset" and value not in ("earliest", "latest"):
         kind, _, duration = value.partition(":")
         if kind != "by_duration" or milliseconds(duration) is None:
             forms = "earliest, latest, by_duration:PnDTnHnMn.nS"
-            raise Refused(Code.INVALID_CONFIG, f"Invalid value {value} for configuration {name}: it is none of {forms}")
+            raise Refused(
+                codes.INVALID_CONFIG, f"Invalid value {value} for configuration {name}: it is none of {forms}"
+            )
 
 
 def _limit(name: str, end: str) -> str:

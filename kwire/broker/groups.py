@@ -12,15 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from kwire.broker.bridge import Alarm, load, move
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import GROUP, TOPIC
 from kwire.broker.context import Body, Later, Request
 from kwire.broker.core import LONGEST, BrokerCore
 from kwire.broker.memory import weigh
+from kwire.broker.refused import Refused
 from kwire.broker.shape import refusal
 from kwire.codec.library import builtin_library
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.types import Answer, Check, ClientIdentity, Event, NewTopic
+from kwire.schema import codes
 
 HEAVY = 10_000  # bytes of an event that is kept whole
 LOOKS_AT_TOPICS = (
@@ -104,7 +105,7 @@ class Groups:
             del self._waiting[ticket]
             self.coordinator.gone(ticket)
             plans = [library.plan(f"{request.api}{kind}", request.version).root for kind in ("Response", "Request")]
-            later.give(refusal(plans[0], plans[1], request.body, Code.NOT_COORDINATOR))
+            later.give(refusal(plans[0], plans[1], request.body, codes.NOT_COORDINATOR))
 
     def _gone(self, ticket: int) -> None:
         if self._waiting.pop(ticket, None) is not None:

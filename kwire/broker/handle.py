@@ -226,7 +226,7 @@ class Broker:
 
     def create_topic(self, name: str, partitions: int = 1, *, replicas: int | None = None) -> None:
         """Raises KwireError."""
-        from kwire.broker.codes import Refused
+        from kwire.broker.refused import Refused
 
         try:
             self.thread.call(lambda: self.server.state.create(name, partitions, replicas))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
 from kwire.errors import KwireError
 from kwire.records import Batch, Record, build, read_records
 from kwire.records.batch import read_header
 from kwire.records.read import walk
+from kwire.schema import codes
 
 NEWEST = 2
 OPENED = 20_000  # records that one Fetch converts
@@ -35,15 +36,15 @@ def to_batch(data: bytes) -> bytes:
             batches += read_records(data[start:end], left)
             left -= sum(MESSAGE + len(r.key or b"") + len(r.value or b"") for r in batches[-1].records)
             if left < 0:
-                raise Refused(Code.MESSAGE_TOO_LARGE, f"the messages come to more than {INFLATED:,} bytes")
+                raise Refused(codes.MESSAGE_TOO_LARGE, f"the messages come to more than {INFLATED:,} bytes")
     except KwireError as error:
-        raise Refused(Code.CORRUPT_MESSAGE, str(error)) from error
+        raise Refused(codes.CORRUPT_MESSAGE, str(error)) from error
     bad = next((batch for batch in batches if not batch.crc_ok or batch.note), None)
     if bad is not None:
-        raise Refused(Code.CORRUPT_MESSAGE, bad.note or "the checksum is wrong")
+        raise Refused(codes.CORRUPT_MESSAGE, bad.note or "the checksum is wrong")
     records = [record for batch in batches for record in batch.records]
     if not records or any(batch.magic == NEWEST for batch in batches):
-        raise Refused(Code.INVALID_RECORD, "no message set")
+        raise Refused(codes.INVALID_RECORD, "no message set")
     numbered = [
         record._replace(offset=number, timestamp=-1 if record.timestamp is None else record.timestamp)
         for number, record in enumerate(records)
@@ -65,13 +66,13 @@ class Converter:
         for data in batches:
             count = read_header(data, 0).record_count
             if count > OPENED:
-                raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {count:,} records is not converted")
+                raise Refused(codes.MESSAGE_TOO_LARGE, f"a batch of {count:,} records is not converted")
             self._records -= count
             if self._records < 0 or self._bytes <= 0:
                 break
             for batch in read_records(data, INFLATED):
                 if batch.note:
-                    raise Refused(Code.CORRUPT_MESSAGE, batch.note)
+                    raise Refused(codes.CORRUPT_MESSAGE, batch.note)
                 if not batch.is_control:
                     out.append(self._message_set(batch))
         return out

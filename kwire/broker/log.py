@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from struct import pack
 from typing import NamedTuple
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.producers import Aborted, Producers
+from kwire.broker.refused import Refused
 from kwire.broker.segments import LogEntry, SegmentFiles
 from kwire.errors import KwireError
 from kwire.records import Record, build, read_records
 from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
+from kwire.schema import codes
 
 EARLIEST_LOCAL, MAX_TIMESTAMP, EARLIEST, LATEST = -4, -3, -2, -1
 LOG_APPEND_TIME = 8
@@ -339,19 +340,19 @@ class Log:
 def checked(data: bytes) -> Header:
     """The header of the one batch in data. Raises Refused (Kafka's LogValidator)."""
     if len(data) < SIZE:
-        raise Refused(Code.CORRUPT_MESSAGE, f"a batch of {len(data)} bytes, the least is {SIZE}")
+        raise Refused(codes.CORRUPT_MESSAGE, f"a batch of {len(data)} bytes, the least is {SIZE}")
     header = Header(*HEADER.unpack_from(data))
     if header.batch_length != len(data) - LOG_OVERHEAD:
         if header.batch_length < len(data) - LOG_OVERHEAD:
-            raise Refused(Code.INVALID_RECORD, "more than one batch for a partition")
-        raise Refused(Code.CORRUPT_MESSAGE, f"a length of {header.batch_length}, there are {len(data) - LOG_OVERHEAD}")
+            raise Refused(codes.INVALID_RECORD, "more than one batch for a partition")
+        raise Refused(codes.CORRUPT_MESSAGE, f"a length of {header.batch_length}, there are {len(data) - LOG_OVERHEAD}")
     if crc32c(memoryview(data)[CRC_START:]) != header.crc:
-        raise Refused(Code.CORRUPT_MESSAGE, "the checksum is wrong")
+        raise Refused(codes.CORRUPT_MESSAGE, "the checksum is wrong")
     if header.is_control:
-        raise Refused(Code.INVALID_RECORD, "clients may not write control batches")
+        raise Refused(codes.INVALID_RECORD, "clients may not write control batches")
     if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
         why = f"{header.record_count} records, but the last one's offset delta is {header.last_offset_delta}"
-        raise Refused(Code.INVALID_RECORD, why)
+        raise Refused(codes.INVALID_RECORD, why)
     return header
 
 

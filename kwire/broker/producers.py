@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from struct import unpack, unpack_from
 from typing import NamedTuple
 
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
 from kwire.records import read_records
 from kwire.records.batch import Header, sequence_after
+from kwire.schema import codes
 
 REMEMBERED = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN
 COMMIT = 1  # the kind of a control record that ends a transaction so; 0: it is aborted
@@ -85,30 +86,30 @@ class Producers:
         self._check_order(header, known, bumps)
         if known is not None and known.opened >= 0 and not header.is_transactional:
             why = f"producer {header.producer_id} has a transaction open here, and this batch is outside of it"
-            raise Refused(Code.INVALID_TXN_STATE, why)
+            raise Refused(codes.INVALID_TXN_STATE, why)
         return None
 
     def _check_order(self, header: Header, known: Producer | None, bumps: bool) -> None:
         first, epoch = header.base_sequence, header.producer_epoch
         if known is not None and epoch < known.epoch:
-            raise Refused(Code.INVALID_PRODUCER_EPOCH, f"epoch {epoch}, the newest is {known.epoch}")
+            raise Refused(codes.INVALID_PRODUCER_EPOCH, f"epoch {epoch}, the newest is {known.epoch}")
         if bumps and first != 0 and (known is None or not known.batches):
             why = f"sequence {first} at the start of a transaction, must be 0"
-            raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
+            raise Refused(codes.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
         refused = self._refused.get(header.producer_id)
         if refused is not None and refused[0] >= epoch and first > refused[1]:  # not what a fenced one tried
             why = f"sequence {first}, but {refused[1]} has been refused and must come first"
-            raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
+            raise Refused(codes.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
         if known is None:
             return
         if epoch > known.epoch:
             if first != 0:
                 why = f"sequence {first} at the start of epoch {epoch}, must be 0"
-                raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
+                raise Refused(codes.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
             return
         before = known.batches[-1].last if known.batches else -1
         if first != (0 if before < 0 else sequence_after(before, 1)):
-            raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER, f"sequence {first}, the last one was {before}")
+            raise Refused(codes.OUT_OF_ORDER_SEQUENCE_NUMBER, f"sequence {first}, the last one was {before}")
 
     def wrote(self, header: Header, base: int, now_ms: int) -> None:
         """The batch is in the log."""
@@ -160,10 +161,10 @@ class Producers:
             return
         again = level >= EPOCH_BUMPS and epoch == known.epoch and known.opened >= 0
         if epoch < known.epoch or again:
-            raise Refused(Code.INVALID_PRODUCER_EPOCH, f"epoch {epoch}, the newest is {known.epoch}")
+            raise Refused(codes.INVALID_PRODUCER_EPOCH, f"epoch {epoch}, the newest is {known.epoch}")
         if coordinator_epoch < known.coordinator_epoch:
             why = f"coordinator epoch {coordinator_epoch}, the newest is {known.coordinator_epoch}"
-            raise Refused(Code.TRANSACTION_COORDINATOR_FENCED, why)
+            raise Refused(codes.TRANSACTION_COORDINATOR_FENCED, why)
 
     def marked(self, producer: int, epoch: int, commit: bool, coordinator_epoch: int, offset: int, now_ms: int) -> None:
         """The marker stands at offset: the producer's transaction is over."""

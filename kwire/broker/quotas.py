@@ -11,7 +11,8 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 SECOND = 1_000_000_000  # ns
 SAMPLES = 11
@@ -70,27 +71,27 @@ class Quotas:
         """Sets or, with true, removes values. Raises Refused for what cannot be."""
         types = [kind for kind, _ in entity]
         if not types or len(set(types)) != len(types):
-            raise Refused(Code.INVALID_REQUEST, "Invalid empty client quota entity or a type named twice")
+            raise Refused(codes.INVALID_REQUEST, "Invalid empty client quota entity or a type named twice")
         if not set(types) <= {USER, CLIENT_ID}:
             what = "quotas of addresses are not enforced here" if types == [IP] else f"Invalid entity {types}"
-            raise Refused(Code.INVALID_REQUEST, what)
+            raise Refused(codes.INVALID_REQUEST, what)
         if any(name == "" for _, name in entity):
-            raise Refused(Code.INVALID_REQUEST, "Invalid empty entity name")
+            raise Refused(codes.INVALID_REQUEST, "Invalid empty entity name")
         if len({key for key, _, _ in ops}) != len(ops):
-            raise Refused(Code.INVALID_REQUEST, "Duplicate key in one entity's operations")
+            raise Refused(codes.INVALID_REQUEST, "Duplicate key in one entity's operations")
         key = tuple(sorted(entity, key=lambda part: part[0]))
         made = dict(self.given.get(key, {}))
         for name, value, remove in ops:
             if name not in KEYS:
-                raise Refused(Code.INVALID_REQUEST, f"{name} is not enforced here; {' and '.join(KEYS)} are")
+                raise Refused(codes.INVALID_REQUEST, f"{name} is not enforced here; {' and '.join(KEYS)} are")
             if remove:
                 made.pop(name, None)
                 continue
             if not 0 < value < 1 << 63 or value != int(value):
-                raise Refused(Code.INVALID_REQUEST, f"Quota {name} must be a whole number above 0, not {value}")
+                raise Refused(codes.INVALID_REQUEST, f"Quota {name} must be a whole number above 0, not {value}")
             made[name] = value
         if made and key not in self.given and len(self.given) >= MOST_ENTITIES:
-            raise Refused(Code.POLICY_VIOLATION, f"this broker keeps quotas of at most {MOST_ENTITIES} entities")
+            raise Refused(codes.POLICY_VIOLATION, f"this broker keeps quotas of at most {MOST_ENTITIES} entities")
         if dry:
             return
         self.given.pop(key, None)
@@ -101,9 +102,9 @@ class Quotas:
         """Entities that fit all components; strict: and have no other parts."""
         types = [each.type for each in wanted]
         if len(set(types)) != len(types) or any(not 0 <= each.match <= 2 for each in wanted):
-            raise Refused(Code.INVALID_REQUEST, "an entity type twice, or a match type that is not known")
+            raise Refused(codes.INVALID_REQUEST, "an entity type twice, or a match type that is not known")
         if unknown := set(types) - {USER, CLIENT_ID, IP}:
-            raise Refused(Code.UNSUPPORTED_VERSION, f"Custom entity type '{min(unknown)}' not supported")
+            raise Refused(codes.UNSUPPORTED_VERSION, f"Custom entity type '{min(unknown)}' not supported")
         return [
             (entity, values)
             for entity, values in self.given.items()

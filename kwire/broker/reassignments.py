@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kwire.broker.cluster import Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import THROTTLES
 from kwire.broker.context import MS, Clock
 from kwire.broker.partition import Partition
+from kwire.broker.refused import Refused
 from kwire.broker.topology import Topology
+from kwire.schema import codes
 
 AT_LEAST = 200 * MS
 THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -58,7 +59,7 @@ class Reassignments:
         """Raises Refused where there is none."""
         found = self.going.pop(partition, None)
         if found is None:
-            raise Refused(Code.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+            raise Refused(codes.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
         self._settle(partition, found.before)
 
     def settled(self, partition: Partition) -> list[int]:

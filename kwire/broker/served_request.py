@@ -14,12 +14,12 @@ from kwire.broker import slices
 from kwire.broker.acls import ANONYMOUS
 from kwire.broker.answers import Done, ReplyFrame, error_body, framed, written
 from kwire.broker.apis import api_versions
-from kwire.broker.codes import Code
 from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Request, Work
 from kwire.broker.faults import FaultVerdict, mentioned
 from kwire.broker.pieces import MANY, in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.errors import KwireError
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, FETCH, PRODUCE, SASL_AUTHENTICATE
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class ServedRequest:
         if self.request.key == API_VERSIONS:
             self.request = self.request._replace(version=0)
             return api_versions.refusal(self.state)
-        return error_body(self.request, Code.UNSUPPORTED_VERSION)
+        return error_body(self.request, codes.UNSUPPORTED_VERSION)
 
     def answer(self, body: Body | None) -> None:
         """The body is there."""
@@ -193,7 +193,7 @@ class ServedRequest:
         except KwireError as error:
             self._done(ReplyFrame(None, self.unwritten(error)))
             return
-        failed = request.key == SASL_AUTHENTICATE and body.get("ErrorCode") == Code.SASL_AUTHENTICATION_FAILED
+        failed = request.key == SASL_AUTHENTICATE and body.get("ErrorCode") == codes.SASL_AUTHENTICATION_FAILED
         self.reply(data, "the login failed" if failed else None)
 
     def write_in_steps(self, body: Body) -> Work[None]:

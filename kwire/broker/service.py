@@ -15,8 +15,8 @@ from kwire.broker import elements
 from kwire.broker.answers import Done, ReplyFrame, error_body, written
 from kwire.broker.apis import announced, api_versions, served
 from kwire.broker.authorizer import Guard
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Hangup, Outcome, Peer, Request, Work
+from kwire.broker.refused import Refused
 from kwire.broker.security import LoginFailed
 from kwire.broker.served_request import ServedRequest
 from kwire.broker.state import BrokerState
@@ -24,6 +24,7 @@ from kwire.codec.headers import request_header_version
 from kwire.codec.library import builtin_library
 from kwire.codec.values import Codec
 from kwire.errors import DecodeError
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
 LARGE = 64 << 10  # bytes of a request that is taken up on its own, and whose elements are counted first
@@ -169,7 +170,7 @@ class Service:
         """The handler's outcome; what it refuses as a whole becomes an answer full of that error. Raises Hangup."""
         if not self.state.memory.allows(request.api, request.client_id, request.body):
             self.state.tell("refused", str(request.peer), f"{request.api}: groups, offsets and settings take too much")
-            return error_body(request, Code.POLICY_VIOLATION)
+            return error_body(request, codes.POLICY_VIOLATION)
         try:
             handler = self._served[request.api].handle
             return Guard(request, self.state).handle(handler) if self.state.acls.on else handler(request, self.state)

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.broker.bridge import Alarm
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import GROUP
 from kwire.broker.context import MS, Body, Later, Peer, Request, Timer
 from kwire.broker.core import BrokerCore
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
+from kwire.broker.refused import Refused
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.share.acquiring import Ask, acquire
 from kwire.coordinator.share.inflight import Acquired
@@ -28,6 +28,7 @@ from kwire.coordinator.share.sessions import ShareSession, Spot
 from kwire.coordinator.share.states import SharePartitionKey
 from kwire.coordinator.types import Check
 from kwire.records.batch import Header, read_header
+from kwire.schema import codes
 
 MAX_BYTES = 16 << 20  # fetch.max.bytes of the broker
 DEFAULTS = {"share.auto.offset.reset": "latest", "share.isolation.level": "read_uncommitted"}
@@ -91,12 +92,12 @@ class Sharing:
         """A share partition and the log's partition. Raises Refused."""
         topic = self.state.cluster.by_id.get(spot[0])
         if topic is None:
-            raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
+            raise Refused(codes.UNKNOWN_TOPIC_ID, "no topic has this id")
         partition = self.state.cluster.partition(topic, spot[1], node)
         place = SharePartitionKey(group, *spot)
         found = self.leader(node).partition(place, partition.epoch, lambda: self._begin(group, partition.log))
         if isinstance(found, Check):
-            raise Refused(Code(found.error), found.why)
+            raise Refused(found.error, found.why)
         return found, partition
 
     def _begin(self, group: str, log: Log) -> int:
@@ -109,7 +110,7 @@ class Sharing:
         past = milliseconds(reset.partition(":")[2]) or 0
         found = log.first_after(self.state.clock.now() // MS - past)
         if found.offset < 0:
-            raise Refused(Code.OFFSET_NOT_AVAILABLE, f"no record is as young as {reset} asks")
+            raise Refused(codes.OFFSET_NOT_AVAILABLE, f"no record is as young as {reset} asks")
         return found.offset
 
     def _end(self, topic: UUID, index: int) -> int | None:
@@ -226,8 +227,8 @@ class WaitingShareFetch:
     def _hopeless(self) -> bool:
         """Whether every partition has an error that will stay. Kafka learns that one was not initialised only while it
         waits already."""
-        errors = [self.rows[spot]["ErrorCode"] if spot in self.rows else Code.NONE for spot in self.spots]
-        return all(error not in (Code.NONE, Code.UNKNOWN_SERVER_ERROR) for error in errors)
+        errors = [self.rows[spot]["ErrorCode"] if spot in self.rows else codes.NONE for spot in self.spots]
+        return all(error not in (codes.NONE, codes.UNKNOWN_SERVER_ERROR) for error in errors)
 
     def call(self) -> None:
         """Something has changed, or the time is over: the connection looks in its own turn."""
@@ -283,7 +284,7 @@ class WaitingShareFetch:
         for spot in order:
             share, log = served[spot][0], served[spot][1].log
             offset = share.next_offset()
-            row: Body = {"PartitionIndex": spot[1], "ErrorCode": Code.NONE, "Records": b"", "AcquiredRecords": []}
+            row: Body = {"PartitionIndex": spot[1], "ErrorCode": codes.NONE, "Records": b"", "AcquiredRecords": []}
             self.rows[spot] = row
             if not log.start <= offset <= log.end:
                 share.log_starts_at(log.start)
@@ -317,7 +318,7 @@ def refused_row(state: BrokerCore, spot: Spot, refused: Refused) -> Body:
     row: Body = {"PartitionIndex": spot[1], "ErrorCode": refused.code, "ErrorMessage": refused.why}
     row |= {"Records": b"", "AcquiredRecords": []}
     topic = state.cluster.by_id.get(spot[0])
-    if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
+    if refused.code == codes.NOT_LEADER_OR_FOLLOWER and topic is not None:
         led = topic.partitions[spot[1]]
         row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
     return row

@@ -9,7 +9,6 @@ from pathlib import Path
 from uuid import UUID
 
 from kwire.broker.cluster import Topic, check_name
-from kwire.broker.codes import Refused
 from kwire.broker.compaction import Rules, compact
 from kwire.broker.context import MS, BrokerSettings, Clock, Request, Seen
 from kwire.broker.core import LONGEST, BrokerCore
@@ -17,6 +16,7 @@ from kwire.broker.faults import Faults
 from kwire.broker.groups import Groups
 from kwire.broker.log import Log
 from kwire.broker.memory import Memory
+from kwire.broker.refused import Refused
 from kwire.broker.sharing import Sharing
 from kwire.broker.storage import Storage
 from kwire.broker.transactions import Transactions

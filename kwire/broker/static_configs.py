@@ -9,9 +9,9 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from kwire.broker.codes import Refused
 from kwire.broker.configs import BROKER, checked, known
 from kwire.broker.context import BrokerSettings
+from kwire.broker.refused import Refused
 from kwire.coordinator.types import GroupSettings, TransactionSettings
 from kwire.errors import KwireError
 

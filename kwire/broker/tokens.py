@@ -13,7 +13,8 @@ import os
 from dataclasses import dataclass
 from uuid import uuid4
 
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 MAX_LIFETIME_MS = 7 * 86_400_000  # delegation.token.max.lifetime.ms
 EXPIRY_MS = 86_400_000  # delegation.token.expiry.time.ms
@@ -53,7 +54,7 @@ class Tokens:
         """lifetime_ms: below 0 the longest there is. Raises Refused."""
         self.sweep(now_ms)
         if len(self.all) >= MOST:
-            raise Refused(Code.POLICY_VIOLATION, f"this broker keeps at most {MOST} tokens")
+            raise Refused(codes.POLICY_VIOLATION, f"this broker keeps at most {MOST} tokens")
         name = str(uuid4())
         ends = now_ms + (MAX_LIFETIME_MS if lifetime_ms < 0 else min(lifetime_ms, MAX_LIFETIME_MS))
         mac = hmac.digest(self._secret, name.encode(), "sha512")
@@ -65,7 +66,7 @@ class Tokens:
         """When it expires now; period_ms: below 0 the usual. Raises Refused."""
         token = self._of(mac, user)
         if max(token.expires, 0) <= now_ms:
-            raise Refused(Code.DELEGATION_TOKEN_EXPIRED, "the token's time is over")
+            raise Refused(codes.DELEGATION_TOKEN_EXPIRED, "the token's time is over")
         token.expires = min(token.ends, now_ms + (EXPIRY_MS if period_ms < 0 else period_ms))
         return token.expires
 
@@ -76,7 +77,7 @@ class Tokens:
             del self.all[token.id]
             return now_ms
         if token.expires <= now_ms:
-            raise Refused(Code.DELEGATION_TOKEN_EXPIRED, "the token's time is over")
+            raise Refused(codes.DELEGATION_TOKEN_EXPIRED, "the token's time is over")
         token.expires = min(token.ends, now_ms + period_ms)
         return token.expires
 
@@ -88,7 +89,7 @@ class Tokens:
     def _of(self, mac: bytes, user: str) -> Token:
         found = next((each for each in self.all.values() if hmac.compare_digest(each.hmac, mac)), None)
         if found is None:
-            raise Refused(Code.DELEGATION_TOKEN_NOT_FOUND, "no token has this HMAC")
+            raise Refused(codes.DELEGATION_TOKEN_NOT_FOUND, "no token has this HMAC")
         if not found.concerns(user):
-            raise Refused(Code.DELEGATION_TOKEN_OWNER_MISMATCH, f"{user} is neither its owner nor a renewer")
+            raise Refused(codes.DELEGATION_TOKEN_OWNER_MISMATCH, f"{user} is neither its owner nor a renewer")
         return found

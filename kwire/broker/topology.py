@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from enum import Enum
 
 from kwire.broker.cluster import Cluster, Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.nodes import Node, counted_nodes
 from kwire.broker.partition import OFFLINE, Partition
+from kwire.broker.refused import Refused
 from kwire.errors import KwireError
+from kwire.schema import codes
 
 
 class Election(Enum):
@@ -142,17 +143,17 @@ class Topology:
         """ElectLeaders. Raises Refused."""
         if kind is Election.UNCLEAN:
             if partition.leader != OFFLINE:
-                raise Refused(Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+                raise Refused(codes.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
             self.elect(partition, unclean=True)
             if partition.leader == OFFLINE:
                 why = "Eligible topic partition leaders are not available."
-                raise Refused(Code.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
+                raise Refused(codes.ELIGIBLE_LEADERS_NOT_AVAILABLE, why)
             return
         preferred = partition.replicas[0]
         if partition.leader == preferred:
-            raise Refused(Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+            raise Refused(codes.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
         if not self.cluster.nodes[preferred].alive or preferred in partition.behind:
-            raise Refused(Code.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available.")
+            raise Refused(codes.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available.")
         partition.lead(preferred)
 
     def _may_be_unclean(self, topic: Topic) -> bool:

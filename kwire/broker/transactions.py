@@ -10,17 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kwire.broker.bridge import Alarm, load, move
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
 from kwire.broker.core import BrokerCore
-from kwire.coordinator.codes import (
-    CONCURRENT_TRANSACTIONS,
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    INVALID_TXN_STATE,
-    PRODUCER_FENCED,
-    TRANSACTION_ABORTABLE,
-)
+from kwire.broker.refused import Refused
 from kwire.coordinator.context import everything
 from kwire.coordinator.coordinator import Coordinator
 from kwire.coordinator.transactions.context import Marker
@@ -28,6 +20,15 @@ from kwire.coordinator.transactions.coordinator import OFFSETS_TOPIC, Transactio
 from kwire.coordinator.transactions.transaction import Place
 from kwire.coordinator.types import Check, ClientIdentity
 from kwire.records.batch import Header
+from kwire.schema import codes
+from kwire.schema.codes import (
+    CONCURRENT_TRANSACTIONS,
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_TXN_STATE,
+    PRODUCER_FENCED,
+    TRANSACTION_ABORTABLE,
+)
 
 ADDS = {"Produce": 12, "TxnOffsetCommit": 5}  # from this version on the request itself adds partitions (KIP-890)
 ABORTABLE = {"Produce": 11, "TxnOffsetCommit": 4}  # from this version on the client knows TRANSACTION_ABORTABLE
@@ -59,12 +60,12 @@ class Transactions:
         """A batch may be written: its partition is, or is now, in the producer's transaction. Raises Refused."""
         if name is None:
             why = "records of a transaction, and no transactional id"
-            raise Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
+            raise Refused(codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
         check = self._claimed(request, name, header.producer_id, header.producer_epoch, place)
         if check.error in RETRIED:
-            raise Refused(Code.NOT_ENOUGH_REPLICAS, check.why)  # by which any client tries again
+            raise Refused(codes.NOT_ENOUGH_REPLICAS, check.why)  # by which any client tries again
         if check.error:
-            raise Refused(Code(check.error), check.why)
+            raise Refused(check.error, check.why)
 
     def claim_offsets(self, request: Request) -> Check | None:
         """The same for offsets: what is wrong, or None."""
@@ -86,7 +87,7 @@ class Transactions:
                 check = Check(4, "added", error, f"{place[0]}-{place[1]} was not added to the transaction of {name}")
         self._drain()
         if check.error == PRODUCER_FENCED:
-            return replace(check, error=Code.INVALID_PRODUCER_EPOCH)
+            return replace(check, error=codes.INVALID_PRODUCER_EPOCH)
         if check.error == TRANSACTION_ABORTABLE and request.version < ABORTABLE[request.api]:
             return replace(check, error=INVALID_TXN_STATE)
         return check
@@ -101,7 +102,7 @@ class Transactions:
             return
         found = self.state.cluster.topics.get(topic)
         if found is None or not 0 <= index < len(found.partitions):
-            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+            raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
         partition, now = found.partitions[index], self.state.clock.now() // MS
         partition.log.mark(
             marker.producer, marker.epoch, marker.commit, marker.coordinator_epoch, marker.level, partition.epoch, now

@@ -3,12 +3,13 @@ LogValidator). What a record lacks is told for each record."""
 
 from __future__ import annotations
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import BatchRules
 from kwire.broker.log import INFLATED, checked
+from kwire.broker.refused import Refused
 from kwire.errors import KwireError
 from kwire.records import Record, read_records, rebuilt
 from kwire.records.batch import Header
+from kwire.schema import codes
 
 SHOWN = 3
 FOREVER = (1 << 63) - 1
@@ -17,7 +18,7 @@ FOREVER = (1 << 63) - 1
 class RecordsRefused(Refused):
     """Some records may not be written, and so the batch is not. errors: number in the batch, and why."""
 
-    def __init__(self, code: Code, errors: list[tuple[int, str]]) -> None:
+    def __init__(self, code: int, errors: list[tuple[int, str]]) -> None:
         self.errors = errors
         shown = ", ".join(f"RecordError(batchIndex={n}, message='{why}')" for n, why in errors[:SHOWN])
         super().__init__(code, f"One or more records have been rejected due to {len(errors)} record errors in total, "
@@ -27,13 +28,13 @@ class RecordsRefused(Refused):
 def validated(rules: BatchRules, place: tuple[str, int], data: bytes, now_ms: int) -> tuple[bytes, Header]:
     """The batch as it is to be written, and its header. place: topic and partition. Raises Refused."""
     if len(data) > rules.limit:
-        raise Refused(Code.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, max.message.bytes is {rules.limit}")
+        raise Refused(codes.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, max.message.bytes is {rules.limit}")
     header = checked(data)
     if rules.compacted:
         why = f"Compacted topic cannot accept message without key in topic partition {'-'.join(map(str, place))}."
         missing = [(n, why) for n, record in enumerate(_opened(data)) if record.key is None]
         if missing:
-            raise RecordsRefused(Code.INVALID_RECORD, missing)
+            raise RecordsRefused(codes.INVALID_RECORD, missing)
     if not rules.append_time:
         _check_times(rules, data, header, now_ms)
     if rules.compression != "producer" and rules.compression != header.compression:
@@ -53,7 +54,7 @@ def _check_times(rules: BatchRules, data: bytes, header: Header, now_ms: int) ->
             why = f"Timestamp {time} of message with offset {number} is out of range. The timestamp should be within "
             wrong.append((number, f"{why}[{low}, {high}]"))
     if wrong:
-        raise RecordsRefused(Code.INVALID_TIMESTAMP, wrong)
+        raise RecordsRefused(codes.INVALID_TIMESTAMP, wrong)
 
 
 def _opened(data: bytes) -> list[Record]:
@@ -61,7 +62,7 @@ def _opened(data: bytes) -> list[Record]:
     try:
         (batch,) = read_records(data, INFLATED)
     except (KwireError, ValueError) as error:
-        raise Refused(Code.CORRUPT_MESSAGE, str(error)) from error
+        raise Refused(codes.CORRUPT_MESSAGE, str(error)) from error
     if batch.note:
-        raise Refused(Code.CORRUPT_MESSAGE, batch.note)
+        raise Refused(codes.CORRUPT_MESSAGE, batch.note)
     return batch.records

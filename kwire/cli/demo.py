@@ -15,9 +15,8 @@ import click
 from kwire.cli.outputs import PACKETS, form_of, packets_option
 from kwire.errors import Exit
 from kwire.outputs import Output
+from kwire.schema import codes
 from kwire.staging import staging
-
-UNKNOWN_MEMBER_ID = 25
 
 
 @click.command()
@@ -96,6 +95,8 @@ def _frame(capture: Path) -> int:
     """The packet with the answer that says UNKNOWN_MEMBER_ID to a heartbeat."""
     import kwire
 
-    found = next(each for each in kwire.read(capture, api="Heartbeat", errors=True) if each.error == UNKNOWN_MEMBER_ID)
+    found = next(
+        each for each in kwire.read(capture, api="Heartbeat", errors=True) if each.error == codes.UNKNOWN_MEMBER_ID
+    )
     assert found.response is not None
     return found.response.packet

@@ -20,11 +20,11 @@ from kwire.client.failure import Refusal
 from kwire.client.producer import produce
 from kwire.coordinator.types import GroupSettings
 from kwire.counted import counted
+from kwire.schema import codes
 
 GROUP, TOPIC = "billing", "orders"
 BEAT = 0.4  # seconds between heartbeats
 SESSION = 2_000  # ms
-UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 25, 27
 FAULT = "Produce:error=NOT_LEADER_OR_FOLLOWER,times=1"
 Say = Callable[[str], None]
 
@@ -50,7 +50,7 @@ def play(capture: Path, say: Say) -> None:
         say(f"its session timeout of {SESSION:,} ms is over: it is evicted, billing-1 gets {_count(first)}")
         time.sleep(BEAT)
         error = second.wake()
-        assert error == UNKNOWN_MEMBER_ID
+        assert error == codes.UNKNOWN_MEMBER_ID
         say("billing-2 is back and sends a heartbeat: UNKNOWN_MEMBER_ID")
         second.start()
         first.settled(2)
@@ -107,7 +107,7 @@ class _Consumer:
             try:
                 self.member.sync()
             except Refusal as refusal:
-                if refusal.code != REBALANCE_IN_PROGRESS:
+                if refusal.code != codes.REBALANCE_IN_PROGRESS:
                     raise
             else:
                 break
@@ -116,7 +116,7 @@ class _Consumer:
 
     def _live(self) -> None:
         while not self._over.wait(BEAT):
-            if self.member.heartbeat() == REBALANCE_IN_PROGRESS:
+            if self.member.heartbeat() == codes.REBALANCE_IN_PROGRESS:
                 self._join()
             self.member.poll(wait_ms=50)
 

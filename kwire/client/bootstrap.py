@@ -18,6 +18,7 @@ from kwire.client.cluster import ClusterClient
 from kwire.client.connection import dial
 from kwire.client.exchange import Body
 from kwire.errors import Failure, KwireError
+from kwire.schema import codes
 
 THREADS = 16
 MOST = 200  # brokers tried
@@ -89,9 +90,6 @@ class View(NamedTuple):
         return {partition.index: partition.leader for partition in self.partitions}
 
 
-UNKNOWN_TOPIC = 3
-
-
 def view(body: Body, topic: str) -> View:
     """Metadata of any version."""
     found: Body = next((row for row in body["Topics"] if row["Name"] == topic), {})
@@ -105,6 +103,6 @@ def view(body: Body, topic: str) -> View:
     return View(
         body.get("ClusterId"), body.get("ControllerId"),
         {row["NodeId"]: Address(row["Host"], row["Port"]) for row in body["Brokers"]},
-        found.get("ErrorCode", UNKNOWN_TOPIC), found.get("TopicId") or UUID(int=0),
+        found.get("ErrorCode", codes.UNKNOWN_TOPIC_OR_PARTITION), found.get("TopicId") or UUID(int=0),
         tuple(sorted(partitions)),
     )  # fmt: skip

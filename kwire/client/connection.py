@@ -24,10 +24,10 @@ from kwire.client.software import SAID
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.verdict import judge
 from kwire.errors import Failure, UnknownName
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, METADATA, VOTE
 from kwire.schema.model import Versions
 
-UNSUPPORTED_VERSION = 35
 CHUNK = 1 << 18
 PROBE = 1.0  # seconds for a TLS handshake that only finds out
 KEPT = 10_000  # exchanges that nobody fetched; older ones are dropped
@@ -103,7 +103,7 @@ class BrokerConnection:
         newest = self.library.message("ApiVersionsRequest").versions.high
         exchange = self.request("ApiVersions", newest, SAID if newest >= 3 else {})
         body = exchange.body()
-        if body.get("ErrorCode") == UNSUPPORTED_VERSION:
+        if body.get("ErrorCode") == codes.UNSUPPORTED_VERSION:
             theirs: Body = next((row for row in body.get("ApiKeys") or [] if row.get("ApiKey") == API_VERSIONS), {})
             version = min(newest - 1, int(theirs.get("MaxVersion", 0)))
             exchange = self.request("ApiVersions", max(version, 0), SAID if version >= 3 else {})

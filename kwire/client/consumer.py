@@ -20,10 +20,10 @@ from kwire.client.cluster import ClusterClient
 from kwire.client.exchange import Body
 from kwire.client.failure import Refusal
 from kwire.client.reader import PartitionReader, Polled
-from kwire.client.topology import BACKOFF, LOADING, PASSING, GroupPlace
+from kwire.client.topology import BACKOFF, PASSING, GroupPlace
 from kwire.errors import KwireError
+from kwire.schema import codes
 
-UNKNOWN_MEMBER_ID, MEMBER_ID_REQUIRED = 25, 79
 PATIENCE = 5.0  # seconds beyond the rebalance timeout: the broker answers a join by then
 
 
@@ -120,15 +120,15 @@ class ClassicMember:
             error = body["ErrorCode"]
             if not error:
                 return self._admitted(body, asked, tuple(passed))
-            if error == MEMBER_ID_REQUIRED and not self.member:
+            if error == codes.MEMBER_ID_REQUIRED and not self.member:
                 self.member = body["MemberId"]
                 continue
             deadline = deadline or time.monotonic() + self.cluster.timeout
-            if error == UNKNOWN_MEMBER_ID and self.member:
+            if error == codes.UNKNOWN_MEMBER_ID and self.member:
                 self.member = ""
             elif error in PASSING and time.monotonic() < deadline:
                 time.sleep(BACKOFF)
-                if error != LOADING:
+                if error != codes.COORDINATOR_LOAD_IN_PROGRESS:
                     self.place.find()
             else:
                 raise Refusal(exchange, error)

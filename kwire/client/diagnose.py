@@ -10,10 +10,10 @@ from __future__ import annotations
 from kwire.client.address import Address
 from kwire.client.connection import BrokerConnection, unserved
 from kwire.client.inbox import WANTS_TLS
-from kwire.client.login import UNSUPPORTED_MECHANISM
 from kwire.client.security import Security
 from kwire.codec.library import Library
 from kwire.errors import Failure, KwireError
+from kwire.schema import codes
 
 
 def why_closed(
@@ -28,7 +28,7 @@ def why_closed(
                 return refused
             if security.mechanism is None:
                 answer = connection.request("SaslHandshake", 1, {"Mechanism": ""}).body()
-                if answer["ErrorCode"] == UNSUPPORTED_MECHANISM:
+                if answer["ErrorCode"] == codes.UNSUPPORTED_SASL_MECHANISM:
                     return f"this listener wants a login: --sasl {' or '.join(answer['Mechanisms'])}"
     except Failure as failure:
         if failure.hint == WANTS_TLS:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kwire.client.scram import ScramClient
 from kwire.client.security import Security
 from kwire.errors import Failure, KwireError
+from kwire.schema import codes
 
 if TYPE_CHECKING:
     from kwire.client.address import Address
     from kwire.client.exchange import ClientExchange
     from kwire.schema.model import Versions
-
-UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
 
 
 class Asking(Protocol):
@@ -31,7 +30,7 @@ def log_in(connection: Asking, security: Security) -> None:
     """Raises Failure (sasl): no such mechanism, no SASL here, or credentials that are wrong."""
     mechanism = security.mechanism or ""
     answer = connection.request("SaslHandshake", 1, {"Mechanism": mechanism}).body()
-    if answer["ErrorCode"] == ILLEGAL_STATE:
+    if answer["ErrorCode"] == codes.ILLEGAL_SASL_STATE:
         raise Failure("sasl", connection.address, "this listener wants no SASL", "leave out --sasl")
     if answer["ErrorCode"]:
         offered = ", ".join(answer["Mechanisms"]) or "none"

@@ -7,9 +7,10 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from kwire.client.address import Address
-from kwire.client.bootstrap import UNKNOWN_TOPIC, Attempt, View
+from kwire.client.bootstrap import Attempt, View
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail
 from kwire.client.walk.step_recorder import words
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 
 SHOWN = 12  # brokers or partitions, a line each
@@ -52,7 +53,7 @@ def of_metadata(view: View, topic: str, entry: Address, reached: dict[Address, A
 def _no_topic(view: View, topic: str, text: str, details: list[Detail]) -> Reachability:
     label = errors.label(view.error)
     _, cure = words(view.error)
-    if view.error == UNKNOWN_TOPIC:
+    if view.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
         cure = (
             "Create it, or check its name. A real consumer warns, asks for metadata again and again, joins the group "
             "and gets no partitions; where the broker creates topics by itself, its asking makes an empty one."

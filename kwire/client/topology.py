@@ -14,9 +14,10 @@ from kwire.client.cluster import ClusterClient
 from kwire.client.exchange import Body, ClientExchange
 from kwire.client.failure import Refusal
 from kwire.errors import Failure
+from kwire.schema import codes
 
-LOADING = 14  # COORDINATOR_LOAD_IN_PROGRESS
-PASSING = (LOADING, 15, 16)  # and COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: look for it again
+# look for the coordinator again
+PASSING = (codes.COORDINATOR_LOAD_IN_PROGRESS, codes.COORDINATOR_NOT_AVAILABLE, codes.NOT_COORDINATOR)
 BACKOFF = 0.25  # seconds
 
 

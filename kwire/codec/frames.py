@@ -18,11 +18,11 @@ from kwire.codec.quality import Quality
 from kwire.codec.span import UNDECODED, Span, fields
 from kwire.counted import counted
 from kwire.errors import UnknownName
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS
 from kwire.schema.model import MessageSchema, snake
 
 MAX_SIZE = 100 * 1024 * 1024  # a size prefix is believed up to here, as socket.request.max.bytes is
-UNSUPPORTED_VERSION = 35
 ZEROS = bytes(8)  # two frames of size 0 in a row are none
 
 size_at = Struct(">i").unpack_from
@@ -181,7 +181,7 @@ def _response(raw: bytes, size: bool, library: Library, key: int, message: Messa
     note = None
     if key == API_VERSIONS and version > 0:
         zero = _body(raw, header, message, 0, library, name, "Response")
-        refused = fields(zero).get("ErrorCode") == UNSUPPORTED_VERSION if zero else False
+        refused = fields(zero).get("ErrorCode") == codes.UNSUPPORTED_VERSION if zero else False
         if zero and refused and not zero.broken():
             note = f"the broker does not know ApiVersions v{version}: it answers error 35 in the form of v0"
             body, version = zero, 0

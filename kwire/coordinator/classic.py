@@ -13,20 +13,20 @@ from typing import Any
 
 from kwire.coordinator import offset_retention
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.codes import (
-    FENCED_INSTANCE_ID,
-    NAMES,
-    NONE,
-    NOT_COORDINATOR,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-)
 from kwire.coordinator.context import Context, counted, elapsed, shown_ms
 from kwire.coordinator.group import Group, GroupState, Member
 from kwire.coordinator.hashorder import HashOrdered
 from kwire.coordinator.purgatory import OperationKind
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
+from kwire.schema.codes import (
+    FENCED_INSTANCE_ID,
+    NONE,
+    NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+from kwire.schema.errorcodes import errors
 
 HEARTBEAT, JOIN, SYNC, CLEANUP = "heartbeat", "join", "sync", "cleanup"
 NEW_MEMBER_JOIN_MS = 300_000  # how long a new member may wait for its first generation (GroupCoordinator, from 2.2 on)
@@ -378,7 +378,7 @@ def _clean_up(context: Context, group: Group, _: str) -> None:
 
 def bury(context: Context, group: Group, why: str, error: int = NOT_COORDINATOR) -> None:
     """To Dead and out of the coordinator; whoever still waits gets the error."""
-    check = Check(0, "group dead", error, f"{NAMES.get(error, error)}: {why}")
+    check = Check(0, "group dead", error, f"{errors[error].name}: {why}")
     for member in list(group.members.values()):
         context.release(group.await_join(member, None), unjoined_body(error, member.id), check)
         ticket, member.syncing = member.syncing, None

@@ -9,7 +9,6 @@ from typing import Any
 
 from kwire.coordinator import preconditions
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState, Member
@@ -17,6 +16,7 @@ from kwire.coordinator.group_kinds import kind_of
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
+from kwire.schema.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE
 
 SAYS_NOT_FOUND = 6  # DescribeGroups version from which a group that is not there is an error (KIP-1043)
 NOT_ASKED = -(2**31)

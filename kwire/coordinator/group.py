@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kwire.coordinator.codes import FENCED_INSTANCE_ID, NONE, UNKNOWN_MEMBER_ID
 from kwire.coordinator.hashorder import HashOrdered, trie_order
 from kwire.coordinator.subscriptions import topics_of
 from kwire.coordinator.timers import Key
+from kwire.schema.codes import FENCED_INSTANCE_ID, NONE, UNKNOWN_MEMBER_ID
 
 CONSUMER = "consumer"  # the protocol type whose metadata the coordinator reads a little of
 

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.coordinator import classic, modern
-from kwire.coordinator.codes import (
+from kwire.coordinator.consumer.group import ConsumerGroup
+from kwire.coordinator.context import Context
+from kwire.coordinator.group import CONSUMER, Group, GroupState
+from kwire.coordinator.share.group import ShareGroup
+from kwire.coordinator.streams.group import StreamsGroup
+from kwire.coordinator.types import Check
+from kwire.schema.codes import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_ID_NOT_FOUND,
     ILLEGAL_GENERATION,
@@ -21,12 +27,6 @@ from kwire.coordinator.codes import (
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
 )
-from kwire.coordinator.consumer.group import ConsumerGroup
-from kwire.coordinator.context import Context
-from kwire.coordinator.group import CONSUMER, Group, GroupState
-from kwire.coordinator.share.group import ShareGroup
-from kwire.coordinator.streams.group import StreamsGroup
-from kwire.coordinator.types import Check
 
 
 class Commit(NamedTuple):

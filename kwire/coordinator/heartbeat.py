@@ -7,13 +7,13 @@ All releases answer NONE, blindly, while the group is being loaded: classic hear
 from __future__ import annotations
 
 from kwire.coordinator import classic
-from kwire.coordinator.codes import NONE, UNKNOWN_MEMBER_ID
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply, elapsed, shown_ms
 from kwire.coordinator.group import Group
 from kwire.coordinator.heartbeat_rules import Beat
 from kwire.coordinator.types import Check
+from kwire.schema.codes import NONE, UNKNOWN_MEMBER_ID
 
 
 def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:

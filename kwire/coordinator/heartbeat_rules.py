@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kwire.coordinator.codes import (
+from kwire.coordinator.group import Group, GroupState
+from kwire.schema.codes import (
     COORDINATOR_NOT_AVAILABLE,
     FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from kwire.coordinator.group import Group, GroupState
 
 
 class Beat(NamedTuple):

@@ -11,17 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwire.coordinator import classic
-from kwire.coordinator.codes import (
-    GROUP_MAX_SIZE_REACHED,
-    ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL,
-    INVALID_SESSION_TIMEOUT,
-    MEMBER_ID_REQUIRED,
-    NONE,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_SERVER_ERROR,
-)
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.consumer.migration import NEEDS_MEMBER_ID
@@ -32,6 +21,17 @@ from kwire.coordinator.join_request import JoinRequest, read
 from kwire.coordinator.modern import modern
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
+from kwire.schema.codes import (
+    GROUP_MAX_SIZE_REACHED,
+    ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
+    INVALID_SESSION_TIMEOUT,
+    MEMBER_ID_REQUIRED,
+    NONE,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
+)
 
 SKIPS_ASSIGNMENT = 9  # JoinGroup version from which a static leader that comes back is told to keep the assignment
 NAMES_PROTOCOL = 5  # SyncGroup version from which type and name must be given

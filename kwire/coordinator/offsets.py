@@ -13,7 +13,11 @@ from uuid import UUID
 
 from kwire.coordinator import classic, preconditions
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.codes import (
+from kwire.coordinator.committed_offsets import CommittedOffset, Place
+from kwire.coordinator.context import Context, CoordinatorRequest, Reply, counted
+from kwire.coordinator.group_kinds import Commit, kind_of
+from kwire.coordinator.types import Check, KnownTopic
+from kwire.schema.codes import (
     GROUP_ID_NOT_FOUND,
     GROUP_SUBSCRIBED_TO_TOPIC,
     ILLEGAL_GENERATION,
@@ -23,10 +27,6 @@ from kwire.coordinator.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
 )
-from kwire.coordinator.committed_offsets import CommittedOffset, Place
-from kwire.coordinator.context import Context, CoordinatorRequest, Reply, counted
-from kwire.coordinator.group_kinds import Commit, kind_of
-from kwire.coordinator.types import Check, KnownTopic
 
 METADATA_MAX = 4096  # offset.metadata.max.bytes; Kafka counts characters
 BY_ID = {"OffsetCommit": 10, "OffsetFetch": 10, "TxnOffsetCommit": 6}  # the version that names topics by id

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from kwire.coordinator.codes import (
+from kwire.coordinator.types import Check, ClientIdentity
+from kwire.schema.codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
     INVALID_GROUP_ID,
     NOT_COORDINATOR,
 )
-from kwire.coordinator.types import Check, ClientIdentity
 
 EMPTY_ID = frozenset(  # they take group id "" too, or have an error of their own for it
     {

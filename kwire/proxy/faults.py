@@ -20,9 +20,9 @@ from kwire.proxy.link import Fate, PendingRequest
 from kwire.proxy.rewrite import known, request_body
 from kwire.proxy.splice import place_of, read, spliced
 from kwire.proxy.types import PeerRefused
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS
 
-UNSUPPORTED_VERSION = 35
 NEEDS_BODY = ("error", "unsupported")
 
 
@@ -117,7 +117,7 @@ class Judge:
             elif verdict.unsupported and request.key == API_VERSIONS:
                 version, body = 0, _unsupported()
             else:
-                code = UNSUPPORTED_VERSION if verdict.unsupported else verdict.error
+                code = codes.UNSUPPORTED_VERSION if verdict.unsupported else verdict.error
                 body = error_body(request, code or 0)
             frame = written(request, body, version)
         except KwireError as error:
@@ -155,4 +155,4 @@ def _throttled(frame: bytes, asked: PendingRequest, ns: int) -> bytes:
 def _unsupported() -> Body:
     versions = known(API_VERSIONS)
     row = {"ApiKey": API_VERSIONS, "MinVersion": versions.low, "MaxVersion": versions.high}
-    return {"ErrorCode": UNSUPPORTED_VERSION, "ApiKeys": [row]}
+    return {"ErrorCode": codes.UNSUPPORTED_VERSION, "ApiKeys": [row]}

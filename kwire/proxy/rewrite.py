@@ -17,10 +17,10 @@ from kwire.proxy.cutter import Edit
 from kwire.proxy.link import Edits, PendingRequest
 from kwire.proxy.splice import MOST_READ, body_start, bounded, place_of, read, response_codec, spliced
 from kwire.proxy.types import PeerRefused
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, DESCRIBE_CLUSTER, FIND_COORDINATOR
 from kwire.schema.model import NONE, Versions
 
-UNSUPPORTED_VERSION = 35
 # by API key, the arrays whose elements have Host and Port: Produce, Fetch, Metadata, FindCoordinator, DescribeCluster,
 # ShareFetch, ShareAcknowledge. FindCoordinator before v4 has one coordinator and no array. DescribeQuorum v2 names
 # listeners of controllers, to which no client connects because of it: they are shown, and must be true.
@@ -147,7 +147,9 @@ def edited(frame: bytes, asked: PendingRequest, change: Callable[[Body], bool]) 
         raise PeerRefused(f"the broker answers API {asked.key} with {len(frame):,} bytes, more than anybody needs")
     version = asked.version
     try:
-        if asked.key == API_VERSIONS and (_error(frame) == UNSUPPORTED_VERSION or version not in known(asked.key)):
+        if asked.key == API_VERSIONS and (
+            _error(frame) == codes.UNSUPPORTED_VERSION or version not in known(asked.key)
+        ):
             version = 0  # KIP-511: the answer to a version that the broker does not know
         body_at = body_start(frame, asked.key, version)
         codec = response_codec(asked.key, version)

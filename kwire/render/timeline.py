@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kwire.analyze.findings import TimeFormat, error_label, lasted
 from kwire.analyze.history import History
 from kwire.render.lines import Line, clean
+from kwire.schema import codes
 
 LABEL = 24  # columns of a member's name, at most
 LEGEND = "┴ heartbeats  ▒ rebalance  > joins  < leaves  × evicted or replaced  ! error"
@@ -79,7 +80,9 @@ def chart_of(history: History, clock: TimeFormat, most: int | None) -> Chart | N
     for seat in seats:
         spells = tuple((first or start, end if last is None else last) for first, last in seat.spells)
         marks = [
-            Mark(time, "error", f"{error_label(code)} at {clock(time)}") for time, code in seat.errors if code != 27
+            Mark(time, "error", f"{error_label(code)} at {clock(time)}")
+            for time, code in seat.errors
+            if code != codes.REBALANCE_IN_PROGRESS
         ]
         lanes.append(Lane(seat.label, spells, tuple(seat.ticks.moments()), (*marks, *outs.get(seat.label, ()))))
     noun = "generation" if history.kinds["classic"] else "epoch"

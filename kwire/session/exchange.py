@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
 
 TOKEN = "SaslToken"  # the name of bare SASL tokens
-REFUSED = 35  # UNSUPPORTED_VERSION
 BROKEN, CUT = (
     (Quality.MALFORMED, Quality.UNSUPPORTED, Quality.OPAQUE, Quality.INFERRED),
     (Quality.TRUNCATED, Quality.GAP),

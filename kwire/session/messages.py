@@ -12,9 +12,10 @@ from kwire.codec.quality import Quality
 from kwire.codec.scan_code import Scan
 from kwire.counted import counted
 from kwire.errors import DecodeError
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, SASL_HANDSHAKE
 from kwire.session.api_versions import Kind, Kinds
-from kwire.session.exchange import REFUSED, REFUSED_VERSION, Message, refusal_note
+from kwire.session.exchange import REFUSED_VERSION, Message, refusal_note
 from kwire.session.resync import looks_like_request
 from kwire.session.sasl import IDENTIFYING, UNREAD
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.session.framing import Raw
 
 CLIENTS = 1000  # client ids that are cached per connection
-REFUSAL = REFUSED.to_bytes(2, "big")
+REFUSAL = codes.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 header_at = Struct(">hhih").unpack_from
 short_header_at = Struct(">hhi").unpack_from

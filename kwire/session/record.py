@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 from kwire.session.exchange import TOKEN, Exchange, Message
 
 if TYPE_CHECKING:
     from kwire.session.about import About
 
-START_UP = (79, 14, 15, 16, 51)  # error codes that are normal when a client starts
+START_UP = (  # error codes that are normal when a client starts
+    codes.MEMBER_ID_REQUIRED,
+    codes.COORDINATOR_LOAD_IN_PROGRESS,
+    codes.COORDINATOR_NOT_AVAILABLE,
+    codes.NOT_COORDINATOR,
+    codes.CONCURRENT_TRANSACTIONS,
+)
 
 
 def records(exchange: Exchange) -> Iterator[tuple[Message, dict[str, Any]]]:

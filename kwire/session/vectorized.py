@@ -20,11 +20,12 @@ from kwire.capture.opened import OpenedConnections, StreamColumns
 from kwire.capture.streams import Piece
 from kwire.codec.frames import whole_frames
 from kwire.codec.scan_columns import Scanned, scan_columns
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, PRODUCE, SASL_HANDSHAKE
 from kwire.session.acks import UNKNOWN, acks_of
 from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
-from kwire.session.exchange import REFUSED, refusal_note
+from kwire.session.exchange import refusal_note
 from kwire.session.identity_columns import Software, learn
 from kwire.wire.columns import Columns, Ints, repeat, tally
 
@@ -230,7 +231,7 @@ class Vectorized:
                 fit[there] &= columns.u8(response.start[there] + 8) == 0
             plain = there
             if kind.key == API_VERSIONS and kind.version:
-                refused = columns.u16(response.body[there]) == REFUSED
+                refused = columns.u16(response.body[there]) == codes.UNSUPPORTED_VERSION
                 plain = there[~refused]
                 self._refused(batch, columns, there[refused], kind, fit)
             if not self._scans:

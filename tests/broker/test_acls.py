@@ -23,7 +23,8 @@ from kwire.broker.acls import (
     AclFilter,
     Acls,
 )  # fmt: skip
-from kwire.broker.codes import Code, Refused
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 HOST = "127.0.0.1"
 
@@ -110,4 +111,4 @@ def test_filters(wanted: AclFilter, found: int) -> None:
 def test_rules_that_cannot_be(wrong: Acl) -> None:
     with pytest.raises(Refused) as refused:
         rules(wrong)
-    assert refused.value.code == Code.INVALID_REQUEST
+    assert refused.value.code == codes.INVALID_REQUEST

@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 
 from kwire.broker.cluster import Cluster, Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import BrokerLimits, BrokerSettings
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 
 def cluster(nodes: int = 3, **limits: Any) -> Cluster:
@@ -28,23 +29,23 @@ def test_leaders_are_spread_over_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("name", "count", "how", "code"),
     [
-        ("", 1, {}, Code.INVALID_TOPIC_EXCEPTION),
-        ("..", 1, {}, Code.INVALID_TOPIC_EXCEPTION),
-        ("a/b", 1, {}, Code.INVALID_TOPIC_EXCEPTION),
-        ("a\x1b[31m", 1, {}, Code.INVALID_TOPIC_EXCEPTION),
-        ("x" * 250, 1, {}, Code.INVALID_TOPIC_EXCEPTION),
-        ("there", 1, {}, Code.TOPIC_ALREADY_EXISTS),
-        ("t", 0, {}, Code.INVALID_PARTITIONS),
-        ("t", 1, {"replication": 4}, Code.INVALID_REPLICATION_FACTOR),
-        ("t", 1, {"replication": 0}, Code.INVALID_REPLICATION_FACTOR),
-        ("t", 1, {"assignments": [[1, 1]]}, Code.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 1, {"assignments": [[9]]}, Code.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 1, {"assignments": [[]]}, Code.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 100, {}, Code.POLICY_VIOLATION),
-        ("t", 2**31 - 1, {}, Code.POLICY_VIOLATION),
+        ("", 1, {}, codes.INVALID_TOPIC_EXCEPTION),
+        ("..", 1, {}, codes.INVALID_TOPIC_EXCEPTION),
+        ("a/b", 1, {}, codes.INVALID_TOPIC_EXCEPTION),
+        ("a\x1b[31m", 1, {}, codes.INVALID_TOPIC_EXCEPTION),
+        ("x" * 250, 1, {}, codes.INVALID_TOPIC_EXCEPTION),
+        ("there", 1, {}, codes.TOPIC_ALREADY_EXISTS),
+        ("t", 0, {}, codes.INVALID_PARTITIONS),
+        ("t", 1, {"replication": 4}, codes.INVALID_REPLICATION_FACTOR),
+        ("t", 1, {"replication": 0}, codes.INVALID_REPLICATION_FACTOR),
+        ("t", 1, {"assignments": [[1, 1]]}, codes.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 1, {"assignments": [[9]]}, codes.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 1, {"assignments": [[]]}, codes.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 100, {}, codes.POLICY_VIOLATION),
+        ("t", 2**31 - 1, {}, codes.POLICY_VIOLATION),
     ],
 )
-def test_what_cannot_be_a_topic(name: str, count: int, how: dict[str, Any], code: Code) -> None:
+def test_what_cannot_be_a_topic(name: str, count: int, how: dict[str, Any], code: int) -> None:
     made = cluster(partitions=50)
     made.create("there", 1)
     with pytest.raises(Refused) as refused:
@@ -74,13 +75,13 @@ def test_a_topic_grows_and_keeps_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("name", "count", "assignments", "code"),
     [
-        ("none", 2, (), Code.UNKNOWN_TOPIC_OR_PARTITION),
-        ("t", 1, (), Code.INVALID_PARTITIONS),
-        ("t", 3, ([1],), Code.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 2, ([7],), Code.INVALID_REPLICA_ASSIGNMENT),
+        ("none", 2, (), codes.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 1, (), codes.INVALID_PARTITIONS),
+        ("t", 3, ([1],), codes.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 2, ([7],), codes.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_growth_that_cannot_be(name: str, count: int, assignments: tuple[list[int], ...], code: Code) -> None:
+def test_growth_that_cannot_be(name: str, count: int, assignments: tuple[list[int], ...], code: int) -> None:
     made = cluster()
     made.create("t", 1)
     with pytest.raises(Refused) as refused:
@@ -94,10 +95,10 @@ def test_only_the_leader_has_the_partition() -> None:
     leader = topic.partitions[0].leader
     assert made.partition(topic, 0, leader, 0) is topic.partitions[0]
     for index, node, epoch, code in (
-        (0, leader % 3 + 1, -1, Code.NOT_LEADER_OR_FOLLOWER),
-        (1, leader, -1, Code.UNKNOWN_TOPIC_OR_PARTITION),
-        (-1, leader, -1, Code.UNKNOWN_TOPIC_OR_PARTITION),
-        (0, leader, 5, Code.UNKNOWN_LEADER_EPOCH),
+        (0, leader % 3 + 1, -1, codes.NOT_LEADER_OR_FOLLOWER),
+        (1, leader, -1, codes.UNKNOWN_TOPIC_OR_PARTITION),
+        (-1, leader, -1, codes.UNKNOWN_TOPIC_OR_PARTITION),
+        (0, leader, 5, codes.UNKNOWN_LEADER_EPOCH),
     ):
         with pytest.raises(Refused) as refused:
             made.partition(topic, index, node, epoch)
@@ -113,7 +114,7 @@ def test_a_leader_that_moves_begins_an_epoch() -> None:
     assert (partition.leader != before, partition.epoch, partition.leader in partition.replicas) == (True, 1, True)
     with pytest.raises(Refused) as refused:
         made.partition(topic, 0, partition.leader, 0)
-    assert refused.value.code == Code.FENCED_LEADER_EPOCH
+    assert refused.value.code == codes.FENCED_LEADER_EPOCH
 
 
 def test_coordinators_are_spread_and_move_together() -> None:

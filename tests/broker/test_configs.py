@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import APPEND, BROKER, DELETE, DYNAMIC, GROUP, SET, SUBTRACT, TOPIC, Configs, known
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 
 def values(configs: Configs, *names: str) -> list[tuple[str, int]]:
@@ -38,17 +39,17 @@ def test_changes_of_a_list(changes: list[tuple[str, int, str | None]], expected:
 @pytest.mark.parametrize(
     ("change", "code", "why"),
     [
-        (("no.such", SET, "1"), Code.INVALID_CONFIG, "Unknown topic config name: no.such"),
-        (("retention.ms", SET, "soon"), Code.INVALID_CONFIG, "Invalid value soon for configuration retention.ms"),
-        (("preallocate", SET, "yes"), Code.INVALID_CONFIG, "Invalid value yes for configuration preallocate"),
-        (("min.cleanable.dirty.ratio", SET, "x"), Code.INVALID_CONFIG,
+        (("no.such", SET, "1"), codes.INVALID_CONFIG, "Unknown topic config name: no.such"),
+        (("retention.ms", SET, "soon"), codes.INVALID_CONFIG, "Invalid value soon for configuration retention.ms"),
+        (("preallocate", SET, "yes"), codes.INVALID_CONFIG, "Invalid value yes for configuration preallocate"),
+        (("min.cleanable.dirty.ratio", SET, "x"), codes.INVALID_CONFIG,
          "Invalid value x for configuration min.cleanable.dirty.ratio"),
-        (("retention.ms", APPEND, "1"), Code.INVALID_CONFIG,
+        (("retention.ms", APPEND, "1"), codes.INVALID_CONFIG,
          "Config value append is not allowed for config key: retention.ms"),
-        (("retention.ms", 9, "1"), Code.INVALID_REQUEST, "Unknown operation 9 for retention.ms."),
+        (("retention.ms", 9, "1"), codes.INVALID_REQUEST, "Unknown operation 9 for retention.ms."),
     ],
 )  # fmt: skip
-def test_changes_that_cannot_be(change: tuple[str, int, str | None], code: Code, why: str) -> None:
+def test_changes_that_cannot_be(change: tuple[str, int, str | None], code: int, why: str) -> None:
     configs = Configs()
     with pytest.raises(Refused) as refused:
         configs.change(TOPIC, "t", [("segment.ms", SET, "1"), change])
@@ -104,7 +105,7 @@ def test_topics_have_from_the_broker_what_they_have_not_of_their_own() -> None:
 def test_what_a_running_broker_does_not_take() -> None:
     with pytest.raises(Refused, match="Cannot update these configs dynamically") as refused:
         Configs().change(BROKER, "1", [("num.partitions", SET, "3")])
-    assert refused.value.code == Code.INVALID_REQUEST
+    assert refused.value.code == codes.INVALID_REQUEST
 
 
 def test_synonyms_are_those_of_a_real_broker() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.codes import Refused
 from kwire.broker.configs import BROKER, GROUP, SET, Configs, checked, known
 from kwire.broker.group_configs import BOUNDS, WORDS
+from kwire.broker.refused import Refused
 
 
 @pytest.mark.parametrize(

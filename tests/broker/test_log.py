@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.log import NOTHING, FoundOffset, Log, Room
+from kwire.broker.refused import Refused
 from kwire.records import build, read_records
+from kwire.schema import codes
 
 T = 1_700_000_000_000
 
@@ -62,16 +63,16 @@ def damaged(at: int, value: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "code", "why"),
     [
-        (b"", Code.CORRUPT_MESSAGE, "a batch of 0 bytes, the least is 61"),
-        (made(0)[:-1], Code.CORRUPT_MESSAGE, "a length of 58, there are 57"),
-        (made(0) + made(1), Code.INVALID_RECORD, "more than one batch for a partition"),
-        (damaged(-1, 0xFF), Code.CORRUPT_MESSAGE, "the checksum is wrong"),
-        (made(0, is_control=True), Code.INVALID_RECORD, "clients may not write control batches"),
-        (build([]), Code.INVALID_RECORD, "0 records, but the last one's offset delta is 0"),
+        (b"", codes.CORRUPT_MESSAGE, "a batch of 0 bytes, the least is 61"),
+        (made(0)[:-1], codes.CORRUPT_MESSAGE, "a length of 58, there are 57"),
+        (made(0) + made(1), codes.INVALID_RECORD, "more than one batch for a partition"),
+        (damaged(-1, 0xFF), codes.CORRUPT_MESSAGE, "the checksum is wrong"),
+        (made(0, is_control=True), codes.INVALID_RECORD, "clients may not write control batches"),
+        (build([]), codes.INVALID_RECORD, "0 records, but the last one's offset delta is 0"),
     ],
     ids=["empty", "cut", "two", "checksum", "control", "none"],
 )
-def test_what_is_no_batch_is_refused_and_nothing_is_written(data: bytes, code: Code, why: str) -> None:
+def test_what_is_no_batch_is_refused_and_nothing_is_written(data: bytes, code: int, why: str) -> None:
     log = filled(made(0))
     with pytest.raises(Refused) as refused:
         log.append(data, 0, T)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.producers import Producers
+from kwire.broker.refused import Refused
 from kwire.records import build
 from kwire.records.batch import Header, read_header
+from kwire.schema import codes
 
 
 def batch(sequence: int, count: int = 1, epoch: int = 0, producer: int = 5) -> Header:
@@ -46,18 +47,18 @@ def test_what_fits_is_written_and_a_repeat_gives_its_offset(
 @pytest.mark.parametrize(
     ("before", "header", "code", "why"),
     [
-        ([batch(0)], batch(2), Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "sequence 2, the last one was 0"),
-        ([batch(0, 3)], batch(1), Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "sequence 1, the last one was 2"),
-        ([batch(0, epoch=2)], batch(1, epoch=1), Code.INVALID_PRODUCER_EPOCH, "epoch 1, the newest is 2"),
+        ([batch(0)], batch(2), codes.OUT_OF_ORDER_SEQUENCE_NUMBER, "sequence 2, the last one was 0"),
+        ([batch(0, 3)], batch(1), codes.OUT_OF_ORDER_SEQUENCE_NUMBER, "sequence 1, the last one was 2"),
+        ([batch(0, epoch=2)], batch(1, epoch=1), codes.INVALID_PRODUCER_EPOCH, "epoch 1, the newest is 2"),
         (
             [batch(0)],
             batch(1, epoch=1),
-            Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
             "sequence 1 at the start of epoch 1, must be 0",
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(before: list[Header], header: Header, code: Code, why: str) -> None:
+def test_what_does_not_fit_is_refused(before: list[Header], header: Header, code: int, why: str) -> None:
     with pytest.raises(Refused) as refused:
         after(*before).check(header)
     assert (refused.value.code, refused.value.why) == (code, why)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Peer
 from kwire.broker.quotas import CONSUMED, PRODUCED, SECOND, QuotaFilter, Quotas
+from kwire.broker.refused import Refused
+from kwire.schema import codes
 
 USER, CLIENT = "user", "client-id"
 
@@ -74,7 +75,7 @@ def test_a_quota_for_each_user() -> None:
 def test_what_cannot_be_set(entity: list[Any], ops: list[Any]) -> None:
     with pytest.raises(Refused) as refused:
         Quotas().change(entity, ops, dry=False)
-    assert refused.value.code == Code.INVALID_REQUEST
+    assert refused.value.code == codes.INVALID_REQUEST
 
 
 def test_setting_removing_and_finding() -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import BrokerSettings, Peer
+from kwire.broker.refused import Refused
 from kwire.broker.security import LoginFailed, ServerLogin, Users
 from kwire.broker.tokens import EXPIRY_MS, MAX_LIFETIME_MS, Tokens
+from kwire.schema import codes
 
 
 def test_a_tokens_life() -> None:
@@ -25,10 +26,10 @@ def test_a_tokens_life() -> None:
     assert tokens.renew(token.hmac, "ann", 1 << 40, 2_000) == token.ends
     assert tokens.expire(token.hmac, "ann", 10, 2_000) == 2_010
     for act, code in (
-        (lambda: tokens.renew(token.hmac, "ann", 5, 3_000), Code.DELEGATION_TOKEN_EXPIRED),
-        (lambda: tokens.expire(token.hmac, "ann", 5, 3_000), Code.DELEGATION_TOKEN_EXPIRED),
-        (lambda: tokens.expire(token.hmac, "carl", -1, 3_000), Code.DELEGATION_TOKEN_OWNER_MISMATCH),
-        (lambda: tokens.renew(b"other", "ann", 5, 2_000), Code.DELEGATION_TOKEN_NOT_FOUND),
+        (lambda: tokens.renew(token.hmac, "ann", 5, 3_000), codes.DELEGATION_TOKEN_EXPIRED),
+        (lambda: tokens.expire(token.hmac, "ann", 5, 3_000), codes.DELEGATION_TOKEN_EXPIRED),
+        (lambda: tokens.expire(token.hmac, "carl", -1, 3_000), codes.DELEGATION_TOKEN_OWNER_MISMATCH),
+        (lambda: tokens.renew(b"other", "ann", 5, 2_000), codes.DELEGATION_TOKEN_NOT_FOUND),
     ):
         with pytest.raises(Refused) as refused:
             act()

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import BrokerSettings
 from kwire.broker.nodes import NodeSetup
 from kwire.broker.partition import OFFLINE, Partition
+from kwire.broker.refused import Refused
 from kwire.broker.topology import Election, Topology
 from kwire.errors import KwireError
+from kwire.schema import codes
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_the_last_one_in_sync_is_waited_for(desk: Any) -> None:
     topology.down(5)
     assert (partition.leader, partition.in_sync) == (OFFLINE, [5])
     row = desk.ask("Metadata", 12, {"Topics": [{"Name": "r"}]}, node=9)["Topics"][0]["Partitions"][0]
-    assert (row["ErrorCode"], row["LeaderId"]) == (Code.LEADER_NOT_AVAILABLE, -1)
+    assert (row["ErrorCode"], row["LeaderId"]) == (codes.LEADER_NOT_AVAILABLE, -1)
     topology.up(7)
     assert partition.leader == OFFLINE
     topology.up(5)
@@ -75,7 +76,7 @@ def test_an_unclean_leader_cuts_the_log_to_what_it_had(desk: Any) -> None:
     assert partition.leader == OFFLINE
     with pytest.raises(Refused) as refused:
         topology.asked_to_elect(partition, Election.PREFERRED)
-    assert refused.value.code == Code.PREFERRED_LEADER_NOT_AVAILABLE
+    assert refused.value.code == codes.PREFERRED_LEADER_NOT_AVAILABLE
     topology.asked_to_elect(partition, Election.UNCLEAN)
     assert (partition.leader, partition.log.end, partition.epoch) == (7, 3, 2)
     topology.up(5)
@@ -101,7 +102,7 @@ def test_acks_of_all_need_enough_in_sync(desk: Any) -> None:
     desk.state.cluster.configs.change(2, "r", [("min.insync.replicas", 0, "2")])
     assert produced(desk, partition, b"x")["ErrorCode"] == 0
     topology.set_in_sync(partition, [5])
-    assert produced(desk, partition, b"x")["ErrorCode"] == Code.NOT_ENOUGH_REPLICAS
+    assert produced(desk, partition, b"x")["ErrorCode"] == codes.NOT_ENOUGH_REPLICAS
     assert produced(desk, partition, b"x", acks=1)["ErrorCode"] == 0
     topology.set_in_sync(partition, [5, 7])
     assert produced(desk, partition, b"x")["ErrorCode"] == 0
@@ -115,8 +116,8 @@ def test_consumers_are_sent_to_the_replica_in_their_rack(desk: Any) -> None:
     assert (sent["PreferredReadReplica"], sent["Records"]) == (9, b"")
     assert fetched(desk, 5, rack="a")["Records"]
     assert fetched(desk, 9, rack="b")["Records"]
-    assert fetched(desk, 9, version=10)["ErrorCode"] == Code.NOT_LEADER_OR_FOLLOWER
-    assert fetched(desk, 7)["ErrorCode"] == Code.NOT_LEADER_OR_FOLLOWER
+    assert fetched(desk, 9, version=10)["ErrorCode"] == codes.NOT_LEADER_OR_FOLLOWER
+    assert fetched(desk, 7)["ErrorCode"] == codes.NOT_LEADER_OR_FOLLOWER
     topology.set_in_sync(partition, [5])
     assert fetched(desk, 5, rack="b")["PreferredReadReplica"] == -1
 
@@ -198,7 +199,7 @@ def test_a_group_is_being_loaded(desk: Any, api: str) -> None:
 def test_a_node_goes_down_by_a_fault_and_comes_back(desk: Any) -> None:
     _, partition = replicated(desk, [5, 7])
     desk.faults.add("Produce,topic=r:down=5s")
-    assert produced(desk, partition, b"x")["ErrorCode"] == Code.NOT_LEADER_OR_FOLLOWER
+    assert produced(desk, partition, b"x")["ErrorCode"] == codes.NOT_LEADER_OR_FOLLOWER
     assert (partition.leader, desk.state.cluster.alive) == (7, [7, 9])
     desk.clock.run(5_001)
     assert desk.state.cluster.alive == [5, 7, 9]

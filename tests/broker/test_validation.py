@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import TOPIC, BatchRules, Configs
+from kwire.broker.refused import Refused
 from kwire.broker.validation import RecordsRefused, validated
 from kwire.records import build, read_records
+from kwire.schema import codes
 
 
 def rules(**values: object) -> BatchRules:
@@ -22,7 +23,7 @@ def test_times_must_be_near() -> None:
     for now, where in ((10_000_000 - 3_600_001, "[-1, 9999999]"), (0, "[-1, 3600000]")):
         with pytest.raises(RecordsRefused) as refused:
             validated(rules(), ("t", 0), data, now)
-        assert refused.value.code == Code.INVALID_TIMESTAMP
+        assert refused.value.code == codes.INVALID_TIMESTAMP
         assert refused.value.errors[0][1].endswith(where)
         assert len(refused.value.errors) == 2
     old = rules(message_timestamp_before_max_ms=5)
@@ -61,4 +62,4 @@ def test_and_so_is_its_level(kind: str, low: int, high: int) -> None:
 def test_size() -> None:
     with pytest.raises(Refused) as refused:
         validated(rules(max_message_bytes=10), ("t", 0), build([(None, b"x")]), 0)
-    assert refused.value.code == Code.MESSAGE_TOO_LARGE
+    assert refused.value.code == codes.MESSAGE_TOO_LARGE

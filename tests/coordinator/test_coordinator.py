@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.coordinator import codes
 from kwire.coordinator.bodies import shape
 from kwire.coordinator.coordinator import APIS, Coordinator, random_id
 from kwire.coordinator.group import Group, GroupState
@@ -150,12 +149,6 @@ def test_topics_that_change_reach_consumer_groups(lab: Make) -> None:
 
 
 # small parts
-
-
-def test_codes_are_kafkas() -> None:
-    assert {name: kwire.errors[name].code for name in codes.NAMES.values()} == {
-        name: code for code, name in codes.NAMES.items()
-    }
 
 
 @pytest.mark.parametrize(

@@ -14,31 +14,57 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, about, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import CREATE_ACLS, DESCRIBE_ACLS
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.exchange import Exchange
 
-RESOURCES = {29: "topic", 30: "group", 31: "cluster", 53: "transactional id", 65: "delegation token"}
-NAMED = {29: "topic", 30: "group", 53: "transactional_id"}
+RESOURCES = {
+    codes.TOPIC_AUTHORIZATION_FAILED: "topic",
+    codes.GROUP_AUTHORIZATION_FAILED: "group",
+    codes.CLUSTER_AUTHORIZATION_FAILED: "cluster",
+    codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional id",
+    codes.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "delegation token",
+}
+NAMED = {
+    codes.TOPIC_AUTHORIZATION_FAILED: "topic",
+    codes.GROUP_AUTHORIZATION_FAILED: "group",
+    codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional_id",
+}
 OPERATIONS = {  # by error, then by API; the first word is what --operation takes
-    29: {
+    codes.TOPIC_AUTHORIZATION_FAILED: {
         "Produce": "Write", "AddPartitionsToTxn": "Write", "Metadata": "Describe", "CreateTopics": "Create",
-        "DeleteTopics": "Delete", "DeleteRecords": "Delete", "CreatePartitions": "Alter", "DescribeConfigs":
-        "DescribeConfigs", "AlterConfigs": "AlterConfigs", "IncrementalAlterConfigs": "AlterConfigs", "ListOffsets":
-        "Describe", "DescribeProducers": "Read", "OffsetForLeaderEpoch": "Describe", "OffsetDelete": "Read",
-        "DescribeTopicPartitions": "Describe", "OffsetFetch": "Describe",
+        "DeleteTopics": "Delete", "DeleteRecords": "Delete", "CreatePartitions": "Alter",
+        "DescribeConfigs": "DescribeConfigs", "AlterConfigs": "AlterConfigs",
+        "IncrementalAlterConfigs": "AlterConfigs", "ListOffsets": "Describe", "DescribeProducers": "Read",
+        "OffsetForLeaderEpoch": "Describe", "OffsetDelete": "Read", "DescribeTopicPartitions": "Describe",
+        "OffsetFetch": "Describe",
     },
-    30: {"OffsetFetch": "Describe", "DescribeGroups": "Describe", "FindCoordinator": "Describe", "DeleteGroups":
-         "Delete", "OffsetDelete": "Delete", "ConsumerGroupDescribe": "Describe", "ShareGroupDescribe": "Describe"},
-    31: {"CreateTopics": "Create", "InitProducerId": "IdempotentWrite", "Produce": "IdempotentWrite", "DescribeConfigs":
-         "DescribeConfigs", "AlterConfigs": "AlterConfigs", "IncrementalAlterConfigs": "AlterConfigs", "DescribeAcls":
-         "Describe", "ListGroups": "Describe", "DescribeLogDirs": "Describe", "DescribeClientQuotas": "DescribeConfigs",
-         "AlterClientQuotas": "AlterConfigs", "ElectLeaders": "Alter", "CreateAcls": "Alter", "DeleteAcls": "Alter"},
-    53: {"FindCoordinator": "Describe", "DescribeTransactions": "Describe"},
+    codes.GROUP_AUTHORIZATION_FAILED: {
+        "OffsetFetch": "Describe", "DescribeGroups": "Describe", "FindCoordinator": "Describe",
+        "DeleteGroups": "Delete", "OffsetDelete": "Delete", "ConsumerGroupDescribe": "Describe",
+        "ShareGroupDescribe": "Describe",
+    },
+    codes.CLUSTER_AUTHORIZATION_FAILED: {
+        "CreateTopics": "Create", "InitProducerId": "IdempotentWrite", "Produce": "IdempotentWrite",
+        "DescribeConfigs": "DescribeConfigs", "AlterConfigs": "AlterConfigs",
+        "IncrementalAlterConfigs": "AlterConfigs", "DescribeAcls": "Describe", "ListGroups": "Describe",
+        "DescribeLogDirs": "Describe", "DescribeClientQuotas": "DescribeConfigs", "AlterClientQuotas": "AlterConfigs",
+        "ElectLeaders": "Alter", "CreateAcls": "Alter", "DeleteAcls": "Alter",
+    },
+    codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: {
+        "FindCoordinator": "Describe", "DescribeTransactions": "Describe",
+    },
 }  # fmt: skip
-USUAL = {29: "Read", 30: "Read", 31: "ClusterAction", 53: "Write", 65: "Describe"}
+USUAL = {
+    codes.TOPIC_AUTHORIZATION_FAILED: "Read",
+    codes.GROUP_AUTHORIZATION_FAILED: "Read",
+    codes.CLUSTER_AUTHORIZATION_FAILED: "ClusterAction",
+    codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Write",
+    codes.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Describe",
+}
 DENY = 2  # org.apache.kafka.common.acl.AclPermissionType
 TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional id", 6: "delegation token"}
 PREFIXED = 4

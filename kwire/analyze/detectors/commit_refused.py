@@ -15,6 +15,7 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import OFFSET_COMMIT, TXN_OFFSET_COMMIT
 
 if TYPE_CHECKING:
@@ -24,17 +25,27 @@ if TYPE_CHECKING:
 COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
 MOST = 10_000
 ADVICE = {
-    22: "The commit names another generation than the group's, as a rule one that a rebalance has ended (kwire groups "
-        "compares the two): commit in the callback of revocation, and see evicted and poll-timeout.",
-    25: "The group does not know the member any more: it was evicted, or left. See evicted and poll-timeout.",
-    27: "The group rebalances: commit again when the member has rejoined, or in the callback of revocation.",
-    82: "Another process has taken the group.instance.id: see static-clash.",
-    110: "The member's epoch is not the group's any more: it was fenced, and joins again by itself.",
-    113: "The member's epoch is behind: it learns of the new one with its next heartbeat, and commits again then.",
-    12: "The commit's metadata is longer than offset.metadata.max.bytes.",
-    28: "One commit is larger than the coordinator takes: fewer partitions at once.",
-}  # fmt: skip
-SOON = (27, 113)  # what clients survive at once
+    codes.ILLEGAL_GENERATION: (
+        "The commit names another generation than the group's, as a rule one that a rebalance has ended (kwire "
+        "groups compares the two): commit in the callback of revocation, and see evicted and poll-timeout."
+    ),
+    codes.UNKNOWN_MEMBER_ID: (
+        "The group does not know the member any more: it was evicted, or left. See evicted and poll-timeout."
+    ),
+    codes.REBALANCE_IN_PROGRESS: (
+        "The group rebalances: commit again when the member has rejoined, or in the callback of revocation."
+    ),
+    codes.FENCED_INSTANCE_ID: "Another process has taken the group.instance.id: see static-clash.",
+    codes.FENCED_MEMBER_EPOCH: (
+        "The member's epoch is not the group's any more: it was fenced, and joins again by itself."
+    ),
+    codes.STALE_MEMBER_EPOCH: (
+        "The member's epoch is behind: it learns of the new one with its next heartbeat, and commits again then."
+    ),
+    codes.OFFSET_METADATA_TOO_LARGE: "The commit's metadata is longer than offset.metadata.max.bytes.",
+    codes.INVALID_COMMIT_OFFSET_SIZE: "One commit is larger than the coordinator takes: fewer partitions at once.",
+}
+SOON = (codes.REBALANCE_IN_PROGRESS, codes.STALE_MEMBER_EPOCH)  # what clients survive at once
 
 
 class RefusedCommits(Watch):

@@ -12,8 +12,9 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 
-LOADING, MISSING, ELSEWHERE = 14, 15, 16
+LOADING, MISSING, ELSEWHERE = codes.COORDINATOR_LOAD_IN_PROGRESS, codes.COORDINATOR_NOT_AVAILABLE, codes.NOT_COORDINATOR
 SECOND = 1_000_000_000
 WHY = {
     LOADING: "the coordinator was still loading", MISSING: "there was no coordinator",

@@ -11,8 +11,9 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 
-LOST = (70, 71, 106)
+LOST = (codes.FETCH_SESSION_ID_NOT_FOUND, codes.INVALID_FETCH_SESSION_EPOCH, codes.FETCH_SESSION_TOPIC_ID_ERROR)
 MINUTE = 60_000_000_000
 
 

@@ -10,12 +10,19 @@ from collections.abc import Iterator
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import PRODUCE
 
 ADVICE = {
-    87: "A compacted topic takes no record without a key; broker interceptors and schema checks refuse with it too.",
-    2: "The bytes changed on their way, or the client made a wrong checksum: see capture-quality, then the client.",
-    32: "The record's time is too far from the broker's clock: message.timestamp.before.max.ms and .after.max.ms.",
+    codes.INVALID_RECORD: (
+        "A compacted topic takes no record without a key; broker interceptors and schema checks refuse with it too."
+    ),
+    codes.CORRUPT_MESSAGE: (
+        "The bytes changed on their way, or the client made a wrong checksum: see capture-quality, then the client."
+    ),
+    codes.INVALID_TIMESTAMP: (
+        "The record's time is too far from the broker's clock: message.timestamp.before.max.ms and .after.max.ms."
+    ),
     43: "The topic's format is older than what the records use: headers, transactions and idempotence need magic 2.",
 }
 

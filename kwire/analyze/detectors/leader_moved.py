@@ -14,8 +14,9 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, about, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 
-HURT = (5, 6, 56, 74)
+HURT = (codes.LEADER_NOT_AVAILABLE, codes.NOT_LEADER_OR_FOLLOWER, codes.KAFKA_STORAGE_ERROR, codes.FENCED_LEADER_EPOCH)
 TOGETHER = 10_000_000_000  # ns within which moves from one broker are one event
 Move = tuple[str, int, NodeRole, NodeRole]  # topic, partition, before, after
 

@@ -15,6 +15,7 @@ from kwire.analyze.dials import packet_of
 from kwire.analyze.findings import Finding, Reference, about
 from kwire.analyze.tally import Tallies
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.session.record import error_name
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
     from kwire.session.exchange import Exchange
 
-MECHANISM, CLOSED = 33, 0
+CLOSED = codes.NONE  # no answer: the broker closed the connection
 MOST = 10_000
 WHY = {
     "PLAIN": "the user is unknown or the password is wrong",
@@ -98,7 +99,7 @@ class Logins(Watch):
             error = self.error[key]
             who = f"{principal} at {host}" if principal else f"{client} at {host}" if client else host
             times = f", {counted(tally.count, 'time')}" if tally.count > 1 else ""
-            if error == MECHANISM:
+            if error == codes.UNSUPPORTED_SASL_MECHANISM:
                 offered = ", ".join(self.offered.get(broker, ())) or "none that is shown"
                 what = f"{who} wants {mechanism or 'a mechanism'}, which {broker} does not offer{times}; "
                 what += f"it offers {offered}"

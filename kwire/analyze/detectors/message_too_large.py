@@ -13,13 +13,14 @@ from kwire.analyze.callers import topic_name
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import PRODUCE
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.decoded import Decoded
 
-TOO_LARGE = (10, 18)
+TOO_LARGE = (codes.MESSAGE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE)
 MOST = 1000  # partitions of which the batch's size is kept
 
 

@@ -15,6 +15,7 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference
 from kwire.analyze.listed_offsets import EARLIEST, LATEST, ListedOffsets
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import FETCH, LIST_OFFSETS, OFFSET_FETCH
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kwire.session.decoded import Decoded
     from kwire.session.exchange import Exchange, Message
 
-OUT_OF_RANGE, NONE = 1, -1
+NOT_COMMITTED = -1  # the offset of a partition without one
 MOST = 10_000
 BOTH = 0  # where LATEST and EARLIEST were asked for
 
@@ -59,7 +60,7 @@ class Resets(Watch):
                 self._out_of_range(exchange, exchange.request, exchange.response)
 
     def _out_of_range(self, exchange: Exchange, request: Message, response: Message) -> None:
-        if OUT_OF_RANGE not in response.errors:
+        if codes.OFFSET_OUT_OF_RANGE not in response.errors:
             return
         asked, answer = request.body() or {}, response.body() or {}
         if asked.get("ReplicaId", -1) >= 0:
@@ -70,9 +71,9 @@ class Resets(Watch):
         }  # fmt: skip
         for topic in answer.get("Responses") or ():
             for part in topic["Partitions"]:
-                if part["ErrorCode"] == OUT_OF_RANGE:
+                if part["ErrorCode"] == codes.OFFSET_OUT_OF_RANGE:
                     place = topic_name(exchange, topic), part["PartitionIndex"]
-                    self._take(exchange, response, *place, offsets.get(place, NONE))
+                    self._take(exchange, response, *place, offsets.get(place, NOT_COMMITTED))
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -91,7 +92,7 @@ class Resets(Watch):
             self.groups[who] = group
         for topic in (answer.get("Groups") or [answer])[0].get("Topics") or ():
             for part in topic["Partitions"]:
-                if part["CommittedOffset"] == NONE and not part["ErrorCode"]:
+                if part["CommittedOffset"] == NOT_COMMITTED and not part["ErrorCode"]:
                     self._take(exchange, response, topic_name(exchange, topic), part["PartitionIndex"], None)
 
     def _take(self, exchange: Exchange, response: Message, topic: str, partition: int, asked: int | None) -> None:

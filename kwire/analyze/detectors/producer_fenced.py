@@ -13,13 +13,14 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, Reference
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import INIT_PRODUCER_ID
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.exchange import Exchange
 
-FENCED = (47, 90, 52)
+FENCED = (codes.INVALID_PRODUCER_EPOCH, codes.PRODUCER_FENCED, codes.TRANSACTION_COORDINATOR_FENCED)
 MOST = 10_000
 
 

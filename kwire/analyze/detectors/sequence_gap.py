@@ -13,13 +13,14 @@ from kwire.analyze.callers import topic_name
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import PRODUCE
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.decoded import Decoded
 
-GAPS = (45, 59)
+GAPS = (codes.OUT_OF_ORDER_SEQUENCE_NUMBER, codes.UNKNOWN_PRODUCER_ID)
 PRODUCER, BASE, END = 43, 53, 57  # where a batch (magic 2) has ProducerId and BaseSequence
 MOST = 1000
 

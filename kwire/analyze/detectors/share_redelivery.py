@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import SHARE_ACKNOWLEDGE, SHARE_FETCH
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
     from kwire.session.exchange import Exchange
 
-INVALID_STATE = 121
 DEFAULT_LOCK = 30_000  # ms: group.share.record.lock.duration.ms
 RELEASE = 2
 MOST = 1000  # share partitions
@@ -119,7 +119,7 @@ class Redelivery(Watch):
     def findings(self) -> Iterator[Finding]:
         late = {
             (str(one.fact.about.get("topic", "")), int(one.fact.about.get("partition", -1))): one
-            for one in self.case.troubles.of(INVALID_STATE)
+            for one in self.case.troubles.of(codes.INVALID_RECORD_STATE)
         }
         for (group, topic, partition), known in self.partitions.items():
             if not known.lost:

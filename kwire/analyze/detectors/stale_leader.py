@@ -12,15 +12,15 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 
-NOT_LEADER, FENCED = 6, 74
 SECOND = 1_000_000_000
 
 
 class Stale(Watch):
     def findings(self) -> Iterator[Finding]:
         cluster = self.case.cluster
-        for trouble in self.case.troubles.of(NOT_LEADER, FENCED):
+        for trouble in self.case.troubles.of(codes.NOT_LEADER_OR_FOLLOWER, codes.FENCED_LEADER_EPOCH):
             about, last = trouble.fact.about, trouble.last
             if trouble.most < self.limit("least") or "partition" not in about:
                 continue

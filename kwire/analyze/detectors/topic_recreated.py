@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 from kwire.counted import counted
+from kwire.schema import codes
 
-GONE = (3, 100, 103)  # UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID
+GONE = (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.UNKNOWN_TOPIC_ID, codes.INCONSISTENT_TOPIC_ID)
 
 
 class Recreated(Watch):

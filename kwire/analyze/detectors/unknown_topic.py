@@ -12,15 +12,17 @@ from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.facts import Trouble
 from kwire.analyze.findings import Finding, about, lasted
 from kwire.counted import counted
+from kwire.schema import codes
 
-UNKNOWN, INVALID, UNKNOWN_ID = 3, 17, 100
 SECOND = 1_000_000_000
 
 
 class Unknown(Watch):
     def findings(self) -> Iterator[Finding]:
         together: dict[tuple[str, str, str], list[Trouble]] = {}
-        for trouble in self.case.troubles.of(UNKNOWN, INVALID, UNKNOWN_ID):
+        for trouble in self.case.troubles.of(
+            codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC_EXCEPTION, codes.UNKNOWN_TOPIC_ID
+        ):
             fact = trouble.fact
             together.setdefault((fact.client_id, fact.host, str(fact.about.get("topic", ""))), []).append(trouble)
         for (client, host, topic), troubles in together.items():

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
 from kwire.counted import counted
-
-UNSTABLE = 88
+from kwire.schema import codes
 
 
 class Unstable(Watch):
     def findings(self) -> Iterator[Finding]:
-        for trouble in self.case.troubles.of(UNSTABLE):
+        for trouble in self.case.troubles.of(codes.UNSTABLE_OFFSET_COMMIT):
             fact, clock = trouble.fact, self.case.clock
             if trouble.most < self.limit("least"):
                 continue

@@ -16,6 +16,7 @@ from kwire.analyze.feature_gates import Gate, gate_of
 from kwire.analyze.findings import Finding, Reference
 from kwire.analyze.offers import offer_of, release_like
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, PRODUCE
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from kwire.session.decoded import Decoded
     from kwire.session.exchange import Exchange
 
-UNSUPPORTED = 35
 TRANSACTIONS_V2 = 12  # the version of Produce from which a transaction begins by itself
 FEATURES = {  # by API: the cluster's feature behind it
     "ConsumerGroupHeartbeat": "group.version", "ConsumerGroupDescribe": "group.version",
@@ -69,7 +69,7 @@ class Beyond(Watch):
                 kept.append((exchange.connection.ends[1], kind.version, Reference.of(exchange.first)))
 
     def findings(self) -> Iterator[Finding]:
-        for trouble in self.case.troubles.of(UNSUPPORTED):
+        for trouble in self.case.troubles.of(codes.UNSUPPORTED_VERSION):
             fact = trouble.fact
             if fact.key == API_VERSIONS:
                 continue

@@ -6,9 +6,10 @@ from itertools import groupby
 
 from kwire.broker.acls import LITERAL, Acl, AclFilter
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Hangup, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 NO_AUTHORIZER = "No Authorizer is configured on the broker"
@@ -16,7 +17,7 @@ NO_AUTHORIZER = "No Authorizer is configured on the broker"
 
 def describe(request: Request, state: BrokerState) -> Body:
     if not state.acls.on:
-        return {"ErrorCode": Code.SECURITY_DISABLED, "ErrorMessage": NO_AUTHORIZER, "Resources": []}
+        return {"ErrorCode": codes.SECURITY_DISABLED, "ErrorMessage": NO_AUTHORIZER, "Resources": []}
     found = sorted(state.acls.find(_filter(request.body)))
     resources = [
         {
@@ -28,7 +29,7 @@ def describe(request: Request, state: BrokerState) -> Body:
         }
         for (kind, name, pattern), acls in groupby(found, lambda acl: acl[:3])
     ]  # fmt: skip
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Resources": resources}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None, "Resources": resources}
 
 
 def _filter(given: Body) -> AclFilter:
@@ -49,10 +50,10 @@ def create(request: Request, state: BrokerState) -> Body:
             given["ResourceType"], given["ResourceName"], given.get("ResourcePatternType", LITERAL),
             given["Principal"], given["Host"], given["Operation"], given["PermissionType"],
         )  # fmt: skip
-        row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None}
+        row: Body = {"ErrorCode": codes.NONE, "ErrorMessage": None}
         try:
             if not state.acls.on:
-                raise Refused(Code.SECURITY_DISABLED, NO_AUTHORIZER)
+                raise Refused(codes.SECURITY_DISABLED, NO_AUTHORIZER)
             state.acls.add(acl)
         except Refused as refused:
             row = {"ErrorCode": refused.code, "ErrorMessage": refused.why}
@@ -64,20 +65,20 @@ def delete(request: Request, state: BrokerState) -> Body:
     results = []
     for given in request.body["Filters"]:
         if not state.acls.on:
-            row = {"ErrorCode": Code.SECURITY_DISABLED, "ErrorMessage": NO_AUTHORIZER, "MatchingAcls": []}
+            row = {"ErrorCode": codes.SECURITY_DISABLED, "ErrorMessage": NO_AUTHORIZER, "MatchingAcls": []}
             results.append(row)
             continue
         found = state.acls.find(_filter(given))
         state.acls.delete(found)
         matching = [
             {
-                "ErrorCode": Code.NONE, "ErrorMessage": None, "ResourceType": acl.type, "ResourceName": acl.name,
+                "ErrorCode": codes.NONE, "ErrorMessage": None, "ResourceType": acl.type, "ResourceName": acl.name,
                 "PatternType": acl.pattern, "Principal": acl.principal, "Host": acl.host, "Operation": acl.operation,
                 "PermissionType": acl.permission,
             }
             for acl in found
         ]  # fmt: skip
-        results.append({"ErrorCode": Code.NONE, "ErrorMessage": None, "MatchingAcls": matching})
+        results.append({"ErrorCode": codes.NONE, "ErrorMessage": None, "MatchingAcls": matching})
     return {"FilterResults": results}
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Outcome, Request, Work, finish
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.broker.topology import Election
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 LOG_DIR = "/memory"
@@ -34,8 +35,8 @@ def _log_dirs(request: Request, state: BrokerState) -> Work[Body]:
             topics.append({"Name": topic.name, "Partitions": rows})
             yield
     room = state.cluster.room
-    row = {"ErrorCode": Code.NONE, "LogDir": LOG_DIR, "Topics": topics, "TotalBytes": room.limit}
-    return {"ErrorCode": Code.NONE, "Results": [{**row, "UsableBytes": max(room.limit - room.used, 0)}]}
+    row = {"ErrorCode": codes.NONE, "LogDir": LOG_DIR, "Topics": topics, "TotalBytes": room.limit}
+    return {"ErrorCode": codes.NONE, "Results": [{**row, "UsableBytes": max(room.limit - room.used, 0)}]}
 
 
 def _sizes(topic: Topic, node: int, wanted: set[int] | None) -> list[Body]:
@@ -59,8 +60,8 @@ def alter_replica_log_dirs(request: Request, state: BrokerState) -> Body:
             found = state.cluster.topics.get(topic["Name"])
             for index in topic["Partitions"]:
                 there = found is not None and 0 <= index < len(found.partitions)
-                code = Code.NONE if there else Code.UNKNOWN_TOPIC_OR_PARTITION
-                code = code if item["Path"] == LOG_DIR else Code.LOG_DIR_NOT_FOUND
+                code = codes.NONE if there else codes.UNKNOWN_TOPIC_OR_PARTITION
+                code = code if item["Path"] == LOG_DIR else codes.LOG_DIR_NOT_FOUND
                 rows.setdefault(topic["Name"], []).append({"PartitionIndex": index, "ErrorCode": code})
     return {"Results": [{"TopicName": name, "Partitions": parts} for name, parts in rows.items()]}
 
@@ -70,13 +71,13 @@ def unregister_broker(request: Request, state: BrokerState) -> Body:
     number = request.body["BrokerId"]
     node = state.cluster.nodes.get(number)
     if node is None:
-        raise Refused(Code.BROKER_ID_NOT_REGISTERED, f"Broker ID {number} is not currently registered")
+        raise Refused(codes.BROKER_ID_NOT_REGISTERED, f"Broker ID {number} is not currently registered")
     if node.alive:
         state.topology.down(number)
         state.topology.up(number)
     else:
         state.topology.remove(number)
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None}
 
 
 def elect_leaders(request: Request, state: BrokerState) -> Body:
@@ -88,24 +89,24 @@ def elect_leaders(request: Request, state: BrokerState) -> Body:
         asked = [{"Topic": t.name, "Partitions": [p.index for p in t.partitions]} for t in topics]
     kind = request.body.get("ElectionType", Election.PREFERRED.value)
     if kind not in (0, 1):
-        raise Refused(Code.INVALID_REQUEST, f"no election of type {kind}")
+        raise Refused(codes.INVALID_REQUEST, f"no election of type {kind}")
     results = []
     for item in asked:
         topic = state.cluster.topics.get(item["Topic"])
         rows = []
         for index in item["Partitions"]:
-            code, why = Code.NONE, None
+            code, why = codes.NONE, None
             try:
                 if topic is None or not 0 <= index < len(topic.partitions):
-                    raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "No such topic or partition.")
+                    raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, "No such topic or partition.")
                 state.topology.asked_to_elect(topic.partitions[index], Election(kind))
             except Refused as refused:
                 code, why = refused.code, refused.why
-            if not (every and code == Code.ELECTION_NOT_NEEDED):
+            if not (every and code == codes.ELECTION_NOT_NEEDED):
                 rows.append({"PartitionId": index, "ErrorCode": code, "ErrorMessage": why})
         if rows or not every:
             results.append({"Topic": item["Topic"], "PartitionResult": rows})
-    return {"ErrorCode": Code.NONE, "ReplicaElectionResults": results}
+    return {"ErrorCode": codes.NONE, "ReplicaElectionResults": results}
 
 
 def describe_producers(request: Request, state: BrokerState) -> Body:
@@ -114,7 +115,7 @@ def describe_producers(request: Request, state: BrokerState) -> Body:
         topic = state.cluster.topics.get(item["Name"])
         rows = []
         for index in item["PartitionIndexes"]:
-            row: Body = {"PartitionIndex": index, "ErrorCode": Code.NONE, "ErrorMessage": None, "ActiveProducers": []}
+            row: Body = {"PartitionIndex": index, "ErrorCode": codes.NONE, "ErrorMessage": None, "ActiveProducers": []}
             try:
                 producers = state.cluster.partition(topic, index, request.node).log.producers.known
                 row["ActiveProducers"] = [

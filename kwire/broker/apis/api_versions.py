@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 
 from kwire.broker.apis import NEWEST, Api, announced
-from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.keys import PRODUCE
 from kwire.schema.model import Versions
 from kwire.schema.registry import builtin
@@ -41,7 +41,7 @@ def handle(request: Request, state: BrokerState) -> Body:
     if request.version >= 3:
         names = (body["ClientSoftwareName"], body["ClientSoftwareVersion"])
         if not all(SOFTWARE.fullmatch(name) for name in names):
-            return {"ErrorCode": Code.INVALID_REQUEST}
+            return {"ErrorCode": codes.INVALID_REQUEST}
         request.peer.software = " ".join(names)
     return answer(state, request.version)
 
@@ -52,7 +52,7 @@ def answer(state: BrokerState, version: int) -> Body:
     # Produce from v0 on: librdkafka concludes from it what a broker can (KAFKA-18659)
     ranges = {**known, PRODUCE: Versions(0, known[PRODUCE].high), **state.faults.ranges()}
     return {
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "ApiKeys": [
             {"ApiKey": key, "MinVersion": versions.low, "MaxVersion": versions.high}
             for key, versions in sorted(ranges.items())
@@ -78,7 +78,7 @@ def refusal(state: BrokerState) -> Body:
     assert key is not None
     versions = announced(state.settings.era)[key]
     row = {"ApiKey": key, "MinVersion": versions.low, "MaxVersion": versions.high}
-    return {"ErrorCode": Code.UNSUPPORTED_VERSION, "ApiKeys": [row]}
+    return {"ErrorCode": codes.UNSUPPORTED_VERSION, "ApiKeys": [row]}
 
 
 APIS = (Api("ApiVersions", Versions(0, 5), handle),)

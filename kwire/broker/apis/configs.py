@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, DYNAMIC, GROUP, TOPIC, Value
 from kwire.broker.context import Body, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 
@@ -18,7 +19,7 @@ def describe_configs(request: Request, state: BrokerState) -> Body:
 
 def _described(item: Body, request: Request, state: BrokerState) -> Body:
     kind, name = item["ResourceType"], item["ResourceName"]
-    row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": "", "ResourceType": kind, "ResourceName": name, "Configs": []}
+    row: Body = {"ErrorCode": codes.NONE, "ErrorMessage": "", "ResourceType": kind, "ResourceName": name, "Configs": []}
     try:
         _check(kind, name, state)
     except Refused as refused:
@@ -63,7 +64,7 @@ def _each(request: Request, state: BrokerState, change: Callable[[Body, bool], N
     """Every resource stands alone: one may fail, the others are done."""
     rows = []
     for item in request.body["Resources"]:
-        row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None}
+        row: Body = {"ErrorCode": codes.NONE, "ErrorMessage": None}
         try:
             _check(item["ResourceType"], item["ResourceName"], state)
             change(item, request.body["ValidateOnly"])
@@ -76,11 +77,11 @@ def _each(request: Request, state: BrokerState, change: Callable[[Body, bool], N
 def _check(kind: int, name: str, state: BrokerState) -> None:
     """Raises Refused for a resource that is not there."""
     if kind == TOPIC and name not in state.cluster.topics:
-        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} does not exist.")
+        raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} does not exist.")
     if kind == BROKER and name and not (name.isdecimal() and int(name) in state.cluster.nodes):
-        raise Refused(Code.INVALID_REQUEST, f"Unexpected broker id {name}.")
+        raise Refused(codes.INVALID_REQUEST, f"Unexpected broker id {name}.")
     if kind not in (TOPIC, BROKER, CLIENT_METRICS, GROUP):
-        raise Refused(Code.INVALID_REQUEST, f"Unsupported resource type {kind}")
+        raise Refused(codes.INVALID_REQUEST, f"Unsupported resource type {kind}")
 
 
 def list_config_resources(request: Request, state: BrokerState) -> Body:
@@ -89,7 +90,7 @@ def list_config_resources(request: Request, state: BrokerState) -> Body:
     names = {kind: [name for each, name in given if each == kind] for kind in (CLIENT_METRICS, GROUP)}
     names |= {TOPIC: sorted(state.cluster.topics), BROKER: [str(node) for node in state.cluster.nodes]}
     rows = [{"ResourceName": name, "ResourceType": kind} for kind in wanted for name in names.get(kind, ())]
-    return {"ErrorCode": Code.NONE, "ConfigResources": rows}
+    return {"ErrorCode": codes.NONE, "ConfigResources": rows}
 
 
 APIS = (

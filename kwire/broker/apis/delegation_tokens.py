@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from kwire.broker import acls
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.broker.tokens import Token
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 USER = "User"
@@ -23,7 +24,7 @@ def _user(request: Request) -> str:
         why = (
             "Delegation Token requests are not allowed on PLAINTEXT channels and with delegation token authentication."
         )
-        raise Refused(Code.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, why)
+        raise Refused(codes.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, why)
     return login.user
 
 
@@ -33,13 +34,13 @@ def create(request: Request, state: BrokerState) -> Body:
     if owner != user:
         allowed = state.acls.may(user, request.peer.host, acls.CREATE_TOKENS, acls.USER, f"{USER}:{owner}")
         if not allowed:
-            raise Refused(Code.DELEGATION_TOKEN_AUTHORIZATION_FAILED, f"no CREATE_TOKENS right on {owner}")
+            raise Refused(codes.DELEGATION_TOKEN_AUTHORIZATION_FAILED, f"no CREATE_TOKENS right on {owner}")
     if any(each["PrincipalType"] != USER for each in body["Renewers"]):
-        raise Refused(Code.INVALID_PRINCIPAL_TYPE, "renewers are of type User")
+        raise Refused(codes.INVALID_PRINCIPAL_TYPE, "renewers are of type User")
     renewers = tuple(each["PrincipalName"] for each in body["Renewers"])
     token = state.users.tokens.create(owner, user, renewers, body["MaxLifetimeMs"], request.time // MS)
     return {
-        "ErrorCode": Code.NONE, **_names(token), "IssueTimestampMs": token.issued, "ExpiryTimestampMs": token.expires,
+        "ErrorCode": codes.NONE, **_names(token), "IssueTimestampMs": token.issued, "ExpiryTimestampMs": token.expires,
         "MaxTimestampMs": token.ends, "TokenId": token.id, "Hmac": token.hmac,
     }  # fmt: skip
 
@@ -54,13 +55,13 @@ def _names(token: Token) -> Body:
 def renew(request: Request, state: BrokerState) -> Body:
     body = request.body
     expires = state.users.tokens.renew(body["Hmac"], _user(request), body["RenewPeriodMs"], request.time // MS)
-    return {"ErrorCode": Code.NONE, "ExpiryTimestampMs": expires}
+    return {"ErrorCode": codes.NONE, "ExpiryTimestampMs": expires}
 
 
 def expire(request: Request, state: BrokerState) -> Body:
     body = request.body
     expires = state.users.tokens.expire(body["Hmac"], _user(request), body["ExpiryTimePeriodMs"], request.time // MS)
-    return {"ErrorCode": Code.NONE, "ExpiryTimestampMs": expires}
+    return {"ErrorCode": codes.NONE, "ExpiryTimestampMs": expires}
 
 
 def describe(request: Request, state: BrokerState) -> Body:
@@ -76,7 +77,7 @@ def describe(request: Request, state: BrokerState) -> Body:
         for token in state.users.tokens.all.values()
         if (owners is None or token.owner in owners) and _shown(token, user, request.peer.host, state)
     ]  # fmt: skip
-    return {"ErrorCode": Code.NONE, "Tokens": tokens}
+    return {"ErrorCode": codes.NONE, "Tokens": tokens}
 
 
 def _shown(token: Token, user: str, host: str, state: BrokerState) -> bool:

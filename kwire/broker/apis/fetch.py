@@ -12,11 +12,12 @@ from typing import Any
 from kwire.broker import legacy
 from kwire.broker.apis import Api
 from kwire.broker.apis.produce import endpoints
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Later, Outcome, Request, Timer, Work, finish
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 MAX_BYTES = 16 * 1024 * 1024  # fetch.max.bytes of the broker; 55 MiB in Kafka
@@ -29,7 +30,7 @@ numbers = count()
 def handle(request: Request, state: BrokerState) -> Outcome:
     body = request.body
     if body.get("SessionId", 0) and body.get("SessionEpoch", -1) > 0:
-        return {"ErrorCode": Code.FETCH_SESSION_ID_NOT_FOUND, "SessionId": 0, "Responses": []}
+        return {"ErrorCode": codes.FETCH_SESSION_ID_NOT_FOUND, "SessionId": 0, "Responses": []}
     request = _once(request)
     work = _first(request, state)
     return work if _is_large(request) else finish(work)
@@ -145,7 +146,7 @@ def _read(request: Request, state: BrokerState) -> Work[tuple[Body, int, bool]]:
             index = part["Partition"]
             try:
                 if topic is None and version >= 13:
-                    raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
+                    raise Refused(codes.UNKNOWN_TOPIC_ID, "no topic has this id")
                 epoch, node = part.get("CurrentLeaderEpoch", -1), request.node
                 partition = state.cluster.partition(topic, index, node, epoch, version >= FROM_FOLLOWERS)
                 row, records, sure = _elsewhere(partition, part, request, state), b"", True
@@ -155,7 +156,7 @@ def _read(request: Request, state: BrokerState) -> Work[tuple[Body, int, bool]]:
                 now = now or sure
             except Refused as refused:
                 row, records, now = _error(index, refused.code), b"", True
-                if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
+                if refused.code == codes.NOT_LEADER_OR_FOLLOWER and topic is not None:
                     led = topic.partitions[index]
                     row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
                     leaders.add(led.leader)
@@ -187,7 +188,7 @@ def _row(partition: Partition, part: Body, **more: Any) -> Body:
     log = partition.log
     return {
         "PartitionIndex": part["Partition"],
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "HighWatermark": log.end,
         "LastStableOffset": log.stable,
         "LogStartOffset": log.start,
@@ -204,7 +205,7 @@ def _rows(
     """end: how far this replica has come."""
     log, offset = partition.log, part["FetchOffset"]
     if not log.start <= offset <= log.end:
-        raise Refused(Code.OFFSET_OUT_OF_RANGE, f"offset {offset}, there are {log.start} to {log.end}")
+        raise Refused(codes.OFFSET_OUT_OF_RANGE, f"offset {offset}, there are {log.start} to {log.end}")
     limit = min(part["PartitionMaxBytes"], max(room, 0))
     batches = log.read(offset, limit, whole_first=first, until=min(log.stable, end) if committed else end)
     aborted = log.aborted(offset, batches) if committed else None
@@ -216,7 +217,7 @@ def _rows(
     return row, records
 
 
-def _error(index: int, code: Code) -> Body:
+def _error(index: int, code: int) -> Body:
     return {
         "PartitionIndex": index,
         "ErrorCode": code,

@@ -4,9 +4,9 @@ and up ask for several at once."""
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code
 from kwire.broker.context import Body, Request
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 from kwire.wire.uuids import from_text
 
@@ -26,16 +26,16 @@ def handle(request: Request, state: BrokerState) -> Body:
 def _found(key: str, kind: int, state: BrokerState, listener: str) -> Body:
     if kind not in TOPICS or (kind == SHARE and not _is_share_key(key)):
         why = f"no coordinator for keys of type {kind}" if kind not in TOPICS else ""
-        row = {"ErrorCode": Code.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
+        row = {"ErrorCode": codes.INVALID_REQUEST, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
         return {"Key": key, **row}
     state.internal(TOPICS[kind])
     owner = state.cluster.coordinator(key)
     if owner < 0:
         why = "The coordinator is not available."
-        row = {"ErrorCode": Code.COORDINATOR_NOT_AVAILABLE, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
+        row = {"ErrorCode": codes.COORDINATOR_NOT_AVAILABLE, "ErrorMessage": why, "NodeId": -1, "Host": "", "Port": -1}
         return {"Key": key, **row}
     node = state.cluster.address(owner, "FindCoordinator", listener)
-    row = {"ErrorCode": Code.NONE, "ErrorMessage": "", "NodeId": node.id, "Host": node.host, "Port": node.port}
+    row = {"ErrorCode": codes.NONE, "ErrorMessage": "", "NodeId": node.id, "Host": node.host, "Port": node.port}
     return {"Key": key, **row}
 
 

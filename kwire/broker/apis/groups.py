@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Later, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 
@@ -17,14 +18,14 @@ def join(request: Request, state: BrokerState) -> Body | Later:
     """The same, unless there are too many groups."""
     group = request.body["GroupId"]
     if group not in state.groups.coordinator.groups and state.groups.full:
-        raise Refused(Code.GROUP_MAX_SIZE_REACHED, "too many groups")
+        raise Refused(codes.GROUP_MAX_SIZE_REACHED, "too many groups")
     return state.groups.ask(request)
 
 
 def consumer(request: Request, state: BrokerState) -> Body | Later:
     """The new protocol's, while the cluster's group.version has it (KafkaApis.isConsumerGroupProtocolEnabled)."""
     if state.cluster.levels.get("group.version") == 0:
-        raise Refused(Code.UNSUPPORTED_VERSION, "group.version is 0")
+        raise Refused(codes.UNSUPPORTED_VERSION, "group.version is 0")
     return join(request, state) if request.api == "ConsumerGroupHeartbeat" else ask(request, state)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.log import NOTHING, FoundOffset
 from kwire.broker.partition import Partition
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -45,7 +46,7 @@ def _row(partition: Partition, part: Body, version: int, committed: bool) -> Bod
         old.append(partition.log.start)  # v0 lists where segments begin; there is one
     return {
         "PartitionIndex": index,
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "OldStyleOffsets": old[: max(part.get("MaxNumOffsets", 1), 0)],
         "Timestamp": found.timestamp,
         "Offset": found.offset,
@@ -56,7 +57,7 @@ def _row(partition: Partition, part: Body, version: int, committed: bool) -> Bod
 def _found(partition: Partition, timestamp: int, version: int) -> FoundOffset:
     log = partition.log
     if timestamp < EARLIEST and version < SINCE.get(timestamp, 2**15):
-        raise Refused(Code.UNSUPPORTED_VERSION, f"timestamp {timestamp} in v{version}")
+        raise Refused(codes.UNSUPPORTED_VERSION, f"timestamp {timestamp} in v{version}")
     if timestamp == LATEST:
         return FoundOffset(log.end, -1, partition.epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -76,7 +77,7 @@ def epoch_ends(request: Request, state: BrokerState) -> Body:
         topic = state.cluster.topics.get(item["Topic"])
         rows = []
         for part in item["Partitions"]:
-            row: Body = {"Partition": part["Partition"], "ErrorCode": Code.NONE}
+            row: Body = {"Partition": part["Partition"], "ErrorCode": codes.NONE}
             try:
                 epoch = part.get("CurrentLeaderEpoch", -1)
                 partition = state.cluster.partition(topic, part["Partition"], request.node, epoch)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Cluster, Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.nodes import Endpoint
 from kwire.broker.partition import OFFLINE, Partition
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
@@ -45,9 +46,9 @@ def _asked(state: BrokerState, item: Body, version: int, create: bool, operation
     name, topic_id = item["Name"], item.get("TopicId", ZERO)
     if name is None or (topic_id != ZERO and version >= BY_ID):  # Java clients that ask by id leave the name empty
         topic = state.cluster.by_id.get(topic_id)
-        missing, name = Code.UNKNOWN_TOPIC_ID, None
+        missing, name = codes.UNKNOWN_TOPIC_ID, None
     else:
-        missing = Code.UNKNOWN_TOPIC_OR_PARTITION
+        missing = codes.UNKNOWN_TOPIC_OR_PARTITION
         try:
             topic = state.named(name, create)
         except Refused as refused:
@@ -61,7 +62,7 @@ def _asked(state: BrokerState, item: Body, version: int, create: bool, operation
 def described(topic: Topic, operations: int, cluster: Cluster) -> Body:
     """A topic as Metadata and DescribeTopicPartitions tell of it."""
     return {
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "Name": topic.name,
         "TopicId": topic.id,
         "IsInternal": topic.internal,
@@ -72,7 +73,7 @@ def described(topic: Topic, operations: int, cluster: Cluster) -> Body:
 
 def _partition(partition: Partition, cluster: Cluster) -> Body:
     return {
-        "ErrorCode": Code.LEADER_NOT_AVAILABLE if partition.leader == OFFLINE else Code.NONE,
+        "ErrorCode": codes.LEADER_NOT_AVAILABLE if partition.leader == OFFLINE else codes.NONE,
         "PartitionIndex": partition.index,
         "LeaderId": partition.leader,
         "LeaderEpoch": partition.epoch,
@@ -91,7 +92,12 @@ def _broker(node: Endpoint) -> Body:
 def describe_cluster(request: Request, state: BrokerState) -> Body:
     cluster = state.cluster
     if request.body.get("EndpointType", 1) != 1:
-        return {"ErrorCode": 115, "ErrorMessage": "This is a broker's listener.", "ClusterId": "", "Brokers": []}
+        return {
+            "ErrorCode": codes.UNSUPPORTED_ENDPOINT_TYPE,
+            "ErrorMessage": "This is a broker's listener.",
+            "ClusterId": "",
+            "Brokers": [],
+        }
     asked = request.body["IncludeClusterAuthorizedOperations"]
     return {
         "ClusterId": cluster.id,
@@ -113,7 +119,7 @@ def describe_topic_partitions(request: Request, state: BrokerState) -> Body:
             continue
         topic = topics.get(name)
         if topic is None:
-            out.append({"ErrorCode": Code.UNKNOWN_TOPIC_OR_PARTITION, "Name": name, "Partitions": []})
+            out.append({"ErrorCode": codes.UNKNOWN_TOPIC_OR_PARTITION, "Name": name, "Partitions": []})
             continue
         first = cursor["PartitionIndex"] if name == cursor["TopicName"] else 0
         if left <= 0:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from kwire.broker import legacy
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Hangup, Request
 from kwire.broker.partition import OFFLINE, Partition
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.broker.transactions import ADDS
 from kwire.broker.validation import RecordsRefused, validated
 from kwire.coordinator.transactions.transaction import Place
 from kwire.counted import counted
 from kwire.records.batch import MAGIC_AT, Header
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 ZSTD, FIRST_WITH_ZSTD = 4, 7
@@ -54,15 +55,15 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
     index, start = part["Index"], -1
     try:
         if acks not in (-1, 0, 1):
-            raise Refused(Code.INVALID_REQUIRED_ACKS, f"acks {acks}")
+            raise Refused(codes.INVALID_REQUIRED_ACKS, f"acks {acks}")
         if topic is None and request.version >= 13:
-            raise Refused(Code.UNKNOWN_TOPIC_ID, "no topic has this id")
+            raise Refused(codes.UNKNOWN_TOPIC_ID, "no topic has this id")
         partition = state.cluster.partition(topic, index, request.node)
         assert topic is not None
         rules, now = state.cluster.configs.rules(topic.name), request.time // MS
         if acks == -1 and len(partition.in_sync) < rules.least_in_sync:  # Partition.appendRecordsToLeader
             why = f"{counted(len(partition.in_sync), 'replica')} in sync, min.insync.replicas is {rules.least_in_sync}"
-            raise Refused(Code.NOT_ENOUGH_REPLICAS, why)
+            raise Refused(codes.NOT_ENOUGH_REPLICAS, why)
         given = _records(request.version, part["Records"])
         records, header = validated(rules, (topic.name, index), given, now)
         bumps = _in_transaction(request, state, partition, (topic.name, index), header)
@@ -73,7 +74,7 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
         row["LogStartOffset"] = start  # told by who came as far as the log
         if isinstance(refused, RecordsRefused):
             row["RecordErrors"] = [{"BatchIndex": n, "BatchIndexErrorMessage": why} for n, why in refused.errors]
-        if refused.code == Code.NOT_LEADER_OR_FOLLOWER and topic is not None:
+        if refused.code == codes.NOT_LEADER_OR_FOLLOWER and topic is not None:
             led = topic.partitions[index]
             row["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
         return row
@@ -81,7 +82,7 @@ def _append(request: Request, state: BrokerState, topic: Topic | None, part: Bod
         partition.log.keep_bytes(rules.retained)
     return {
         "Index": index,
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "BaseOffset": base,
         "LogAppendTimeMs": time,
         "LogStartOffset": partition.log.start,
@@ -108,15 +109,15 @@ def _in_transaction(request: Request, state: BrokerState, partition: Partition, 
 def _records(version: int, records: bytes | None) -> bytes:
     """One batch of magic 2, whatever came. Raises Refused."""
     if records is None or len(records) <= MAGIC_AT:
-        raise Refused(Code.INVALID_RECORD, "no batch")
+        raise Refused(codes.INVALID_RECORD, "no batch")
     if records[MAGIC_AT] < 2:
         if version >= 3:
-            raise Refused(Code.INVALID_RECORD, f"Produce v{version} takes magic 2, not {records[MAGIC_AT]}")
+            raise Refused(codes.INVALID_RECORD, f"Produce v{version} takes magic 2, not {records[MAGIC_AT]}")
         return legacy.to_batch(records)
     if version < 3:
-        raise Refused(Code.INVALID_RECORD, f"Produce v{version} takes magic 0 and 1, not {records[MAGIC_AT]}")
+        raise Refused(codes.INVALID_RECORD, f"Produce v{version} takes magic 0 and 1, not {records[MAGIC_AT]}")
     if len(records) > 22 and records[22] & 7 == ZSTD and version < FIRST_WITH_ZSTD:
-        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{FIRST_WITH_ZSTD}")
+        raise Refused(codes.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{FIRST_WITH_ZSTD}")
     return records
 
 

@@ -9,9 +9,10 @@ kraft.version never go down.
 from __future__ import annotations
 
 from kwire.broker.apis import Api, api_versions
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 from kwire.wire.uuids import to_text
 
@@ -28,14 +29,14 @@ def describe_quorum(request: Request, state: BrokerState) -> Body:
         {"NodeId": node.id, "Listeners": [{"Name": CONTROLLER, "Host": node.host, "Port": node.port}]}
         for node in state.cluster.addresses(request.api, request.peer.listener)
     ]
-    return {"ErrorCode": Code.NONE, "ErrorMessage": "", "Topics": topics, "Nodes": nodes}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": "", "Topics": topics, "Nodes": nodes}
 
 
 def _quorum(request: Request, state: BrokerState, topic: Body, part: Body) -> Body:
     cluster, index = state.cluster, part["PartitionIndex"]
-    row: Body = {"PartitionIndex": index, "ErrorCode": Code.NONE, "ErrorMessage": "", "Observers": []}
+    row: Body = {"PartitionIndex": index, "ErrorCode": codes.NONE, "ErrorMessage": "", "Observers": []}
     if (topic["TopicName"], index) != (METADATA, 0):
-        code, why = Code.UNKNOWN_TOPIC_OR_PARTITION, "Only the metadata's partition has a quorum."
+        code, why = codes.UNKNOWN_TOPIC_OR_PARTITION, "Only the metadata's partition has a quorum."
         return {**row, "ErrorCode": code, "ErrorMessage": why, "LeaderId": -1, "CurrentVoters": []}
     end, now = len(cluster.topics) + 1, request.time // MS
     times = {"LogEndOffset": end, "LastFetchTimestamp": now, "LastCaughtUpTimestamp": now}
@@ -54,16 +55,16 @@ def add_voter(request: Request, state: BrokerState) -> Body:
     _check_cluster(body, state)
     if not any(each["Name"] == CONTROLLER for each in body["Listeners"]):
         why = "Add voter request didn't include the endpoint (Endpoints(endpoints={})) for the default listener "
-        raise Refused(Code.INVALID_REQUEST, f"{why}ListenerName({CONTROLLER})")
+        raise Refused(codes.INVALID_REQUEST, f"{why}ListenerName({CONTROLLER})")
     node = state.cluster.nodes.get(body["VoterId"])
     if node is not None and node.votes:
         why = f"The voter id for {_replica(body)} is already part of the set of voters {_voters(state)}."
-        raise Refused(Code.DUPLICATE_VOTER, why)
+        raise Refused(codes.DUPLICATE_VOTER, why)
     if node is None or not node.alive:
         why = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
-        raise Refused(Code.REQUEST_TIMED_OUT, why)
+        raise Refused(codes.REQUEST_TIMED_OUT, why)
     node.votes = True
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None}
 
 
 def remove_voter(request: Request, state: BrokerState) -> Body:
@@ -72,18 +73,18 @@ def remove_voter(request: Request, state: BrokerState) -> Body:
     node = state.cluster.nodes.get(body["VoterId"])
     if node is None or not node.votes or node.directory != body["VoterDirectoryId"]:
         why = f"Cannot remove voter {_replica(body)} from the set of voters {_voters(state)}"
-        raise Refused(Code.VOTER_NOT_FOUND, why)
+        raise Refused(codes.VOTER_NOT_FOUND, why)
     if sum(each.votes for each in state.cluster.nodes.values()) == 1:
-        raise Refused(Code.INVALID_REQUEST, f"{_replica(body)} is the last voter.")
+        raise Refused(codes.INVALID_REQUEST, f"{_replica(body)} is the last voter.")
     node.votes = False
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None}
 
 
 def _check_cluster(body: Body, state: BrokerState) -> None:
     given = body["ClusterId"]
     if given is not None and given != state.cluster.id:
         why = f'The given id "{given}" doesn\'t match the cluster id "{state.cluster.id}"'
-        raise Refused(Code.INCONSISTENT_CLUSTER_ID, why)
+        raise Refused(codes.INCONSISTENT_CLUSTER_ID, why)
 
 
 def _replica(body: Body) -> str:
@@ -99,8 +100,8 @@ def update_features(request: Request, state: BrokerState) -> Body:
     """All that is asked, or nothing of it."""
     body = request.body
     updates = body["FeatureUpdates"]
-    answer: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None}
-    rows = [{"Feature": each["Feature"], "ErrorCode": Code.NONE, "ErrorMessage": None} for each in updates]
+    answer: Body = {"ErrorCode": codes.NONE, "ErrorMessage": None}
+    rows = [{"Feature": each["Feature"], "ErrorCode": codes.NONE, "ErrorMessage": None} for each in updates]
     for each, row in zip(updates, rows, strict=True):
         try:
             _check(each, state)
@@ -108,7 +109,7 @@ def update_features(request: Request, state: BrokerState) -> Body:
             row["ErrorCode"], row["ErrorMessage"] = refused.code, refused.why
             answer |= {"ErrorCode": refused.code, "ErrorMessage": f"The update failed: {refused.why}"}
     if request.version < 2:
-        answer |= {"ErrorCode": Code.NONE, "ErrorMessage": None}  # each row has its own
+        answer |= {"ErrorCode": codes.NONE, "ErrorMessage": None}  # each row has its own
     if not any(row["ErrorCode"] for row in rows) and not body.get("ValidateOnly", False):
         for each in updates:
             state.cluster.levels[each["Feature"]] = each["MaxVersionLevel"]
@@ -122,13 +123,13 @@ def _check(update: Body, state: BrokerState) -> None:
     name, level = update["Feature"], update["MaxVersionLevel"]
     found = api_versions.features(state).get(name)
     if found is None:
-        raise Refused(Code.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}: unknown")
+        raise Refused(codes.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}: unknown")
     low, high, now = found
     kind = update.get("UpgradeType", SAFE_DOWNGRADE if update.get("AllowDowngrade") else UPGRADE)
     if not low <= level <= high:
         why = f"Invalid update version {level} for feature {name}. Local controller 1 only supports {low}-{high}"
     elif kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        raise Refused(Code.INVALID_UPDATE_VERSION, f"The upgrade type {kind} is not known")
+        raise Refused(codes.INVALID_UPDATE_VERSION, f"The upgrade type {kind} is not known")
     elif level < now and kind == UPGRADE:
         why = f"Invalid update version {level} for feature {name}. Can't downgrade the version of this feature without"
         why += " setting the upgrade type to either safe or unsafe downgrade."
@@ -145,7 +146,7 @@ def _check(update: Body, state: BrokerState) -> None:
         )
     else:
         return
-    raise Refused(Code.INVALID_UPDATE_VERSION, why)
+    raise Refused(codes.INVALID_UPDATE_VERSION, why)
 
 
 APIS = (

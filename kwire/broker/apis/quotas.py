@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.quotas import QuotaFilter
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 
@@ -23,13 +24,13 @@ def describe(request: Request, state: BrokerState) -> Body:
         }
         for entity, values in found
     ]
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Entries": entries}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None, "Entries": entries}
 
 
 def alter(request: Request, state: BrokerState) -> Body:
     entries = []
     for given in request.body["Entries"]:
-        row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None, "Entity": given["Entity"]}
+        row: Body = {"ErrorCode": codes.NONE, "ErrorMessage": None, "Entity": given["Entity"]}
         try:
             entity = [(part["EntityType"], part["EntityName"]) for part in given["Entity"]]
             ops = [(op["Key"], op["Value"], op["Remove"]) for op in given["Ops"]]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from kwire.broker.apis import Api
 from kwire.broker.cluster import Topic
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
 from kwire.broker.partition import Partition
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 
@@ -22,16 +23,16 @@ def alter(request: Request, state: BrokerState) -> Body:
         rows = []
         for part in item["Partitions"]:
             index = part["PartitionIndex"]
-            row: Body = {"ErrorCode": Code.NONE, "ErrorMessage": None}
+            row: Body = {"ErrorCode": codes.NONE, "ErrorMessage": None}
             try:
                 if topic is None or not 0 <= index < len(topic.partitions):
-                    raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "The server does not host this topic-partition.")
+                    raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, "The server does not host this topic-partition.")
                 _move(state, topic, topic.partitions[index], part["Replicas"], free)
             except Refused as refused:
                 row = {"ErrorCode": refused.code, "ErrorMessage": refused.why}
             rows.append({"PartitionIndex": index, **row})
         responses.append({"Name": item["Name"], "Partitions": rows})
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "AllowReplicationFactorChange": free, "Responses": responses}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None, "AllowReplicationFactorChange": free, "Responses": responses}
 
 
 def _move(state: BrokerState, topic: Topic, partition: Partition, replicas: list[int] | None, free: bool) -> None:
@@ -43,7 +44,7 @@ def _move(state: BrokerState, topic: Topic, partition: Partition, replicas: list
     have = state.reassignments.settled(partition)
     if not free and len(replicas) != len(have):
         why = f"The replication factor is changed from {len(have)} to {len(replicas)}"
-        raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
+        raise Refused(codes.INVALID_REPLICATION_FACTOR, why)
     state.reassignments.begin(topic, partition, list(replicas))
 
 
@@ -58,7 +59,7 @@ def listed(request: Request, state: BrokerState) -> Body:
             row |= {"AddingReplicas": each.adding, "RemovingReplicas": each.removing}
             found.setdefault(place[0], []).append(row)
     topics = [{"Name": name, "Partitions": rows} for name, rows in found.items()]
-    return {"ErrorCode": Code.NONE, "ErrorMessage": None, "Topics": topics}
+    return {"ErrorCode": codes.NONE, "ErrorMessage": None, "Topics": topics}
 
 
 APIS = (

@@ -9,13 +9,14 @@ from __future__ import annotations
 from kwire.broker.apis import Api
 from kwire.broker.apis.groups import ask, join
 from kwire.broker.apis.produce import endpoints
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import MS, Body, Later, Request
+from kwire.broker.refused import Refused
 from kwire.broker.sharing import WaitingShareFetch, refused_row
 from kwire.broker.state import BrokerState
 from kwire.coordinator.share.checks import ack_fault, id_fault
 from kwire.coordinator.share.partition import Ack
 from kwire.coordinator.share.sessions import FINAL, FIRST, ShareSession, Spot
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 MUST_BE_ZERO = ("MaxBytes", "MinBytes", "MaxRecords", "MaxWaitMs")
@@ -38,7 +39,7 @@ def fetch(request: Request, state: BrokerState) -> Body | Later:
     if why is None and renews and any(body[name] for name in MUST_BE_ZERO):
         why = f"{', '.join(name for name in MUST_BE_ZERO if body[name])} must be 0 where IsRenewAck is true"
     if why is not None:
-        return _refusal(Code.INVALID_REQUEST, why)
+        return _refusal(codes.INVALID_REQUEST, why)
     group, member, epoch = body["GroupId"], body["MemberId"], body["ShareSessionEpoch"]
     spots = [(topic["TopicId"], part["PartitionIndex"]) for topic in body["Topics"] for part in topic["Partitions"]]
     forgotten = [(topic["TopicId"], index) for topic in body["ForgottenTopicsData"] for index in topic["Partitions"]]
@@ -47,7 +48,7 @@ def fetch(request: Request, state: BrokerState) -> Body | Later:
     session, check = leader.sessions.fetch(group, member, epoch, spots, forgotten, acks)
     if session is None:
         refusal = _refusal(check.error, check.why)
-        return _idle(refusal, request, state) if check.error == Code.SHARE_SESSION_LIMIT_REACHED else refusal
+        return _idle(refusal, request, state) if check.error == codes.SHARE_SESSION_LIMIT_REACHED else refusal
     if epoch == FIRST:
         state.sharing.opened(session, request.peer, node)
     done = acknowledged(request, state) if acks else {}
@@ -57,9 +58,9 @@ def fetch(request: Request, state: BrokerState) -> Body | Later:
     for spot in wanted:
         topic = state.cluster.by_id.get(spot[0])
         if topic is None:
-            rows[spot] = _unknown(state, spot, Code.UNKNOWN_TOPIC_ID, "no topic has this id")
+            rows[spot] = _unknown(state, spot, codes.UNKNOWN_TOPIC_ID, "no topic has this id")
         elif not 0 <= spot[1] < len(topic.partitions):
-            rows[spot] = _unknown(state, spot, Code.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+            rows[spot] = _unknown(state, spot, codes.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
         else:
             known.append(spot)
 
@@ -89,7 +90,7 @@ def _idle(refusal: Body, request: Request, state: BrokerState) -> Later:
     return later
 
 
-def _unknown(state: BrokerState, spot: Spot, code: Code, why: str) -> Body:
+def _unknown(state: BrokerState, spot: Spot, code: int, why: str) -> Body:
     return refused_row(state, spot, Refused(code, why))
 
 
@@ -112,7 +113,7 @@ def acknowledge(request: Request, state: BrokerState) -> Body:
     body = request.body
     why = _wrong(body)
     if why is not None:
-        return _refusal(Code.INVALID_REQUEST, why)
+        return _refusal(codes.INVALID_REQUEST, why)
     group, member, epoch = body["GroupId"], body["MemberId"], body["ShareSessionEpoch"]
     leader = state.sharing.leader(request.node)
     check = leader.sessions.acknowledge(group, member, epoch)
@@ -139,11 +140,11 @@ def acknowledged(request: Request, state: BrokerState) -> dict[Spot, Body]:
             batches = part["AcknowledgementBatches"]
             fault = ack_fault(batches, request.version, body.get("IsRenewAck", False))
             if known is None:
-                rows[spot] = _row(spot, Code.UNKNOWN_TOPIC_ID, "no topic has this id")
+                rows[spot] = _row(spot, codes.UNKNOWN_TOPIC_ID, "no topic has this id")
             elif fault is not None:
-                rows[spot] = _row(spot, Code.INVALID_REQUEST, fault)
+                rows[spot] = _row(spot, codes.INVALID_REQUEST, fault)
             elif not 0 <= spot[1] < len(known.partitions):
-                rows[spot] = _row(spot, Code.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+                rows[spot] = _row(spot, codes.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
             elif batches:
                 asked[spot] = batches
             else:
@@ -159,10 +160,10 @@ def acknowledged(request: Request, state: BrokerState) -> dict[Spot, Body]:
     for spot, check in checks.items():
         rows[spot] = _row(spot, check.error, check.why if check.error else None)
         topic_found = state.cluster.by_id.get(spot[0])
-        if check.error == Code.NOT_LEADER_OR_FOLLOWER and topic_found is not None:
+        if check.error == codes.NOT_LEADER_OR_FOLLOWER and topic_found is not None:
             led = topic_found.partitions[spot[1]]
             rows[spot]["CurrentLeader"] = {"LeaderId": led.leader, "LeaderEpoch": led.epoch}
-    return rows | {spot: _row(spot, Code.NONE, None) for spot in empty}
+    return rows | {spot: _row(spot, codes.NONE, None) for spot in empty}
 
 
 def _row(spot: Spot, code: int, why: str | None) -> Body:
@@ -173,10 +174,10 @@ def _whole(request: Request, state: BrokerState, rows: dict[Spot, Body]) -> Body
     topics: dict[object, list[Body]] = {}
     for spot, row in rows.items():
         row.setdefault("CurrentLeader", {"LeaderId": 0, "LeaderEpoch": 0})
-        topics.setdefault(spot[0], []).append({"ErrorCode": Code.NONE, "ErrorMessage": None} | row)
+        topics.setdefault(spot[0], []).append({"ErrorCode": codes.NONE, "ErrorMessage": None} | row)
     others = {row["CurrentLeader"]["LeaderId"] for row in rows.values()} & state.cluster.nodes.keys()
     return {
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "ErrorMessage": None,
         "AcquisitionLockTimeoutMs": state.sharing.rules(request.body["GroupId"]).record_lock_duration_ms,
         "Responses": [{"TopicId": topic, "Partitions": parts} for topic, parts in topics.items()],

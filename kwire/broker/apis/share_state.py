@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, Stored
+from kwire.schema import codes
 from kwire.schema.model import Versions
 from kwire.wire.uuids import to_text
 
@@ -37,7 +38,7 @@ def each(word: str, act: Act) -> Callable[[Request, BrokerState], Body]:
             rows = []
             for part in topic["Partitions"]:
                 place = SharePartitionKey(group, topic["TopicId"], part["Partition"])
-                row: Body = {"Partition": place.partition, "ErrorCode": Code.NONE, "ErrorMessage": None}
+                row: Body = {"Partition": place.partition, "ErrorCode": codes.NONE, "ErrorMessage": None}
                 try:
                     _check(state, place, request.node, word)
                     row |= act(state, place, part)
@@ -53,9 +54,9 @@ def each(word: str, act: Act) -> Callable[[Request, BrokerState], Body]:
 def _check(state: BrokerState, place: SharePartitionKey, node: int, word: str) -> None:
     if state.cluster.coordinator(share_key(place)) != node:
         why = f"Unable to {word} share group state: This is not the correct coordinator."
-        raise Refused(Code.NOT_COORDINATOR, why)
+        raise Refused(codes.NOT_COORDINATOR, why)
     if place.partition < 0:
-        raise Refused(Code.INVALID_REQUEST, "The partition id cannot be a negative number.")
+        raise Refused(codes.INVALID_REQUEST, "The partition id cannot be a negative number.")
 
 
 def _states(state: BrokerState) -> ShareStates:
@@ -65,13 +66,13 @@ def _states(state: BrokerState) -> ShareStates:
 def _hosted(state: BrokerState, place: SharePartitionKey) -> None:
     topic = state.cluster.by_id.get(place.topic)
     if topic is None or place.partition >= len(topic.partitions):
-        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        raise Refused(codes.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 
 
 def initialise(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
     stored = _states(state).known.get(place)
     if stored is not None and stored.epoch > part["StateEpoch"]:
-        raise Refused(Code.FENCED_STATE_EPOCH, FENCED_STATE)
+        raise Refused(codes.FENCED_STATE_EPOCH, FENCED_STATE)
     _hosted(state, place)
     _states(state).initialise(place, part["StateEpoch"], part["StartOffset"])
     return {}
@@ -81,9 +82,9 @@ def _stored(state: BrokerState, place: SharePartitionKey, part: Body, act: str) 
     """What is stored of a share partition that was initialized, for the leader of an epoch that is not over."""
     stored = _states(state).known.get(place)
     if stored is None:
-        raise Refused(Code.INVALID_REQUEST, f"{act} operation on uninitialized share partition not allowed.")
+        raise Refused(codes.INVALID_REQUEST, f"{act} operation on uninitialized share partition not allowed.")
     if stored.leader_epoch > part["LeaderEpoch"]:
-        raise Refused(Code.FENCED_LEADER_EPOCH, FENCED_LEADER)
+        raise Refused(codes.FENCED_LEADER_EPOCH, FENCED_LEADER)
     return stored
 
 
@@ -101,7 +102,7 @@ def read(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
 def write(state: BrokerState, place: SharePartitionKey, part: Body) -> Body:
     stored = _stored(state, place, part, "Write")
     if stored.epoch > part["StateEpoch"]:
-        raise Refused(Code.FENCED_STATE_EPOCH, FENCED_STATE)
+        raise Refused(codes.FENCED_STATE_EPOCH, FENCED_STATE)
     _hosted(state, place)
     start = part["StartOffset"] if part["StartOffset"] >= 0 else stored.start
     batches = [_batch(row) for row in part["StateBatches"]]
@@ -113,7 +114,7 @@ def _batch(row: Body) -> StateBatch:
     try:
         kind = RecordState(row["DeliveryState"])
     except ValueError:
-        raise Refused(Code.INVALID_REQUEST, f"no delivery state {row['DeliveryState']}") from None
+        raise Refused(codes.INVALID_REQUEST, f"no delivery state {row['DeliveryState']}") from None
     return StateBatch(row["FirstOffset"], row["LastOffset"], kind, row["DeliveryCount"])
 
 

@@ -12,11 +12,12 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import CLIENT_METRICS
 from kwire.broker.context import MS, Body, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import PUSHING, BrokerState, Telemetry
 from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
+from kwire.schema import codes
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO, to_text
 
@@ -79,7 +80,7 @@ def subscriptions(request: Request, state: BrokerState) -> Body:
     found = wanted(request._replace(body={**request.body, "ClientInstanceId": instance}), state)
     _known(instance, request, state)
     return {
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "ClientInstanceId": instance,
         "SubscriptionId": found.id,
         "AcceptedCompressionTypes": ACCEPTED,
@@ -104,22 +105,22 @@ def push(request: Request, state: BrokerState) -> Body:
     body = request.body
     instance, now = body["ClientInstanceId"], request.time // MS
     if instance == ZERO:
-        raise Refused(Code.INVALID_REQUEST, "no client instance id")
+        raise Refused(codes.INVALID_REQUEST, "no client instance id")
     found, told = wanted(request, state), _known(instance, request, state)
     if told.over:
-        raise Refused(Code.INVALID_REQUEST, "this client has said that it ends")
+        raise Refused(codes.INVALID_REQUEST, "this client has said that it ends")
     if told.pushes and now - told.time_ms < found.interval_ms // 2 and not body["Terminating"]:
-        raise Refused(Code.THROTTLING_QUOTA_EXCEEDED, f"a push each {found.interval_ms} ms")
+        raise Refused(codes.THROTTLING_QUOTA_EXCEEDED, f"a push each {found.interval_ms} ms")
     if body["SubscriptionId"] != found.id:
-        raise Refused(Code.UNKNOWN_SUBSCRIPTION_ID, f"the subscription is {found.id}")
+        raise Refused(codes.UNKNOWN_SUBSCRIPTION_ID, f"the subscription is {found.id}")
     if body["CompressionType"] not in (0, *ACCEPTED):
-        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {body['CompressionType']}")
+        raise Refused(codes.UNSUPPORTED_COMPRESSION_TYPE, f"compression type {body['CompressionType']}")
     if len(body["Metrics"]) > MOST_BYTES:
-        raise Refused(Code.TELEMETRY_TOO_LARGE, f"{len(body['Metrics']):,} bytes, the limit is {MOST_BYTES:,}")
+        raise Refused(codes.TELEMETRY_TOO_LARGE, f"{len(body['Metrics']):,} bytes, the limit is {MOST_BYTES:,}")
     told.time_ms, told.over = now, body["Terminating"]
     told.keep(body["CompressionType"], body["Metrics"])
     state.tell("telemetry", str(request.peer), f"{len(body['Metrics']):,} bytes of metrics")
-    return {"ErrorCode": Code.NONE}
+    return {"ErrorCode": codes.NONE}
 
 
 APIS = (

@@ -7,11 +7,12 @@ from collections import Counter
 from uuid import UUID
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.configs import TOPIC, Value
 from kwire.broker.context import Body, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.counted import counted
+from kwire.schema import codes
 from kwire.schema.model import Versions
 from kwire.wire.uuids import ZERO
 
@@ -26,12 +27,12 @@ def _created(item: Body, state: BrokerState, dry: bool, twice: bool) -> Body:
     name, cluster = item["Name"], state.cluster
     try:
         if twice:
-            raise Refused(Code.INVALID_REQUEST, "Duplicate topic in request.")
+            raise Refused(codes.INVALID_REQUEST, "Duplicate topic in request.")
         assignments = sorted((a["PartitionIndex"], a["BrokerIds"]) for a in item["Assignments"])
         if assignments and (item["NumPartitions"] != -1 or item["ReplicationFactor"] != -1):
-            raise Refused(Code.INVALID_REQUEST, "Both partitions and assignments are given.")
+            raise Refused(codes.INVALID_REQUEST, "Both partitions and assignments are given.")
         if [index for index, _ in assignments] != list(range(len(assignments))):
-            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, "Partitions must be numbered from 0 without gaps.")
+            raise Refused(codes.INVALID_REPLICA_ASSIGNMENT, "Partitions must be numbered from 0 without gaps.")
         count = state.settings.partitions if item["NumPartitions"] == -1 else item["NumPartitions"]
         replication = state.replicas if item["ReplicationFactor"] == -1 else item["ReplicationFactor"]
         values = {config["Name"]: config["Value"] for config in item["Configs"]}
@@ -46,7 +47,7 @@ def _created(item: Body, state: BrokerState, dry: bool, twice: bool) -> Body:
     return {
         "Name": name,
         "TopicId": ZERO if dry else topic.id,
-        "ErrorCode": Code.NONE,
+        "ErrorCode": codes.NONE,
         "ErrorMessage": None,
         "NumPartitions": len(topic.partitions),
         "ReplicationFactor": len(topic.partitions[0].replicas),
@@ -75,22 +76,22 @@ def delete_topics(request: Request, state: BrokerState) -> Body:
 def _deleted(name: str | None, topic_id: UUID, state: BrokerState) -> Body:
     topic = state.cluster.find(name, topic_id)
     if topic is None:
-        code = Code.UNKNOWN_TOPIC_ID if name is None else Code.UNKNOWN_TOPIC_OR_PARTITION
+        code = codes.UNKNOWN_TOPIC_ID if name is None else codes.UNKNOWN_TOPIC_OR_PARTITION
         why = "This server does not host this topic ID." if name is None else "This server does not host this topic."
         return {"Name": name, "TopicId": topic_id, "ErrorCode": code, "ErrorMessage": why}
     if state.cluster.configs.broker("delete.topic.enable") != "true":
         why = "Topic deletion is disabled."
-        return {"Name": name, "TopicId": topic_id, "ErrorCode": Code.TOPIC_DELETION_DISABLED, "ErrorMessage": why}
+        return {"Name": name, "TopicId": topic_id, "ErrorCode": codes.TOPIC_DELETION_DISABLED, "ErrorMessage": why}
     state.cluster.delete(topic)
     state.tell("topic", topic.name, "deleted")
-    return {"Name": topic.name, "TopicId": topic.id, "ErrorCode": Code.NONE, "ErrorMessage": None}
+    return {"Name": topic.name, "TopicId": topic.id, "ErrorCode": codes.NONE, "ErrorMessage": None}
 
 
 def create_partitions(request: Request, state: BrokerState) -> Body:
     rows = []
     for item in request.body["Topics"]:
         given = item["Assignments"]
-        row: Body = {"Name": item["Name"], "ErrorCode": Code.NONE, "ErrorMessage": None}
+        row: Body = {"Name": item["Name"], "ErrorCode": codes.NONE, "ErrorMessage": None}
         try:
             assignments = [assignment["BrokerIds"] for assignment in given or ()]
             state.cluster.grow(item["Name"], item["Count"], assignments, request.body["ValidateOnly"])
@@ -115,9 +116,9 @@ def delete_records(request: Request, state: BrokerState) -> Body:
                 if offset == -1:
                     offset = log.end
                 if not 0 <= offset <= log.end:
-                    raise Refused(Code.OFFSET_OUT_OF_RANGE, f"offset {offset}, the end is {log.end}")
+                    raise Refused(codes.OFFSET_OUT_OF_RANGE, f"offset {offset}, the end is {log.end}")
                 log.delete_before(offset)
-                rows.append({"PartitionIndex": index, "LowWatermark": log.start, "ErrorCode": Code.NONE})
+                rows.append({"PartitionIndex": index, "LowWatermark": log.start, "ErrorCode": codes.NONE})
             except Refused as refused:
                 rows.append({"PartitionIndex": index, "LowWatermark": -1, "ErrorCode": refused.code})
         topics.append({"Name": item["Name"], "Partitions": rows})

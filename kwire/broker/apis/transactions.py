@@ -5,10 +5,11 @@ TxnOffsetCommit (28), DescribeTransactions (65), ListTransactions (66)."""
 from __future__ import annotations
 
 from kwire.broker.apis import Api
-from kwire.broker.codes import Code, Refused
 from kwire.broker.context import Body, Later, Request
+from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.coordinator.transactions.context import Marker
+from kwire.schema import codes
 from kwire.schema.model import Versions
 
 
@@ -40,7 +41,7 @@ def _marked(request: Request, state: BrokerState, item: Body, topic: Body) -> Bo
             "", item["ProducerId"], item["ProducerEpoch"], item["TransactionResult"],
             frozenset([(topic["Name"], index)]), item["CoordinatorEpoch"], item.get("TransactionVersion", 0),
         )  # fmt: skip
-        error = Code.NONE
+        error = codes.NONE
         try:
             if found is not None:
                 state.cluster.partition(found, index, request.node)

@@ -14,12 +14,12 @@ from kwire.client.walk.settings import WalkSettings
 from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import Ended, Teller, words
 from kwire.errors import KwireError
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 
 SLACK_MS = 1_500  # behind the session timeout: by then the broker has noticed
-REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID = 27, 25
-REJOINED = (UNKNOWN_MEMBER_ID, 22)  # and ILLEGAL_GENERATION, of a coordinator that took over
-GONE = (UNKNOWN_MEMBER_ID, 82)  # and FENCED_INSTANCE_ID: no member any more
+REJOINED = (codes.UNKNOWN_MEMBER_ID, codes.ILLEGAL_GENERATION)  # the latter of a coordinator that took over
+GONE = (codes.UNKNOWN_MEMBER_ID, codes.FENCED_INSTANCE_ID)  # no member any more
 REJOINS = 5
 ANEW = "The new coordinator does not know this member: so it joins anew, as clients do."
 SHOWN = 8  # members, a line each
@@ -76,7 +76,7 @@ class ClassicWalk:
             if error.code in PASSING:
                 yield from self._moves.seek(4, error.exchange.name, error.code)
                 return error.code
-            if error.code != REBALANCE_IN_PROGRESS:
+            if error.code != codes.REBALANCE_IN_PROGRESS:
                 raise Ended(self.teller.fail(4, error)) from error
             yield self.teller.tell(4, NOTE, "another rebalance began meanwhile: join again", error=error.code)
             return error.code
@@ -164,12 +164,12 @@ class ClassicWalk:
             return 0
         details, advice = words(code)
         text = f"{of}: {errors.label(code)}"
-        if code == REBALANCE_IN_PROGRESS:
+        if code == codes.REBALANCE_IN_PROGRESS:
             yield self.teller.tell(5, NOTE, text, details, error=code, advice="So it does now.")
             return code
         if self._moves.moved and code in REJOINED:
             yield self.teller.tell(5, NOTE, text, details, error=code, advice=ANEW)
-            if code == UNKNOWN_MEMBER_ID:
+            if code == codes.UNKNOWN_MEMBER_ID:
                 self.member.forget()
             return code
         self.inside = code not in GONE
@@ -193,7 +193,7 @@ class ClassicWalk:
         code = yield from self._heart("a beat after that silence")
         text = f"a beat after that silence: {errors.label(code)}"
         details, advice = words(code) if code else ([], None)
-        if code != UNKNOWN_MEMBER_ID:
+        if code != codes.UNKNOWN_MEMBER_ID:
             details.append(Detail("the coordinator did not evict this member", NOTE))
             yield self.teller.tell(5, ERROR if code else NOTE, text, details, error=code, advice=advice)
             return

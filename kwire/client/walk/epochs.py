@@ -14,12 +14,13 @@ from kwire.client.walk.step import ERROR, NOTE, OK, Detail, Step
 from kwire.client.walk.step_recorder import Ended, Teller, words
 from kwire.counted import counted
 from kwire.errors import Failure, KwireError
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 
 API = "ConsumerGroupHeartbeat"
 SESSION_MS = 45_000  # group.consumer.session.timeout.ms, the broker's default
 SLACK_MS = 1_500
-FENCED = (25, 110)  # UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH
+FENCED = (codes.UNKNOWN_MEMBER_ID, codes.FENCED_MEMBER_EPOCH)
 ANEW = "The new coordinator does not know this member: so it joins with epoch 0, as clients do."
 PATIENCE = 12  # heartbeats that an assignment may take
 GROUP_RESOURCE = 32

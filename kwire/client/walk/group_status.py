@@ -8,9 +8,9 @@ from kwire.client.exchange import Body
 from kwire.client.topology import GroupPlace
 from kwire.client.walk.step import NOTE, Detail
 from kwire.errors import Failure, KwireError
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 
-NOT_FOUND = 69
 NEWER = "ConsumerGroupDescribe"
 
 
@@ -26,7 +26,7 @@ class GroupStatus(NamedTuple):
 def group_status(place: GroupPlace) -> GroupStatus:
     """DescribeGroups, and where it does not know the group, ConsumerGroupDescribe. Raises Failure."""
     row = _row(place, "DescribeGroups", {"Groups": [place.group]})
-    if row.get("ErrorCode") == NOT_FOUND or row.get("GroupState") == "Dead":
+    if row.get("ErrorCode") == codes.GROUP_ID_NOT_FOUND or row.get("GroupState") == "Dead":
         newer = _row(place, NEWER, {"GroupIds": [place.group]})
         if newer and not newer.get("ErrorCode"):
             return _told("consumer", newer, place.group)

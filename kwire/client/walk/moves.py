@@ -11,10 +11,11 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 
 from kwire.client.failure import Refusal
-from kwire.client.topology import LOADING, PASSING, GroupPlace
+from kwire.client.topology import PASSING, GroupPlace
 from kwire.client.walk.step import NOTE, OK, Step
 from kwire.client.walk.step_recorder import Ended, Teller
 from kwire.errors import KwireError
+from kwire.schema import codes
 from kwire.schema.errorcodes import errors
 
 PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before the same broker is asked again
@@ -55,7 +56,7 @@ class Moves:
 
     def seek(self, number: int, what: str, code: int, pause: float = PAUSES[0]) -> Iterator[Step]:
         """Tells of the code, and looks for the coordinator again unless it is only loading."""
-        loading = code == LOADING
+        loading = code == codes.COORDINATOR_LOAD_IN_PROGRESS
         advice = "So it waits and asks again." if loading else "So it asks for the coordinator again, as clients do."
         yield self._teller.tell(number, NOTE, f"{what}: {errors.label(code)}", error=code, advice=advice)
         before = self._place.coordinator

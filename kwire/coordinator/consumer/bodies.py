@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from kwire.coordinator import codes
 from kwire.coordinator.assignors import Assignment
 from kwire.coordinator.consumer.members import ConsumerMember
 from kwire.coordinator.consumer.reconciliation import Partition
 from kwire.coordinator.types import Check
+from kwire.schema import codes
 
 
 def owned_of(topics: Iterable[Mapping[str, Any]] | None) -> frozenset[Partition] | None:

@@ -10,17 +10,12 @@ GroupMetadataManager's throwIf methods; each function gives the Check that refus
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from kwire.coordinator import codes
 from kwire.coordinator.consumer.members import LEAVE_STATIC, ConsumerMember, Members
 from kwire.coordinator.consumer.reconciliation import Hold, MemberState, Partition
 from kwire.coordinator.types import Check
-
-FENCED_MEMBER_EPOCH: Final = 110
-UNRELEASED_INSTANCE_ID: Final = 111
-UNSUPPORTED_ASSIGNOR: Final = 112
-INVALID_REGULAR_EXPRESSION: Final = 128
+from kwire.schema import codes
 
 JOIN, LEAVE = 0, -1  # the member epochs that mean something else, beside LEAVE_STATIC
 
@@ -35,7 +30,7 @@ def check_request(
     asked = body.get("ServerAssignor")
     if asked is not None and asked not in assignors:
         why = f"ServerAssignor {asked!r} is none of {', '.join(assignors)}"
-        return Check(2, "assignor", UNSUPPORTED_ASSIGNOR, why)
+        return Check(2, "assignor", codes.UNSUPPORTED_ASSIGNOR, why)
     return None
 
 
@@ -133,7 +128,7 @@ def check_released(holder: ConsumerMember | None, member: str, instance: str) ->
     if holder is None or holder.classic is not None or holder.hold.epoch == LEAVE_STATIC:
         return None
     why = f"instance id {instance} is held by member {holder.id} at epoch {holder.hold.epoch}, {member} must wait"
-    return Check(6, "instance", UNRELEASED_INSTANCE_ID, why)
+    return Check(6, "instance", codes.UNRELEASED_INSTANCE_ID, why)
 
 
 def check_epoch(hold: Hold, epoch: int, owned: Collection[Partition] | None, era: tuple[int, int]) -> Check | None:
@@ -157,7 +152,7 @@ def check_epoch(hold: Hold, epoch: int, owned: Collection[Partition] | None, era
 
 
 def _fenced(why: str) -> Check:
-    return Check(7, "epoch", FENCED_MEMBER_EPOCH, why)
+    return Check(7, "epoch", codes.FENCED_MEMBER_EPOCH, why)
 
 
 class OffsetRequest(NamedTuple):

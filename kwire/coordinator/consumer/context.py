@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kwire.coordinator import classic
-from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
 from kwire.coordinator.consumer import migration
 from kwire.coordinator.consumer.checks import JOIN
 from kwire.coordinator.consumer.group import ConsumerGroup
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.types import Check
+from kwire.schema.codes import GROUP_ID_NOT_FOUND
 
 
 def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:

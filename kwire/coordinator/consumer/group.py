@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from kwire.coordinator import assignors, codes
+from kwire.coordinator import assignors
 from kwire.coordinator.consumer import bodies, checks, reconciliation, seating
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import LEAVE_STATIC, ClassicTerms, ConsumerMember, Members
@@ -32,6 +32,7 @@ from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
 from kwire.coordinator.consumer.topics import ConsumerTopics
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic
+from kwire.schema import codes
 
 ASSIGNMENT_INTERVAL_MS: Final = 1_000  # group.consumer.assignment.interval.ms since 4.3
 DEFAULT_ASSIGNOR: Final = "uniform"
@@ -207,7 +208,7 @@ class ConsumerGroup:
             return TopicPattern(regex), None
         except BadPattern as error:
             why = f"SubscribedTopicRegex {regex[:100]!r}: {error}"
-            return None, Check(8, "regex", checks.INVALID_REGULAR_EXPRESSION, why)
+            return None, Check(8, "regex", codes.INVALID_REGULAR_EXPRESSION, why)
 
     def _accept(
         self,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kwire.coordinator import classic, codes, modern
+from kwire.coordinator import classic, modern
 from kwire.coordinator.bodies import Body
 from kwire.coordinator.consumer import checks, protocol, seating
 from kwire.coordinator.consumer.checks import JOIN
@@ -24,6 +24,7 @@ from kwire.coordinator.group import CONSUMER, Group, GroupState, Member
 from kwire.coordinator.join_request import JoinRequest
 from kwire.coordinator.timers import Key
 from kwire.coordinator.types import MS, Check
+from kwire.schema import codes
 
 UPGRADES: Final = ("bidirectional", "upgrade")
 DOWNGRADES: Final = ("bidirectional", "downgrade")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kwire.coordinator import codes
-from kwire.coordinator.consumer.checks import FENCED_MEMBER_EPOCH, JOIN, LEAVE, is_blank
+from kwire.coordinator.consumer.checks import JOIN, LEAVE, is_blank
 from kwire.coordinator.types import Check
+from kwire.schema import codes
 
 LONGEST_ID: Final = 36  # a UUID's
 RENEWS: Final = 2  # the version of ShareFetch and ShareAcknowledge from which locks can be renewed (KIP-1222)
@@ -85,4 +85,4 @@ def check_epoch(known: int, previous: int, epoch: int) -> Check | None:
         why = f"member epoch {epoch} is ahead of {known}, which the coordinator knows"
     else:
         why = f"member epoch {epoch} is behind {known}, and is not the one before it, {previous}"
-    return Check(5, "epoch", FENCED_MEMBER_EPOCH, why)
+    return Check(5, "epoch", codes.FENCED_MEMBER_EPOCH, why)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kwire.coordinator import modern
-from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.types import Check
+from kwire.schema.codes import GROUP_ID_NOT_FOUND
 
 
 def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:

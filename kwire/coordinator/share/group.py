@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from kwire.coordinator import codes
 from kwire.coordinator.assignors import Assignment, SubscribedMember
 from kwire.coordinator.consumer.bodies import by_topic, flat, refusal
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
@@ -30,6 +29,7 @@ from kwire.coordinator.share.assignor import assign_simple
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic
+from kwire.schema import codes
 
 SESSION, INITIALISE = "session", "initialise"
 ASSIGNOR: Final = "simple"

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kwire.coordinator.codes import NONE, NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from kwire.coordinator.share.partition import Ack, SharePartition, ShareRules
 from kwire.coordinator.share.sessions import ShareSession, ShareSessions, Spot
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates
 from kwire.coordinator.types import Check
+from kwire.schema.codes import NONE, NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 
 
 class ShareLeader:

@@ -11,12 +11,12 @@ from uuid import UUID
 
 from kwire.coordinator import modern, preconditions
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE, UNKNOWN_TOPIC_OR_PARTITION
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.share.context import fresh
 from kwire.coordinator.share.group import ShareGroup
 from kwire.coordinator.share.states import UNINITIALISED, SharePartitionKey
 from kwire.coordinator.types import Check
+from kwire.schema.codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NONE, UNKNOWN_TOPIC_OR_PARTITION
 
 NO_ID: Final = UUID(int=0)
 DONE: Final = Check(0, "done", NONE, "every topic has its own error")

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
 
-from kwire.coordinator.codes import INVALID_RECORD_STATE, INVALID_REQUEST, NONE
 from kwire.coordinator.share.inflight import NOBODY, InFlight, InFlightBatch, RecordState, SavedState, Window
 from kwire.coordinator.share.states import SharePartitionKey, ShareStates, StateBatch, Stored
 from kwire.coordinator.types import MS, Check
+from kwire.schema.codes import INVALID_RECORD_STATE, INVALID_REQUEST, NONE
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 OUTCOMES: Final = {

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from kwire.coordinator.codes import (
+from kwire.coordinator.types import Check
+from kwire.schema.codes import (
     INVALID_REQUEST,
     INVALID_SHARE_SESSION_EPOCH,
     NONE,
     SHARE_SESSION_LIMIT_REACHED,
     SHARE_SESSION_NOT_FOUND,
 )
-from kwire.coordinator.types import Check
 
 FIRST, FINAL = 0, -1
 LAST_EPOCH: Final = (1 << 31) - 1

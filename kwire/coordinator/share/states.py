@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from kwire.coordinator.codes import NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR
 from kwire.coordinator.share.inflight import RecordState
 from kwire.coordinator.types import Check
+from kwire.schema.codes import NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR
 
 UNINITIALISED: Final = -1  # the start offset of a partition that nobody has read yet
 

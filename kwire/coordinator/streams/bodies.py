@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kwire.coordinator import codes
 from kwire.coordinator.streams import tasks
 from kwire.coordinator.streams.checks import ROLES
 from kwire.coordinator.streams.tasks import StreamsMember, Task, Tasks
 from kwire.coordinator.streams.topology import Subtopology
 from kwire.coordinator.types import KnownTopic
+from kwire.schema import codes
 
 SHUTDOWN_WHY: Final = (
     "Streams group member {} encountered a fatal error and requested a shutdown for the entire application."

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kwire.coordinator import codes
-from kwire.coordinator.consumer.checks import FENCED_MEMBER_EPOCH, JOIN, is_blank
+from kwire.coordinator.consumer.checks import JOIN, is_blank
 from kwire.coordinator.consumer.members import LEAVE_STATIC
 from kwire.coordinator.streams.tasks import StreamsMember, Tasks
 from kwire.coordinator.types import Check
+from kwire.schema import codes
 
 ROLES: Final = ("ActiveTasks", "StandbyTasks", "WarmupTasks")
 
@@ -77,7 +77,7 @@ def check_epoch(member: StreamsMember, epoch: int, owned: Tasks | None) -> Check
 
 
 def _fenced(why: str) -> Check:
-    return Check(5, "epoch", FENCED_MEMBER_EPOCH, why)
+    return Check(5, "epoch", codes.FENCED_MEMBER_EPOCH, why)
 
 
 def check_tasks(owned: Tasks | None, counts: Mapping[str, int]) -> Check | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kwire.coordinator import classic, modern
-from kwire.coordinator.codes import GROUP_ID_NOT_FOUND
 from kwire.coordinator.context import Context, CoordinatorRequest, Reply
 from kwire.coordinator.group import Group, GroupState
 from kwire.coordinator.streams.group import StreamsGroup
 from kwire.coordinator.types import Check
+from kwire.schema.codes import GROUP_ID_NOT_FOUND
 
 
 def heartbeat(context: Context, request: CoordinatorRequest) -> Reply:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kwire.coordinator import codes
 from kwire.coordinator.consumer.bodies import refusal
 from kwire.coordinator.consumer.checks import JOIN, LEAVE
 from kwire.coordinator.consumer.members import walk_order
@@ -34,6 +33,7 @@ from kwire.coordinator.streams.topology import (
 )  # fmt: skip
 from kwire.coordinator.timers import Key, Timers
 from kwire.coordinator.types import MS, Check, ClientIdentity, Event, GroupSettings, KnownTopic, NewTopic
+from kwire.schema import codes
 
 SESSION, REBALANCE, INITIAL = "session", "rebalance", "initial"
 Answer = tuple[dict[str, Any], Check, tuple[NewTopic, ...]]

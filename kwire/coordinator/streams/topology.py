@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kwire.coordinator.codes import UNKNOWN_SERVER_ERROR
 from kwire.coordinator.hashorder import java_hash, table_order
 from kwire.coordinator.types import Check, KnownTopic, NewTopic
+from kwire.schema.codes import STREAMS_INVALID_TOPOLOGY, UNKNOWN_SERVER_ERROR
 
-STREAMS_INVALID_TOPOLOGY: Final = 130
 STALE, MISSING_SOURCES, BADLY_PARTITIONED, MISSING_INTERNALS, SHUTDOWN, DELAYED = range(6)
 SHOWN: Final = 3  # names of missing topics in a status
 

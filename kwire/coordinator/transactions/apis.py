@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.codes import (
+from kwire.coordinator.context import Reply
+from kwire.coordinator.transactions import checks
+from kwire.coordinator.transactions.checks import TxnAsk
+from kwire.coordinator.transactions.context import TxnContext, TxnRequest
+from kwire.coordinator.transactions.transaction import EPOCH_BUMPS, NEVER, Place, Transaction, TxnState
+from kwire.coordinator.types import Check
+from kwire.schema.codes import (
     CONCURRENT_TRANSACTIONS,
     COORDINATOR_NOT_AVAILABLE,
     INVALID_PRODUCER_ID_MAPPING,
@@ -24,12 +30,6 @@ from kwire.coordinator.codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kwire.coordinator.context import Reply
-from kwire.coordinator.transactions import checks
-from kwire.coordinator.transactions.checks import TxnAsk
-from kwire.coordinator.transactions.context import TxnContext, TxnRequest
-from kwire.coordinator.transactions.transaction import EPOCH_BUMPS, NEVER, Place, Transaction, TxnState
-from kwire.coordinator.types import Check
 
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 FROM_BROKERS = 4  # AddPartitionsToTxn from this version on

@@ -10,14 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kwire.coordinator.codes import (
-    CONCURRENT_TRANSACTIONS,
-    INVALID_PRODUCER_EPOCH,
-    INVALID_PRODUCER_ID_MAPPING,
-    INVALID_TXN_STATE,
-    NONE,
-    PRODUCER_FENCED,
-)
 from kwire.coordinator.transactions.transaction import (
     EPOCH_BUMPS,
     LAST_EPOCH,
@@ -26,6 +18,14 @@ from kwire.coordinator.transactions.transaction import (
     TxnState,
 )
 from kwire.coordinator.types import Check
+from kwire.schema.codes import (
+    CONCURRENT_TRANSACTIONS,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_TXN_STATE,
+    NONE,
+    PRODUCER_FENCED,
+)
 
 SINCE_FENCED = {"InitProducerId": 4, "AddPartitionsToTxn": 2, "AddOffsetsToTxn": 2, "EndTxn": 2}  # KIP-588
 COMPLETE = (TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT)

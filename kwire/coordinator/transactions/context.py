@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kwire.coordinator.bodies import Body, shape
-from kwire.coordinator.codes import (
+from kwire.coordinator.context import MOST_EVENTS, anyone, counted, everything, shown_ms
+from kwire.coordinator.timers import Key, Timers
+from kwire.coordinator.transactions.transaction import NEVER, Place, Transaction, TxnState
+from kwire.coordinator.types import MS, Answer, Check, ClientIdentity, Event, TransactionSettings
+from kwire.schema.codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     INVALID_REQUEST,
     NOT_COORDINATOR,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
-from kwire.coordinator.context import MOST_EVENTS, anyone, counted, everything, shown_ms
-from kwire.coordinator.timers import Key, Timers
-from kwire.coordinator.transactions.transaction import NEVER, Place, Transaction, TxnState
-from kwire.coordinator.types import MS, Answer, Check, ClientIdentity, Event, TransactionSettings
 
 TIMEOUT, EXPIRY = "transaction timeout", "transactional id expiration"
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 
 from kwire.coordinator.bodies import Body
-from kwire.coordinator.codes import (
+from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
+from kwire.coordinator.context import Reply
+from kwire.coordinator.transactions.context import TxnContext, TxnRequest
+from kwire.coordinator.transactions.transaction import Transaction, TxnState
+from kwire.coordinator.types import Check
+from kwire.schema.codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     INVALID_REGULAR_EXPRESSION,
     NONE,
     TRANSACTIONAL_ID_NOT_FOUND,
 )
-from kwire.coordinator.consumer.topic_patterns import BadPattern, TopicPattern
-from kwire.coordinator.context import Reply
-from kwire.coordinator.transactions.context import TxnContext, TxnRequest
-from kwire.coordinator.transactions.transaction import Transaction, TxnState
-from kwire.coordinator.types import Check
 
 STATES = frozenset(TxnState)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kwire.coordinator import codes
 from kwire.coordinator.transactions.coordinator import TransactionCoordinator, offsets_place
 from kwire.coordinator.transactions.transaction import LAST_EPOCH, TxnState
 from kwire.coordinator.types import MS, Answer, ClientIdentity, TransactionSettings
 from kwire.errors import UnknownName
+from kwire.schema import codes
 
 ORDERS = ("orders", 0)
 HOUR = 3_600_000
