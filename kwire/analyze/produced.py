@@ -11,16 +11,14 @@ import numpy as np
 
 from kwire.analyze.fetched import numbered
 from kwire.codec.columnar import Lists, Numbers, Slices, Structs
+from kwire.records.batch import COMPRESSION, MAGIC_AT, OFFSETS, SIZE, TRANSACTIONAL
+from kwire.records.legacy import ATTRIBUTES_AT
+from kwire.records.read import MAX_MAGIC
 from kwire.wire.columns import Columns, repeat
 
 if TYPE_CHECKING:
     from kwire.session.decoded import Bodies, Decoded
     from kwire.wire.columns import Ints
-
-MAGIC, ATTRIBUTES, COUNT, HEADER = 16, 21, 57, 61  # where a batch has them, and how long its header is (magic 2)
-OLD_ATTRIBUTES = 17  # of a message set (magic 0 and 1)
-CODECS, TRANSACTIONAL = 7, 16
-OLDEST_MAGIC = 2
 
 
 @dataclass(slots=True)
@@ -84,10 +82,10 @@ def _columns(decoded: Decoded, bodies: Bodies, names: dict[str, int]) -> tuple[I
 
 def _headers(data: Columns, start: Ints, size: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Number of records, codec, magic and whether it is transactional, of the first batch of each."""
-    there = size > OLD_ATTRIBUTES
-    magic = np.where(there, data.u8(start + MAGIC), -1)
-    modern = (magic >= OLDEST_MAGIC) & (size >= HEADER)
-    attributes = np.where(modern, data.u16(start + ATTRIBUTES), data.u8(start + OLD_ATTRIBUTES))
-    records = np.where(modern, data.u32(start + COUNT), -1)
-    codec = np.where(there, attributes & CODECS, 0)
+    there = size > ATTRIBUTES_AT
+    magic = np.where(there, data.u8(start + MAGIC_AT), -1)
+    modern = (magic >= MAX_MAGIC) & (size >= SIZE)
+    attributes = np.where(modern, data.u16(start + OFFSETS["attributes"]), data.u8(start + ATTRIBUTES_AT))
+    records = np.where(modern, data.u32(start + OFFSETS["record_count"]), -1)
+    codec = np.where(there, attributes & COMPRESSION, 0)
     return records, codec, magic, (modern & (attributes & TRANSACTIONAL > 0)).astype(np.int64)

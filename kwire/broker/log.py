@@ -19,11 +19,10 @@ from kwire.broker.refused import Refused
 from kwire.broker.segments import LogEntry, SegmentFiles
 from kwire.errors import KwireError
 from kwire.records import Record, build, read_records
-from kwire.records.batch import CRC_START, HEADER, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
+from kwire.records.batch import CRC_START, HEADER, LOG_APPEND_TIME, LOG_OVERHEAD, MAGIC_AT, SIZE, Header, crc32c
 from kwire.schema import codes
 
 EARLIEST_LOCAL, MAX_TIMESTAMP, EARLIEST, LATEST = -4, -3, -2, -1
-LOG_APPEND_TIME = 8
 MANY = 1_024
 BLOCK = 256  # batches whose greatest time is kept, so that a search for a time skips them together
 OPENED = 100_000  # records of a batch that is opened to find a time

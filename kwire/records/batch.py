@@ -13,16 +13,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from functools import cache
-from struct import Struct
+from itertools import accumulate
+from struct import Struct, calcsize
 from typing import NamedTuple
 
 from kwire.records.compression import name_of
 
-HEADER = Struct(">qiibIhiqqqhii")
+FORMATS = "qiibIhiqqqhii"  # of Header's fields in their order, big-endian; struct and numpy read the letters alike
+HEADER = Struct(">" + FORMATS)
 SIZE = HEADER.size  # 61
 LOG_OVERHEAD = 12  # base offset and length, which BatchLength does not count
-CRC_START = 21
-MAGIC_AT = 16  # the same place in every magic
+COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 7, 8, 16, 32, 64  # masks of the attributes
 
 
 class Header(NamedTuple):
@@ -50,22 +51,27 @@ class Header(NamedTuple):
     @property
     def log_append_time(self) -> bool:
         """The broker's time counts for all records, not theirs."""
-        return bool(self.attributes & 8)
+        return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
         """Written inside a transaction."""
-        return bool(self.attributes & 16)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
         """Holds a marker, not data."""
-        return bool(self.attributes & 32)
+        return bool(self.attributes & CONTROL)
 
     @property
     def has_delete_horizon(self) -> bool:
         """base_timestamp is when tombstones and markers may go (KIP-534)."""
-        return bool(self.attributes & 64)
+        return bool(self.attributes & DELETE_HORIZON)
+
+
+OFFSETS = dict(zip(Header._fields, accumulate((calcsize(">" + letter) for letter in FORMATS), initial=0), strict=False))
+MAGIC_AT = OFFSETS["magic"]  # the same place in every magic
+CRC_START = OFFSETS["attributes"]
 
 
 def read_header(data: bytes | memoryview, pos: int) -> Header:
@@ -119,9 +125,9 @@ def sequence_after(base: int, delta: int) -> int:
 
 def attribute_words(attributes: int, magic: int) -> str:
     """The flags of a batch (or a legacy message) spelled out: "gzip, create time, transactional"."""
-    words = [name_of(attributes) if attributes & 7 else "not compressed"]
+    words = [name_of(attributes) if attributes & COMPRESSION else "not compressed"]
     if magic > 0:
-        words.append("log append time" if attributes & 8 else "create time")
+        words.append("log append time" if attributes & LOG_APPEND_TIME else "create time")
     if magic > 1:
         flags = ((16, "transactional"), (32, "control"), (64, "delete horizon"))
         words += [word for bit, word in flags if attributes & bit]

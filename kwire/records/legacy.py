@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kwire.errors import DecodeError
 
+CRC_AT, ATTRIBUTES_AT = 12, 17
 MIN_SIZE = (26, 34)  # whole messages with null key and value, by magic
 
 

@@ -28,15 +28,9 @@ from kwire.wire.columns import Columns, Ints
 
 Mask = NDArray[np.bool_]
 NO_PRODUCER = NOT_SAID = -1
-COMPRESSED, APPEND_TIME = 7, 8  # masks of the attributes
-OLD_CRC, OLD_ATTRIBUTES = 12, 17  # their offsets in messages of magic 0 and 1
 LEAST = np.array([*legacy.MIN_SIZE, v2.SIZE])  # least bytes by magic
 COMPRESSIONS = [name_of(code) for code in range(8)]
-HEADER = np.dtype([
-    ("base_offset", ">i8"), ("length", ">i4"), ("epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"), ("attributes", ">i2"),
-    ("last_delta", ">i4"), ("first_timestamp", ">i8"), ("max_timestamp", ">i8"), ("producer_id", ">i8"),
-    ("producer_epoch", ">i2"), ("base_sequence", ">i4"), ("records", ">i4"),
-])  # fmt: skip
+HEADER = np.dtype([(name, ">" + letter) for name, letter in zip(v2.Header._fields, v2.FORMATS, strict=True)])
 
 
 @dataclass(slots=True, eq=False)
@@ -60,12 +54,12 @@ class Headers:
     @property
     def records(self) -> Ints:
         """The number of records; 0 for a message that wraps others."""
-        return np.where(self.wraps, 0, self.fields["records"].astype(np.int64))
+        return np.where(self.wraps, 0, self.fields["record_count"].astype(np.int64))
 
     @property
     def wraps(self) -> Mask:
         """Mask of the messages of magic 0 and 1 that wrap compressed others, whose number is not known."""
-        return np.asarray(self.old & (self.fields["records"] == NOT_SAID), bool)
+        return np.asarray(self.old & (self.fields["record_count"] == NOT_SAID), bool)
 
     @property
     def old(self) -> Mask:
@@ -75,7 +69,7 @@ class Headers:
     @property
     def compression(self) -> Ints:
         """Indexes into COMPRESSIONS."""
-        return self.fields["attributes"].astype(np.int64) & 7
+        return self.fields["attributes"].astype(np.int64) & v2.COMPRESSION
 
 
 def headers(buffer: bytes, data: Columns, starts: Ints, lengths: Ints, few: int = DEFAULT.chains) -> Headers:
@@ -128,13 +122,14 @@ def _fields(data: Columns, start: Ints) -> NDArray[Any]:
         return data.records(HEADER, start)
     fields = data.records(HEADER, start).copy()
     here = start[old]
-    magic, attributes = data.u8(here + v2.MAGIC_AT), data.u8(here + OLD_ATTRIBUTES)
-    timestamp = np.where(magic == 1, data.numbers(">i8", here + OLD_ATTRIBUTES + 1), 0)
-    wrapped = attributes & COMPRESSED > 0
+    magic, attributes = data.u8(here + v2.MAGIC_AT), data.u8(here + legacy.ATTRIBUTES_AT)
+    timestamp = np.where(magic == 1, data.numbers(">i8", here + legacy.ATTRIBUTES_AT + 1), 0)
+    wrapped = attributes & v2.COMPRESSION > 0
     for name, values in (
-        ("base_offset", data.numbers(">i8", here)), ("magic", magic), ("crc", data.u32(here + OLD_CRC)),
-        ("attributes", attributes & (COMPRESSED | APPEND_TIME)), ("last_delta", 0), ("first_timestamp", timestamp),
-        ("max_timestamp", timestamp), ("producer_id", NO_PRODUCER), ("records", np.where(wrapped, NOT_SAID, 1)),
+        ("base_offset", data.numbers(">i8", here)), ("magic", magic), ("crc", data.u32(here + legacy.CRC_AT)),
+        ("attributes", attributes & (v2.COMPRESSION | v2.LOG_APPEND_TIME)), ("last_offset_delta", 0),
+        ("base_timestamp", timestamp),
+        ("max_timestamp", timestamp), ("producer_id", NO_PRODUCER), ("record_count", np.where(wrapped, NOT_SAID, 1)),
     ):  # fmt: skip
         fields[name][old] = values
     return fields
@@ -154,7 +149,7 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
         return np.asarray(fields["magic"] > 0, bool)
 
     def said() -> Mask:
-        return np.asarray(~found.old | (fields["records"] != NOT_SAID), bool)
+        return np.asarray(~found.old | (fields["record_count"] != NOT_SAID), bool)
 
     def produced() -> Mask:
         return np.asarray(fields["producer_id"] != NO_PRODUCER, bool)
@@ -163,25 +158,25 @@ def columns(found: Headers, buffer: bytes) -> dict[str, Callable[[], pa.Array]]:
         "number": lambda: numbers(found.number, pa.int32()),
         "base_offset": lambda: number("base_offset", pa.int64()),
         "last_offset": lambda: _last_offset(fields),
-        "records": lambda: number("records", pa.int32(), said()),
+        "records": lambda: number("record_count", pa.int32(), said()),
         "bytes": lambda: numbers(found.end - found.start, pa.int32()),
         "magic": lambda: number("magic", pa.int8()),
         "compression": lambda: chosen(COMPRESSIONS, found.compression, pa.string()),
-        "timestamp_type": lambda: chosen(("create", "append"), flag(APPEND_TIME), pa.string(), timed()),
-        "first_timestamp": lambda: number("first_timestamp", pa.int64(), timed()),
+        "timestamp_type": lambda: chosen(("create", "append"), flag(v2.LOG_APPEND_TIME), pa.string(), timed()),
+        "first_timestamp": lambda: number("base_timestamp", pa.int64(), timed()),
         "max_timestamp": lambda: number("max_timestamp", pa.int64(), timed()),
         "producer_id": lambda: number("producer_id", pa.int64(), produced()),
         "producer_epoch": lambda: number("producer_epoch", pa.int16(), produced()),
         "base_sequence": lambda: number("base_sequence", pa.int32(), produced()),
-        "is_transactional": lambda: numbers(flag(16), pa.bool_()),
-        "is_control": lambda: numbers(flag(32), pa.bool_()),
+        "is_transactional": lambda: numbers(flag(v2.TRANSACTIONAL), pa.bool_()),
+        "is_control": lambda: numbers(flag(v2.CONTROL), pa.bool_()),
         "crc_ok": lambda: pa.array(_crc_ok(found, buffer), pa.bool_()),
     }
 
 
 def _last_offset(fields: NDArray[Any]) -> pa.Array:
     """Offsets of the last records; null where they overflow 64 bits."""
-    base, delta = fields["base_offset"].astype(np.int64), fields["last_delta"].astype(np.int64)
+    base, delta = fields["base_offset"].astype(np.int64), fields["last_offset_delta"].astype(np.int64)
     last = base + delta
     return numbers(last, pa.int64(), (last < base) == (delta < 0))
 

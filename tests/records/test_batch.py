@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from struct import pack
 
+import numpy as np
 import pytest
 
-from kwire.records.batch import HEADER, SIZE, Header, attribute_words, crc32, crc32c, read_header, sequence_after
+from kwire.records.batch import (
+    FORMATS,
+    HEADER,
+    OFFSETS,
+    SIZE,
+    Header,
+    attribute_words,
+    crc32,
+    crc32c,
+    read_header,
+    sequence_after,
+)
 
 FIELDS = Header(1000, 49, 11, 2, 0xDEADBEEF, 0, 4, 1700000000000, 1700000000009, 77, 3, 2147483646, 5)
+
+
+def test_numpy_reads_the_same_fields() -> None:
+    dtype = np.dtype([(name, ">" + letter) for name, letter in zip(Header._fields, FORMATS, strict=True)])
+    assert dtype.itemsize == SIZE
+    assert np.frombuffer(HEADER.pack(*FIELDS), dtype)[0].tolist() == FIELDS
+    assert {name: dtype.fields[name][1] for name in Header._fields} == OFFSETS  # type: ignore[index]
+    assert (OFFSETS["magic"], OFFSETS["attributes"], OFFSETS["record_count"]) == (16, 21, 57)
 
 
 def test_a_header_is_61_bytes_and_reads_back() -> None:

@@ -13,6 +13,7 @@ from kwire.analyze.callers import topic_name
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding
 from kwire.counted import counted
+from kwire.records.batch import SIZE, read_header
 from kwire.schema import codes
 from kwire.schema.keys import PRODUCE
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from kwire.session.decoded import Decoded
 
 GAPS = (codes.OUT_OF_ORDER_SEQUENCE_NUMBER, codes.UNKNOWN_PRODUCER_ID)
-PRODUCER, BASE, END = 43, 53, 57  # where a batch (magic 2) has ProducerId and BaseSequence
 MOST = 1000
 
 
@@ -43,10 +43,9 @@ class Gap(Watch):
                 name = topic_name(exchange, topic)
                 for part in topic["PartitionData"]:
                     data = part["Records"] or b""
-                    if len(data) >= END and len(self.refused) < MOST:
-                        producer = int.from_bytes(data[PRODUCER : PRODUCER + 8], "big", signed=True)
-                        sequence = int.from_bytes(data[BASE:END], "big", signed=True)
-                        self.refused.setdefault((name, part["Index"]), (producer, sequence))
+                    if len(data) >= SIZE and len(self.refused) < MOST:
+                        header = read_header(data, 0)
+                        self.refused.setdefault((name, part["Index"]), (header.producer_id, header.base_sequence))
 
     def findings(self) -> Iterator[Finding]:
         for trouble in self.case.troubles.of(*GAPS):
