@@ -51,6 +51,19 @@ def test_faults_and_hooks(broker: Broker) -> None:
     ]
 
 
+def test_a_fault_ends_with_its_block_and_counts(broker: Broker) -> None:
+    with broker.fault("Heartbeat:error=REBALANCE_IN_PROGRESS,after=1") as fault:
+        assert [heartbeat(broker.address), heartbeat(broker.address)] == [25, 27]
+    assert heartbeat(broker.address) == 25
+    assert (fault.came, fault.met) == (2, 1)
+    assert str(fault) == "Heartbeat:error=REBALANCE_IN_PROGRESS,after=1"
+    fault.remove()  # of what is gone already
+    later = broker.fault("Heartbeat:error=NOT_COORDINATOR")
+    assert heartbeat(broker.address) == 16
+    later.remove()
+    assert heartbeat(broker.address) == 25
+
+
 def test_what_is_misused_is_explained(broker: Broker) -> None:
     with pytest.raises(KwireError, match="no partition t-9"):
         broker.log("t", 9)
@@ -63,6 +76,14 @@ def test_what_is_misused_is_explained(broker: Broker) -> None:
     broker.create_topic("t")
     with pytest.raises(KwireError, match="Topic 't' already exists"):
         broker.create_topic("t")
+
+
+def test_a_broker_says_where_it_is() -> None:
+    made = Broker(nodes=2)
+    assert repr(made) == "Broker, not started"
+    with made:
+        assert repr(made) == f"Broker at {made.address},{made.addresses[1]}"
+    assert repr(made).startswith("Broker, stopped, at 127.0.0.1:")
 
 
 def test_what_happened_can_be_read_after_the_end() -> None:

@@ -75,6 +75,34 @@ class FaultVerdict:
     rules: list[str] = field(default_factory=list)  # as they were written
 
 
+class Fault:
+    """A rule in its place; remove() takes it away, and so does leaving a with block. came: how many requests it was
+    about; met: to how many of them it was applied."""
+
+    def __init__(self, rule: FaultRule, faults: Faults) -> None:
+        self._rule, self._faults = rule, faults
+
+    @property
+    def came(self) -> int:
+        return self._rule.came
+
+    @property
+    def met(self) -> int:
+        return self._rule.met
+
+    def remove(self) -> None:
+        self._faults.remove(self._rule)
+
+    def __enter__(self) -> Fault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def __str__(self) -> str:
+        return self._rule.text
+
+
 class Faults:
     """The rules and hooks of a broker or a proxy. cannot: actions that it has no means for."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
 from kwire.broker.context import BrokerSettings, Happening, Seen
 from kwire.broker.control import ControlSocket, fault_verbs
-from kwire.broker.faults import Faults
+from kwire.broker.faults import Fault, Faults
 from kwire.broker.hooks import Control, Hook
 from kwire.broker.nodes import Listener, NodeSetup, parse_advertised, setups_of
 from kwire.broker.recorder import Recorder
@@ -111,6 +111,11 @@ class Broker:
         if self._folder is not None:
             self._folder.cleanup()
 
+    def __repr__(self) -> str:
+        if self._server is None:
+            return "Broker, not started"
+        return f"Broker{'' if self.thread.running else ', stopped,'} at {','.join(self.addresses)}"
+
     def __enter__(self) -> Broker:
         return self if self.thread.running else self.start()
 
@@ -190,9 +195,10 @@ class Broker:
 
     # ------------------------------------------------------------ what
 
-    def fault(self, rule: str) -> None:
-        """Adds a rule. Raises KwireError."""
-        self.faults.add(rule)
+    def fault(self, rule: str) -> Fault:
+        """Adds a rule, as kwire broker --fault takes them; remove() of what comes back takes it away, and so does the
+        end of a with block. Raises KwireError."""
+        return Fault(self.faults.add(rule), self.faults)
 
     def control(self, api: str, hook: Hook) -> Control:
         """hook sees each request of an API ("any": of all) in the broker's thread; its request has api, version,

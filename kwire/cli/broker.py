@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="Made at the start; repeatable. Others are created when they are first named.",
 )  # fmt: skip
 @click.option("--partitions", type=click.IntRange(1, 1000), default=1, metavar="N", help="Of a topic created so.")
-@click.option("--fault", "faults", multiple=True, metavar="RULE", help="Fail on purpose, as below; repeatable.")
+@click.option("--fault", "faults", multiple=True, metavar="RULE", help="Fail on purpose, WHO:ACTION; repeatable.")
 @click.option(
     "--sasl", "users", type=UsersParam(), multiple=True, metavar="USER:PASSWORD|@FILE", envvar="KWIRE_SASL",
     help="Who may log in, with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable. @FILE, and KWIRE_SASL in the "

@@ -78,7 +78,7 @@ SAID = ("listening", "refused", "unreachable", "fault", "capture", "bug")  # con
 )  # fmt: skip
 @click.option(
     "--fault", "faults", multiple=True, metavar="RULE",
-    help="Fail on purpose, as kwire broker --help says, without forget, move and expire; repeatable.",
+    help="Fail on purpose, as kwire broker --help says, without forget, move, expire, loading and down; repeatable.",
 )  # fmt: skip
 @click.option(
     "--control", type=click.Path(), metavar="PATH",

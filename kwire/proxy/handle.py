@@ -11,7 +11,7 @@ from pathlib import Path
 from kwire.broker.context import Seen
 from kwire.broker.control import ControlSocket, fault_verbs
 from kwire.broker.fault_rules import ONCE
-from kwire.broker.faults import Faults
+from kwire.broker.faults import Fault, Faults
 from kwire.broker.hooks import Control, Hook
 from kwire.broker.recorder import Recorder
 from kwire.broker.thread import LoopThread
@@ -112,9 +112,9 @@ class Proxy:
         routes = self.server.routes
         return self.thread.call(lambda: {str(route): str(routes.address(route)) for route in routes.all})
 
-    def fault(self, rule: str) -> None:
-        """Adds a rule. Raises KwireError."""
-        self.faults.add(rule)
+    def fault(self, rule: str) -> Fault:
+        """Adds a rule, as Broker.fault(). Raises KwireError."""
+        return Fault(self.faults.add(rule), self.faults)
 
     def control(self, api: str, hook: Hook) -> Control:
         """As Broker.control(): hook sees each request of an API ("any": of all) in the proxy's thread. It gives None to

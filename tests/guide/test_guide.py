@@ -79,7 +79,8 @@ def test_what_a_page_tells_to_type_runs(
             _run(line, words, newcomer, kwire)
 
 
-PYTHON = re.findall(r"^```python\n(.*?)^```", (FOLDER / "python.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = BLOCK.findall((FOLDER / "python.md").read_text("utf-8"))
 
 
 @pytest.mark.slow
@@ -96,6 +97,21 @@ def test_the_blocks_of_the_python_page_run_one_after_the_other(newcomer: Path) -
     told = ["at GenerationId", "no message", "neither pcap", "exists already", "definition:1"]
     assert [one for one in told if one not in ran.stdout] == []
     assert "###[ Kafka ]###" in ran.stdout
+
+
+@pytest.mark.slow
+def test_the_tests_of_the_brokers_page_pass_as_they_stand(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    page = (FOLDER / "test-broker.md").read_text("utf-8")
+    (tmp_path / "test_page.py").write_text("\n".join(BLOCK.findall(page)), "utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py"],
+        cwd=tmp_path, capture_output=True, timeout=300, check=False, text=True,
+    )  # fmt: skip
+    assert "4 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_the_python_page_shows_every_public_name() -> None:
