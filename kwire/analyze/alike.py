@@ -19,7 +19,7 @@ PARTITIONS, TOPICS = frozenset(("partition",)), frozenset(("topic",))
 EVIDENCE = 64  # packets of a finding that stands for many
 
 
-class Step(NamedTuple):
+class GatheringStep(NamedTuple):
     """least: how many findings that differ in nothing but some names of about are told as one."""
 
     varies: frozenset[str]
@@ -27,8 +27,8 @@ class Step(NamedTuple):
 
 
 STEPS = (  # the first that gathers a finding names what the reader has to look at least far for
-    Step(PARTITIONS, 4), Step(CLIENTS, 4), Step(PARTITIONS | CLIENTS, 4), Step(PARTITIONS | TOPICS, 4),
-    Step(PARTITIONS | CLIENTS | TOPICS, 10),
+    GatheringStep(PARTITIONS, 4), GatheringStep(CLIENTS, 4), GatheringStep(PARTITIONS | CLIENTS, 4),
+    GatheringStep(PARTITIONS | TOPICS, 4), GatheringStep(PARTITIONS | CLIENTS | TOPICS, 10),
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
     return found
 
 
-def _together(findings: list[Finding], step: Step) -> Iterator[Finding]:
+def _together(findings: list[Finding], step: GatheringStep) -> Iterator[Finding]:
     families: dict[object, list[Finding]] = {}
     for one in findings:
         families.setdefault(_likeness(one, step.varies), []).append(one)
