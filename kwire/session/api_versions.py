@@ -96,14 +96,19 @@ def _tells_names(struct: StructPlan) -> bool:
     return {"topicName", "topicId"} <= entities or any(_tells_names(part) for part in deeper)
 
 
+Reading = tuple[Kind, str]  # an orphan's API and version, and why it can be no other
+
+
 class Kinds:
-    """kinds.of(key, version) gives a Kind, for unknown APIs too. inferred: the capture's budget for naming orphans."""
+    """kinds.of(key, version) gives a Kind, for unknown APIs too. inferred: the capture's budget for naming orphans;
+    tried: what was found for short ones, and the cost (orphans.py)."""
 
     def __init__(self, library: Library | None = None, thresholds: Thresholds = DEFAULT) -> None:
         self.library, self.thresholds = library or builtin_library(), thresholds
         self._known: dict[tuple[int, int], Kind] = {}
         self._highest: dict[int, int | None] = {}
         self.inferred = Allowance(*OF_CAPTURE)
+        self.tried: dict[bytes, tuple[Reading | None, int]] = {}
 
     def of(self, key: int, version: int) -> Kind:
         known = self._known.get((key, version))

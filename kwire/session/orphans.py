@@ -17,9 +17,11 @@ from kwire.session.api_versions import Kind
 from kwire.session.messages import read_response
 
 if TYPE_CHECKING:
+    from kwire.session.api_versions import Reading
     from kwire.session.exchange import Message
 
 LARGEST = 1 << 16  # bytes
+SHORT, MOST_TRIED = 256, 4096  # bytes of messages whose reading is remembered, and their number
 TRIED = 100  # spans: the cost of finding that no layout is small enough
 SCANNED = 16  # bytes that a scan walks over in about the time of a span
 TELLING = 24  # bytes; shorter responses fit many APIs
@@ -32,8 +34,6 @@ def name_orphan(message: Message) -> None:
     if message.quality != Quality.OK:
         return
     message.quality = Quality.ORPHAN
-    connection = message.connection
-    kinds = connection.kinds
     size, left = len(message.data), _left(message)
     if left < 1:
         return
@@ -47,19 +47,41 @@ def name_orphan(message: Message) -> None:
     if size > LARGEST:
         _spend(message, cost)
         return
-    effort = Effort(left - cost - TRIED)
+    found, spent = _only_reading(message, left - cost - TRIED)
+    _spend(message, cost + TRIED + spent)
+    if found is not None:
+        _name(message, *found)
+
+
+def _only_reading(message: Message, left: int) -> tuple[Reading | None, int]:
+    """The one way to read the message, if any, and the cost in spans, which left bounds. Equal messages, such as most
+    heartbeats, are tried once; they cost their connection as much as the first one."""
+    tried, data = message.connection.kinds.tried, message.data
+    # of the correlation id it only matters whether it is below 2^24
+    same = data[:5] + data[8:] if len(data) <= SHORT and not data[4] else b""
+    if same in tried and tried[same][1] < left:
+        return tried[same]
+    effort = Effort(left)
+    found = _tried(message, effort), left - effort.left
+    if same and effort.left > 0 and len(tried) < MOST_TRIED:
+        tried[same] = found
+    return found
+
+
+def _tried(message: Message, effort: Effort) -> Reading | None:
+    """The one way to read the message after all were tried; None where there is none, or more than one."""
+    kinds = message.connection.kinds
     found = infer(message.data, kinds.library, effort=effort)
-    _spend(message, left - effort.left)
     readings = [reading for reading in found if reading.form == "frame" and reading.score > 0]
     if not readings:
-        return
+        return None
     best = readings[0]
     doubtful = any(other.name != best.name and best.score - other.score < MARGIN for other in readings[1:])
     if doubtful or best.definition.key is None:
-        return
+        return None
     low, high = best.versions[-1], best.versions[0]
     which = f"v{low}" if low == high else f"v{low} to v{high}"
-    _name(message, kinds.of(best.definition.key, high), f"it can only be {best.name} {which}")
+    return kinds.of(best.definition.key, high), f"it can only be {best.name} {which}"
 
 
 def _left(message: Message) -> int:

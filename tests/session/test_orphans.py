@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kwire.codec.infer import infer
 from kwire.session import api_versions, connection_info, orphans
 
 LOST = "its request is not in the capture"
@@ -93,3 +94,20 @@ def test_the_orphan_comes_where_its_time_says(traffic: Any) -> None:
         tcp.send(traffic.request("Heartbeat", 3, ident=ident)).answer(traffic.response("Heartbeat", 3, ident=ident))
     for feed in (None, 1):
         assert [each.correlation_id for each in traffic.read(feed=feed).exchanges] == [1, 77, 5, 6]
+
+
+def test_equal_answers_are_tried_once(traffic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[bytes] = []
+
+    def counting(data: bytes, *args: Any, **options: Any) -> Any:
+        tried.append(data)
+        return infer(data, *args, **options)
+
+    monkeypatch.setattr(orphans, "infer", counting)
+    tcp = traffic.connection().send(traffic.request("Heartbeat", 3)).answer(traffic.response("Heartbeat", 3))
+    for ident in (77, 78, 1 << 24, 79):
+        tcp.answer(traffic.response("SaslHandshake", 1, {"Mechanisms": ["PLAIN", "SCRAM-SHA-256"]}, ident))
+    messages = traffic.read().messages[2:]
+    assert [message.quality for message in messages] == ["inferred"] * 4
+    assert len({message.note for message in messages}) == 1
+    assert [int.from_bytes(data[4:8], "big") for data in tried] == [77, 1 << 24]
