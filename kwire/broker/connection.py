@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from struct import Struct
 from typing import TYPE_CHECKING, Protocol, cast
 
 from kwire.broker.answers import ReplyFrame
 from kwire.broker.budgets import Pool, TurnQueue
 from kwire.broker.context import BrokerLimits, Peer, Work, at_once
+from kwire.broker.received import ReceivedBytes
 from kwire.broker.scheduling import Turns
 from kwire.broker.service import LARGE, Service, foreign, is_large
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kwire.broker.nodes import Listener
     from kwire.broker.recorder import RecordedStream, Recorder
 
-SIZE = Struct(">i")
 KEPT = 64 << 10  # bytes of unread requests behind the one that is being answered
 AT_ONCE = 64  # requests that are answered in one turn at most
 TOGETHER = 64 << 10  # bytes of answers that are sent in one go
@@ -58,7 +57,7 @@ class ServedConnection(asyncio.Protocol):
         self.listener = listener
         self.peer: Peer
         self.transport: asyncio.Transport
-        self.buffer = bytearray()
+        self.received = ReceivedBytes()
         self.busy = False  # a request is being answered
         self.full = False  # the client does not read its answers
         self.paused = False  # we do not read its requests
@@ -114,9 +113,9 @@ class ServedConnection(asyncio.Protocol):
             self.stream.client(data)
         if self.transport.is_closing():
             return
-        if not self.buffer:
+        if not self.received:
             self.began = self.server.loop.time()
-        self.buffer += data
+        self.received.add(data)
         self.server.unfinished.took(len(data))
         if not (self.busy or self.full) and self._whole():
             self.server.turns.now_or_want(self.turn)
@@ -147,7 +146,7 @@ class ServedConnection(asyncio.Protocol):
 
     def _look(self) -> None:
         """In line, when there may be something to do."""
-        if len(self.buffer) >= 4 and not (self.busy or self.full):
+        if self.received.size is not None and not (self.busy or self.full):
             self.server.turns.want(self.turn)
 
     def _step(self) -> bool:
@@ -180,7 +179,7 @@ class ServedConnection(asyncio.Protocol):
             return self.server.lane.has(self)
         if self.busy or self.full or not self._whole():
             return False
-        return self.server.lane.has(self) or not is_large(SIZE.unpack_from(self.buffer)[0], self.buffer[4:6])
+        return self.server.lane.has(self) or not self._is_large()
 
     def _serve(self, frame: bytes) -> None:
         self.busy = self.spoke = True
@@ -203,10 +202,13 @@ class ServedConnection(asyncio.Protocol):
 
     def _whole(self) -> bool:
         """Whether there is something to look at: a request, or what cannot become one."""
-        if len(self.buffer) < 4:
-            return False
-        (size,) = SIZE.unpack_from(self.buffer)
-        return not 0 <= size <= self._most or len(self.buffer) >= 4 + size
+        size = self.received.size
+        return size is not None and (not 0 <= size <= self._most or len(self.received) >= 4 + size)
+
+    def _is_large(self) -> bool:
+        """Whether the next request is taken up on its own."""
+        size = self.received.size or 0
+        return size > LARGE and is_large(size, self.received.head(2))
 
     @property
     def _most(self) -> int:
@@ -215,30 +217,26 @@ class ServedConnection(asyncio.Protocol):
 
     def _frame(self) -> bytes | None:
         """The next request without its size prefix, when it is whole and its turn has come."""
-        buffer = self.buffer
-        if len(buffer) < 4:
+        received = self.received
+        size = received.size
+        if size is None:
             return None
-        (size,) = SIZE.unpack_from(buffer)
         if not 0 <= size <= self._most:
             self.close(f"a request of {size:,} bytes, the limit is {self._most:,}{foreign(size)}")
             return None
-        if len(buffer) < 4 + size:
+        if len(received) < 4 + size or (self._is_large() and not self.server.lane.enter(self)):
             return None
-        if size > LARGE and is_large(size, buffer[4:6]) and not self.server.lane.enter(self):
-            return None
-        with memoryview(buffer) as view:
-            frame = bytes(view[4 : 4 + size])
-        del buffer[: 4 + size]
-        if buffer:
+        frame = received.take()
+        if received:
             self.began = self.server.loop.time()
         self.server.unfinished.took(-4 - size)
         return frame
 
     def _pace(self) -> None:
         """Reads no more while answers are due and enough requests are waiting."""
-        if len(self.buffer) <= KEPT and not self.paused:
+        if len(self.received) <= KEPT and not self.paused:
             return
-        much = len(self.buffer) > KEPT and (self.busy or self.full or self._whole())
+        much = len(self.received) > KEPT and (self.busy or self.full or self._whole())
         if much != self.paused and not (self.over or self.transport.is_closing()):
             self.paused = much
             if much:
@@ -309,9 +307,10 @@ class ServedConnection(asyncio.Protocol):
 
     def _give_back(self) -> None:
         """Nothing is held any more, neither bytes nor a place."""
-        self.server.unfinished.took(-len(self.buffer))
+        self.server.unfinished.took(-len(self.received))
         self.server.unsent.took(-self.unsent)
-        self.buffer, self.unsent, self._work = bytearray(), 0, None
+        self.received.clear()
+        self.unsent, self._work = 0, None
         self._calls.clear()
         self._answers.clear()
         self.server.lane.leave(self)

@@ -68,7 +68,7 @@ class BrokerServer:
         self.lane = TurnQueue[ServedConnection](lambda connection: self.turns.want(connection.turn))
         holders = self.connections.copy
         self.unfinished = Pool(
-            self.limits.unfinished, holders, lambda each: (len(each.buffer), each.began), "of requests are unfinished"
+            self.limits.unfinished, holders, lambda each: (len(each.received), each.began), "of requests are unfinished"
         )
         self.unsent = Pool(
             self.limits.unsent, holders, lambda each: (each.unsent, each.stuck), "of answers are not read"

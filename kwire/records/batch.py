@@ -24,6 +24,7 @@ HEADER = Struct(">" + FORMATS)
 SIZE = HEADER.size  # 61
 LOG_OVERHEAD = 12  # base offset and length, which BatchLength does not count
 COMPRESSION, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 7, 8, 16, 32, 64  # masks of the attributes
+BLOCK = 64 << 10  # bytes that are copied for google_crc32c at once, which takes no memoryview: they stay in the cache
 
 
 class Header(NamedTuple):
@@ -81,22 +82,25 @@ def read_header(data: bytes | memoryview, pos: int) -> Header:
 
 def crc32c(data: bytes | memoryview) -> int:
     """CRC-32C (Castagnoli), the checksum of magic 2; by a table where google_crc32c is not installed."""
-    return _fastest()(bytes(data))
+    extend, crc = _fastest(), 0
+    for start in range(0, len(data), BLOCK):
+        crc = extend(crc, bytes(data[start : start + BLOCK]))
+    return crc
 
 
 @cache
-def _fastest() -> Callable[[bytes], int]:
+def _fastest() -> Callable[[int, bytes], int]:
     try:
         import google_crc32c
     except ImportError:
         return plain_crc32c
-    value: Callable[[bytes], int] = google_crc32c.value
-    return value
+    extend: Callable[[int, bytes], int] = google_crc32c.extend
+    return extend
 
 
-def plain_crc32c(data: bytes | memoryview) -> int:
-    """The same, a byte at a time."""
-    table, crc = _castagnoli(), 0xFFFFFFFF
+def plain_crc32c(crc: int, data: bytes) -> int:
+    """The checksum of more bytes after those of crc, a byte at a time."""
+    table, crc = _castagnoli(), crc ^ 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 255] ^ crc >> 8
     return crc ^ 0xFFFFFFFF
