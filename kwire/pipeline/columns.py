@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -14,10 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 TYPES = {
-    "string": "string", "int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "bool": "boolean",
-    "timestamp": "timestamp",
-    "list<string>": "array<string>", "list<int16>": "array<smallint>",
-    "list<struct<api: string, versions: list<int16>>>": "array<struct<api: string, versions: array<smallint>>>",
+    "int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "bool": "boolean", "list": "array",
 }  # fmt: skip
 
 
@@ -28,9 +26,14 @@ class AskedColumns(NamedTuple):
     schema: pa.Schema
 
 
+def spark_type(kind: str) -> str:
+    """A column's type as Spark writes it."""
+    return re.sub(r"\w+(?![\w:])", lambda word: TYPES.get(word[0], word[0]), kind)
+
+
 def ddl(table: str) -> str:
     """A table's schema as Spark DDL."""
-    return ", ".join(f"`{name}` {TYPES[kind]}" for name, kind, _ in COLUMNS[table])
+    return ", ".join(f"`{name}` {spark_type(kind)}" for name, kind, _ in COLUMNS[table])
 
 
 def as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:
@@ -52,7 +55,7 @@ def asked(table: str, schema: StructType) -> AskedColumns:
         if name not in kinds:
             raise UnknownName("column", field.name, nearest(name, tuple(kinds)))
         if not _holds(kind, SCHEMAS[table].field(name).type):
-            raise WrongType(f"{table}: {name} is {TYPES[kinds[name]]}, not {field.dataType.simpleString()}")
+            raise WrongType(f"{table}: {name} is {spark_type(kinds[name])}, not {field.dataType.simpleString()}")
     return AskedColumns(names, wanted)
 
 
