@@ -253,12 +253,9 @@ def _joining(generation: Generation) -> int:
 
 def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
     """Rebalances that follow each other."""
-    formed = [
-        one for before, one in zip([None, *history.generations], history.generations, strict=False)
-        if one.formed and any(it.kind in RESTLESS for it in one.causes) and not _anew(before, one)
-    ]  # fmt: skip
-    best = start = 0
     within = round(limits.storm_seconds * SECOND)
+    formed = list(_unintended(history, within))
+    best = start = 0
     for end, generation in enumerate(formed):
         while (generation.formed or 0) - (formed[start].formed or 0) > within:
             start += 1
@@ -276,6 +273,26 @@ def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterat
         yield Finding("warning", what, tuple(refs(first.formed_by, last.formed_by)), advice, f"group {history.name}",
                       first.began, detector="rebalance-storm", about=about(group=history.name),
                       last=last.formed, count=best)  # fmt: skip
+
+
+def _unintended(history: History, within: int) -> Iterator[Generation]:
+    """The generations that count for a storm. Those do not: of new members, of a member that left and came back once
+    within so many ns (a restart), and of cooperative members that join again for what the generation before took from
+    them (KIP-429)."""
+    back: dict[str, int] = {}  # by label: when it last came back
+    for before, one in zip([None, *history.generations], history.generations, strict=False):
+        formed = one.formed
+        if not formed:
+            continue
+        kinds = {it.kind for it in one.causes if it.kind != "back"}
+        again = [it.label for it in one.causes if it.kind == "back"]
+        twice = any(label in back and formed - back[label] <= within for label in again)
+        back |= dict.fromkeys(again, formed)
+        second = before is not None and any(move.target is None for move in before.moves)
+        if second and kinds <= {"leader", "rejoined"}:
+            kinds = set()
+        if (twice or kinds & RESTLESS) and not _anew(before, one):
+            yield one
 
 
 def _anew(before: Generation | None, generation: Generation) -> bool:

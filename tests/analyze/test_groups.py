@@ -8,6 +8,7 @@ from scenes import START
 
 from kwire.analyze.findings import TimeFormat
 from kwire.analyze.verdicts import VerdictLimits, judge
+from kwire.client.assign import assignment
 
 Life = Any
 
@@ -290,4 +291,73 @@ def test_a_consumer_alone_that_leaves_and_comes_back_disturbs_nobody(life: Life)
     for number in range(1, 13, 2):
         life.join("c1", 3.0 * number, number, members=(f"c1-{number}",), member=f"c1-{number}")
         life.leave("c1", 3.0 * number + 2, whose=f"c1-{number}")
+    assert not any("come to rest" in said for said in life.said(until=60.0))
+
+
+def rolled(life: Life, at: float, number: int, who: str, others: tuple[str, ...], was: str) -> None:
+    """A member that leaves, and comes back under another id: two generations."""
+    life.leave(who, at, whose=was)
+    for generation, ids, when in ((number, others, at + 0.5), (number + 1, (*others, f"{who}-{number}"), at + 2.5)):
+        if len(ids) > len(others):
+            life.join(who, at + 2, generation, took=0.6, member=f"{who}-{number}", leader=others[0])
+        for one in others:
+            known = tuple(ids) if one == others[0] else ()
+            life.beat(one[:2], when - 0.1, generation - 1, 27, member=one)
+            life.join(one[:2], when, generation, members=known, asks=one, member=one, took=0.1, leader=others[0])
+
+
+def test_a_rolling_restart_is_no_storm(life: Life) -> None:
+    """Each of five members leaves and comes back once: ten generations in half a minute."""
+    ids = [f"c{number}-id" for number in range(1, 6)]
+    for one in ids:
+        known = tuple(ids) if one == ids[0] else ()
+        life.join(one[:2], 1.0, 1, members=known, took=3.0, leader=ids[0])
+    for number in range(2, 12, 2):
+        first, *others = ids
+        rolled(life, 3.0 * number, number, first[:2], tuple(others), first)
+        ids = [*others, f"{first[:2]}-{number}"]
+    assert life.history(until=40).formed == 11
+    assert not any("come to rest" in said for said in life.said(until=40.0))
+
+
+def test_a_member_that_restarts_again_and_again_is_a_storm(life: Life) -> None:
+    life.join("c1", 1.0, 1, members=("c1-id", "c2-id"), took=3.0)
+    life.join("c2", 1.2, 1, took=2.8, leader="c1-id")
+    was = "c2-id"
+    for number in range(2, 14, 2):
+        rolled(life, 3.0 * number, number, "c2", ("c1-id",), was)
+        was = f"c2-{number}"
+    (said,) = [said for said in life.said(until=60.0) if "come to rest" in said]
+    assert "c2 came back (5×)" in said
+
+
+def synced(life: Life, at: float, generation: int, parts: dict[str, tuple[int, ...]]) -> None:
+    """The leader's SyncGroup: who gets which partitions of a topic."""
+    rows = [
+        {"MemberId": member, "Assignment": assignment([("orders", one) for one in numbers])} for member, numbers in parts.items()
+    ]
+    body = {"GenerationId": generation, "MemberId": "c1-id", "Assignments": rows}
+    answer = {"ErrorCode": 0, "Assignment": b""}
+    life.call("SyncGroup", at, body, answer, client="c1", member="c1-id", generation=generation)
+
+
+def test_cooperative_members_that_join_again_for_what_was_taken_are_no_storm(life: Life) -> None:
+    """Four new members, each of which makes two generations: the second hands out what the first took (KIP-429)."""
+    ids: tuple[str, ...] = ("c1-id",)
+    life.join("c1", 1.0, 1, members=ids)
+    synced(life, 1.1, 1, {"c1-id": tuple(range(8))})
+    for count in range(2, 6):
+        new, at = f"c{count}-id", 5.0 * count
+        for number in (2 * count - 2, 2 * count - 1):
+            at += 1
+            if new not in ids:
+                life.join(new[:2], at, number, took=0.3, leader="c1-id")
+                life.beat("c1", at + 0.05, number - 1, 27)
+            for one in ids:
+                known = (*ids, new) if one == "c1-id" and new not in ids else ids if one == "c1-id" else ()
+                life.join(one[:2], at + 0.1, number, members=known, asks=one, took=0.2, leader="c1-id")
+            held = {one: (9 - int(one[1]),) for one in ids if one != "c1-id"}
+            synced(life, at + 0.4, number, {"c1-id": tuple(range(9 - count)), **held})
+            ids = ids if new in ids else (*ids, new)
+    assert life.history(until=60).formed == 9
     assert not any("come to rest" in said for said in life.said(until=60.0))

@@ -11,7 +11,7 @@ from functools import partial
 from kwire.analyze.detectors import Detector
 from kwire.analyze.group_watch import GroupWatch
 
-OTHERWISE = "the whole group is restarted one by one, which ends by itself"
+OTHERWISE = "its members are restarted on purpose, each several times"
 DETECTOR = Detector(
     "groups that rebalance again and again",
     watch=partial(GroupWatch, "rebalance-storm", OTHERWISE, {"storm": "generations", "storm_seconds": "seconds"}),
