@@ -7,7 +7,8 @@ took, or on what did not come, is left out where the capture's clock was set bac
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -276,23 +277,28 @@ def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterat
 
 
 def _unintended(history: History, within: int) -> Iterator[Generation]:
-    """The generations that count for a storm. Those do not: of new members, of a member that left and came back once
-    within so many ns (a restart), and of cooperative members that join again for what the generation before took from
-    them (KIP-429)."""
-    back: dict[str, int] = {}  # by label: when it last came back
+    """The generations that count for a storm. Those do not: of new members, of a member that left and came back no more
+    than once in so many ns (a restart), and of cooperative members that join again for what the generation before took
+    from them (KIP-429)."""
+    back: dict[str, list[int]] = defaultdict(list)  # by label: when it came back
+    for one in history.generations:
+        for cause in one.causes:
+            if cause.kind == "back":
+                back[cause.label].append(cause.time)
     for before, one in zip([None, *history.generations], history.generations, strict=False):
-        formed = one.formed
-        if not formed:
-            continue
-        kinds = {it.kind for it in one.causes if it.kind != "back"}
-        again = [it.label for it in one.causes if it.kind == "back"]
-        twice = any(label in back and formed - back[label] <= within for label in again)
-        back |= dict.fromkeys(again, formed)
-        second = before is not None and any(move.target is None for move in before.moves)
-        if second and kinds <= {"leader", "rejoined"}:
-            kinds = set()
-        if (twice or kinds & RESTLESS) and not _anew(before, one):
+        kinds = {it.kind for it in one.causes} & RESTLESS
+        if all(_restarted(it, back[it.label], within) for it in one.causes if it.kind == "back"):
+            kinds.discard("back")
+        if before is not None and kinds <= {"leader", "rejoined"} and any(it.target is None for it in before.moves):
+            kinds.clear()
+        if one.formed and kinds and not _anew(before, one):
             yield one
+
+
+def _restarted(cause: Cause, back: list[int], within: int) -> bool:
+    """Whether a member came back once only within so many ns. back: all times at which it did, ascending."""
+    at = bisect_left(back, cause.time)
+    return not any(abs(time - cause.time) <= within for time in back[max(at - 1, 0) : at] + back[at + 1 : at + 2])
 
 
 def _anew(before: Generation | None, generation: Generation) -> bool:
