@@ -40,6 +40,8 @@ class EpochHistory:
         known = history.members.get(ident)
         member = history.member(ident, call)
         member.instance = call.instance or member.instance
+        if member.instance:
+            history.instances[member.instance] = member
         if call.generation in (LEAVES, LEAVES_FOR_NOW):
             reason = "means to come back" if call.generation == LEAVES_FOR_NOW else ""
             departure = Departure("left", call.asked_at, (call.asked,), reason)

@@ -245,16 +245,14 @@ class GroupHistories:
     def _solve(self, history: History, call: Call) -> None:
         """A request went well: what went wrong before, of the same client, is over."""
         label, _ = self._label(history, call)
-        open_ones = history.open.get(label)
-        if not open_ones:
-            return
-        left = []
-        for problem in open_ones:
-            if _solves(call, problem.call):
-                problem.solved, problem.solved_at = call.proof, call.answered_at
-            else:
-                left.append(problem)
-        history.open[label] = left
+        for name in {label, call.instance or label}:  # an instance id, before it had a member
+            problems = history.open.get(name)
+            if not problems:
+                continue
+            for problem in problems:
+                if _solves(call, problem.call):
+                    problem.solved, problem.solved_at = call.proof, call.answered_at
+            history.open[name] = [problem for problem in problems if problem.solved is None]
 
     def _committed(self, history: History, call: Call) -> None:
         """What a commit stored: of one that was refused in part, the rest."""
@@ -298,6 +296,8 @@ def _solves(call: Call, wrong: Call) -> bool:
     """Whether a request that went well is what the one that failed wanted in the end."""
     if wrong.key in COMMITS:
         return call.key in COMMITS
+    if wrong.error == codes.UNRELEASED_INSTANCE_ID:  # not a heartbeat of the one that holds the instance id
+        return call.member == wrong.member or call.generation == 0
     if wrong.error in COORDINATOR or wrong.key not in (*CLASSIC, *EPOCH_HEARTBEATS):
         return call.key == wrong.key
     return call.key in (JOIN, CONSUMER_HEARTBEAT, SHARE_HEARTBEAT, STREAMS_HEARTBEAT)

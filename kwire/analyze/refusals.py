@@ -77,7 +77,9 @@ class Refusals:
     def _detector(self, problem: Problem) -> str:
         """Whose finding it is in kwire doctor; empty where it is nobody's."""
         call, gone = problem.call, problem.gone
-        if call.error == codes.FENCED_INSTANCE_ID or (gone is not None and gone.kind == "replaced"):
+        if call.error in (codes.FENCED_INSTANCE_ID, codes.UNRELEASED_INSTANCE_ID) or (
+            gone is not None and gone.kind == "replaced"
+        ):
             return "static-clash"
         if call.error in (codes.UNKNOWN_MEMBER_ID, codes.FENCED_MEMBER_EPOCH):
             left = gone is not None and gone.kind in ("left", "removed")
@@ -116,11 +118,25 @@ class Refusals:
                 why += f"{self.clock(taker.said.time)} ({frame(taker.said)})"
             evidence = gone.refs if gone is not None else unique(taker.said if taker else None)
             return why, evidence, "Two processes run with one group.instance.id: give each its own.", "error"
+        if call.error == codes.UNRELEASED_INSTANCE_ID:
+            return self._held(problem)
         if call.error in (codes.ILLEGAL_GENERATION, codes.STALE_MEMBER_EPOCH):
             return self._generation(problem, advice)
         if call.error == codes.REBALANCE_IN_PROGRESS:
             return self._while_rebalancing(problem)
         return self._request(call, advice)
+
+    def _held(self, problem: Problem) -> tuple[str, tuple[Reference, ...], str, str]:
+        """A static member of a group with epochs that joins while another one holds its instance id."""
+        call, holder = problem.call, problem.taker
+        why, evidence = f"instance id {call.instance} is another member's", unique(holder.said if holder else None)
+        if holder is not None and holder.said is not None:
+            who = f"client {holder.seat.client_id} from {holder.seat.host}" if holder.seat.host else "another process"
+            why = f"{who} holds instance id {call.instance} since {self.clock(holder.said.time)} ({frame(holder.said)})"
+        if problem.solved_at is not None:
+            why += f"; {call.api} went well at {self.clock(problem.solved_at)}"
+            return why, unique(*evidence, problem.solved), "", "note"
+        return why, evidence, "Two processes run with one group.instance.id: give each its own.", "error"
 
     def _out(self, problem: Problem, member: TrackedMember, advice: str) -> tuple[str, tuple[Reference, ...], str, str]:
         call, gone, contact = problem.call, problem.gone or member.gone, problem.contact

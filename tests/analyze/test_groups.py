@@ -334,7 +334,8 @@ def test_a_member_that_restarts_again_and_again_is_a_storm(life: Life) -> None:
 def synced(life: Life, at: float, generation: int, parts: dict[str, tuple[int, ...]]) -> None:
     """The leader's SyncGroup: who gets which partitions of a topic."""
     rows = [
-        {"MemberId": member, "Assignment": assignment([("orders", one) for one in numbers])} for member, numbers in parts.items()
+        {"MemberId": member, "Assignment": assignment([("orders", one) for one in numbers])}
+        for member, numbers in parts.items()
     ]
     body = {"GenerationId": generation, "MemberId": "c1-id", "Assignments": rows}
     answer = {"ErrorCode": 0, "Assignment": b""}
