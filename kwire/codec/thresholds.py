@@ -12,7 +12,7 @@ NEVER = 1 << 60
 class Thresholds:
     """bodies: messages that become columns; scans: messages that are walked over for errors; streams: connections whose
     frames are followed; chains: partitions whose record batches are followed; round: bytes, up to which what lies
-    behind an irregular frame is not worth columns.
+    behind an irregular frame is not worth columns; records: of a batch, which pay for the import of numpy too.
 
     Of messages that become columns, chunk: bytes of those that are read together, which stay in the processor's cache
     with what is made of them; least: how many these are at least; values: bytes of the irregular ones whose values are
@@ -23,11 +23,12 @@ class Thresholds:
     streams: int = 12
     chains: int = 24
     round: int = 1 << 16
+    records: int = 256
     chunk: int = 6 << 20
     least: int = 256
     values: int = 1 << 20
 
 
-ONE_BY_ONE = Thresholds(NEVER, NEVER, NEVER, NEVER, NEVER)
-TOGETHER = Thresholds(0, 0, 0, 0, 0)
+ONE_BY_ONE = Thresholds(NEVER, NEVER, NEVER, NEVER, NEVER, NEVER)
+TOGETHER = Thresholds(0, 0, 0, 0, 0, 0)
 DEFAULT = Thresholds()

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from struct import unpack_from
 from typing import NamedTuple
 
+from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.errors import DecodeError, KwireError
 from kwire.records import batch as v2
 from kwire.records import legacy
 from kwire.records.compression import LIMIT, RECORD, TOTAL, Budget, name_of
 
 MAX_MAGIC = 2
-MANY = 256  # records from which columns pay, numpy's import included
 
 
 class Record(NamedTuple):
@@ -63,7 +63,9 @@ class Batches(list[Batch]):
     truncated_bytes: int = 0
 
 
-def read_records(data: bytes | bytearray | memoryview, limit: int = LIMIT, total: int = TOTAL) -> Batches:
+def read_records(
+    data: bytes | bytearray | memoryview, limit: int = LIMIT, total: int = TOTAL, thresholds: Thresholds = DEFAULT
+) -> Batches:
     """All batches in data. limit bounds what one of them may decompress to, bytes, total what all may, each record
     counted with RECORD bytes more; of what is beyond, the batch's note says that it was not opened. Raises DecodeError.
     """
@@ -72,8 +74,10 @@ def read_records(data: bytes | bytearray | memoryview, limit: int = LIMIT, total
     out = Batches()
     end = 0
     for start, end in walk(raw):
-        read = _read_v2 if raw[start + v2.MAGIC_AT] == MAX_MAGIC else _read_legacy
-        out.append(read(raw, start, end, len(out), limit, budget))
+        if raw[start + v2.MAGIC_AT] == MAX_MAGIC:
+            out.append(_read_v2(raw, start, end, limit, budget, thresholds.records))
+        else:
+            out.append(_read_legacy(raw, start, end, len(out), limit, budget))
     out.truncated_bytes = len(raw) - end
     return out
 
@@ -100,7 +104,7 @@ def walk(data: bytes) -> Iterator[tuple[int, int]]:
 # ---------------------------------------------------------------- magic 2
 
 
-def _read_v2(data: bytes, start: int, end: int, _number: int, limit: int, budget: Budget) -> Batch:
+def _read_v2(data: bytes, start: int, end: int, limit: int, budget: Budget, few: int) -> Batch:
     header = v2.read_header(data, start)
     note = None
     records: list[Record] = []
@@ -112,7 +116,7 @@ def _read_v2(data: bytes, start: int, end: int, _number: int, limit: int, budget
             stop = len(payload)
         else:
             stop = end
-        if header.record_count < MANY or not _by_columns(records, payload, pos, stop, header):
+        if header.record_count < few or not _by_columns(records, payload, pos, stop, header):
             records_into(records, payload, pos, stop, header)
     except KwireError as error:
         note = str(error)

@@ -23,10 +23,13 @@ PIECE = 16 << 20  # bytes of a batch that is given out: joining copies, and so d
 
 class Order:
     """release(batch, oldest) gives the exchanges that need not wait any longer. steps: where the capture's clock went
-    back; what was captured before a step comes first, whatever its time."""
+    back; what was captured before a step comes first, whatever its time. waiting, held: most exchanges and bytes that
+    wait for an older one; piece: bytes of a batch that is given out."""
 
-    def __init__(self, steps: Sequence[ClockStep] = ()) -> None:
-        self._steps = steps
+    def __init__(
+        self, steps: Sequence[ClockStep] = (), waiting: int = WAITING, held: int = WAITING_BYTES, piece: int = PIECE
+    ) -> None:
+        self._steps, self._bounds, self._piece = steps, (waiting, held), piece
         self._waiting: dict[int, list[ExchangeBatch]] = {}  # by era, each part in order
 
     def release(self, batch: ExchangeBatch | None, oldest: CaptureMoment | None) -> list[ExchangeBatch]:
@@ -42,9 +45,9 @@ class Order:
                 first, self._waiting[era] = _split(self._waiting[era], end)
                 if self._too_much:
                     first += self._half(era)
-                ready += _in_pieces(first)
+                ready += _in_pieces(first, self._piece)
             elif self._too_much:
-                ready += _in_pieces(self._half(era))
+                ready += _in_pieces(self._half(era), self._piece)
             if not self._waiting[era]:
                 del self._waiting[era]
         return ready
@@ -61,7 +64,8 @@ class Order:
     @property
     def _too_much(self) -> bool:
         parts = [part for era in self._waiting.values() for part in era]
-        return sum(map(len, parts)) > WAITING or sum(len(part.buffer) for part in parts) > WAITING_BYTES
+        waiting, held = self._bounds
+        return sum(map(len, parts)) > waiting or sum(len(part.buffer) for part in parts) > held
 
     def _half(self, era: int) -> list[ExchangeBatch]:
         """Takes out the older half of an era's waiting exchanges."""
@@ -80,8 +84,8 @@ def _add(waiting: list[ExchangeBatch], part: ExchangeBatch) -> None:
     waiting.append(part)
 
 
-def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:
-    """The rows of all parts in time order, as consecutive batches of about PIECE bytes; empties parts."""
+def _in_pieces(parts: list[ExchangeBatch], size: int) -> list[ExchangeBatch]:
+    """The rows of all parts in time order, as consecutive batches of about size bytes; empties parts."""
     begins = [int(part.time[0]) for part in parts]
     left = sorted(enumerate(parts), key=lambda one: -begins[one[0]])  # the last one begins first
     parts.clear()
@@ -89,7 +93,7 @@ def _in_pieces(parts: list[ExchangeBatch]) -> list[ExchangeBatch]:
     joined: list[tuple[int, ExchangeBatch]] = []
     while left:
         joined.append(left.pop())
-        if left and sum(len(part.buffer) for _, part in joined) < PIECE:
+        if left and sum(len(part.buffer) for _, part in joined) < size:
             continue
         joined.sort(key=lambda one: one[0])  # of the same packet what was complete first comes first
         end = begins[left[-1][0]] if left else None

@@ -95,13 +95,13 @@ class Builder:
     """Takes batches and connections, and emits rows. tracking: whether topic names are needed.
 
     bodies: makes the JSON of the table bodies, which is empty without it. whole: whether to emit remarks on whole
-    captures. columns: make only these, None: all. scans: whether regular bodies must be walked over. exchanges: how
-    many were added.
+    captures. columns: make only these, None: all. most: rows from dicts that are converted at a time. scans:
+    whether regular bodies must be walked over. exchanges: how many were added.
     """
 
     def __init__(
         self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True,
-        columns: Collection[str] | None = None,
+        columns: Collection[str] | None = None, most: int = ROWS,
     ) -> None:  # fmt: skip
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
@@ -116,7 +116,7 @@ class Builder:
         self._columns = columns
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
-        self._whole, self.exchanges = whole, 0
+        self._whole, self._most, self.exchanges = whole, most, 0
         self.clients, self._stats = Clients(), Stats()
         self._judgements = _judgements(self._judged) if self._judged else None
 
@@ -220,7 +220,7 @@ class Builder:
         if name not in self._rows:
             return
         self._rows[name].append(row)
-        if len(self._rows[name]) >= ROWS:
+        if len(self._rows[name]) >= self._most:
             self._flush(name)
 
     def _flush(self, name: str) -> None:

@@ -23,15 +23,17 @@ class Files:
     """write(name, batch) adds rows; close() completes the files, abandon() removes them.
 
     The files are DIR/NAME.parquet and so on, and get these names in close(). inputs: files that must not be
-    overwritten. Arrow is imported with the first rows, after workers were forked.
+    overwritten. group: rows of a Parquet row group, about. Arrow is imported with the first rows, after workers were
+    forked.
     """
 
     def __init__(
-        self, folder: Path, names: Iterable[str], form: str = "parquet", inputs: Iterable[str | Path] = ()
-    ) -> None:
+        self, folder: Path, names: Iterable[str], form: str = "parquet", inputs: Iterable[str | Path] = (),
+        group: int = GROUP,
+    ) -> None:  # fmt: skip
         self._made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._open = folder, OPENERS[form]
+        self._folder, self._open, self._group = folder, OPENERS[form], group
         self.paths = {name: folder / f"{name}.{SUFFIXES[form]}" for name in names}
         self._outputs = {
             name: Output(path, inputs=inputs, private=name in PRIVATE) for name, path in self.paths.items()
@@ -42,11 +44,11 @@ class Files:
         self._writers: dict[str, Any] = {}
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
-        """Adds rows; they are written in groups of GROUP."""
+        """Adds rows; they are written in groups."""
         self._waiting[name].append(batch)
         self._counts[name] += batch.num_rows
         self.rows[name] += batch.num_rows
-        if self._counts[name] >= GROUP:
+        if self._counts[name] >= self._group:
             self._flush(name)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,16 +136,16 @@ def test_what_is_no_capture_leaves_no_files(jobs: str, kwire: Run, tmp_path: Pat
 def test_what_ends_halfway_leaves_no_files(
     error: BaseException, status: int, kwire: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "GROUP", 1)
-    write, written = writer.Files.write, []
+    written = []
 
-    def failing(self: writer.Files, name: str, batch: pa.RecordBatch) -> None:
-        write(self, name, batch)
-        written.append(names(tmp_path))
-        if len(written) > 1:
-            raise error
+    class Failing(writer.Files):
+        def write(self, name: str, batch: pa.RecordBatch) -> None:
+            super().write(name, batch)
+            written.append(names(tmp_path))
+            if len(written) > 1:
+                raise error
 
-    monkeypatch.setattr(writer.Files, "write", failing)
+    monkeypatch.setattr(writer, "Files", partial(Failing, group=1))
     ran = kwire("table", CAPTURE, "-o", str(tmp_path), "--jobs", "1")
     assert written[-1]
     assert all(name.endswith(".part") for name in written[-1])

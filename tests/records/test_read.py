@@ -11,6 +11,7 @@ import pytest
 from vectors import IN_HEADERS, damaged, jsonl
 
 import kwire.records.read as module
+from kwire.codec.thresholds import DEFAULT, ONE_BY_ONE
 from kwire.errors import DecodeError, KwireError
 from kwire.records import Batch, Batches, Record, build, read_records
 from kwire.records.batch import crc32, crc32c
@@ -228,7 +229,7 @@ def test_the_wrapper_s_time_counts_with_log_append_time() -> None:
 def shapes() -> Iterator[tuple[str, list[Record]]]:
     draw = random.Random(5)
     headers: list[tuple[str, bytes | None]] = [("trace", b"x"), ("", None), ("ключ", b"")]
-    count = module.MANY + 44
+    count = DEFAULT.records + 44
     yield "one size", [Record(n, 1000, b"key", b"value", []) for n in range(count)]
     yield "nulls", [Record(n, 1000 - n, None, b"v" if n % 3 else None, []) for n in range(count)]
     yield "headers", [Record(n * 3, n * n, b"", b"v" * (n % 200), headers[: n % 4]) for n in range(count)]
@@ -243,11 +244,10 @@ def test_large_batches_are_read_as_small_ones_are(
     raw = build(records, compression=compression)
     by_columns = read_records(raw)
     monkeypatch.setattr(module, "_by_columns", None)
-    monkeypatch.setattr(module, "MANY", 1 << 40)
-    assert by_columns[0].records == records == read_records(raw)[0].records, name
+    assert by_columns[0].records == records == read_records(raw, thresholds=ONE_BY_ONE)[0].records, name
 
 
-def test_large_broken_batches_are_read_as_small_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_broken_batches_are_read_as_small_ones_are() -> None:
     draw = random.Random(8)
     raw = build(dict(shapes())["headers"])
     inputs = []
@@ -258,8 +258,7 @@ def test_large_broken_batches_are_read_as_small_ones_are(monkeypatch: pytest.Mon
         inputs.append(bytes(changed))
     by_columns = [read_records(one) for one in inputs]
     assert sum(found[0].note is not None for found in by_columns) > 20
-    monkeypatch.setattr(module, "MANY", 1 << 40)
-    assert by_columns == [read_records(one) for one in inputs]
+    assert by_columns == [read_records(one, thresholds=ONE_BY_ONE) for one in inputs]
 
 
 # ---------------------------------------------------------------- hostile bytes

@@ -17,7 +17,6 @@ from kwire.codec.library import Library
 from kwire.render.message_json import MessageLines
 from kwire.schema import registry, text
 from kwire.schema.registry import Registry
-from kwire.session import order
 from kwire.session import reader as reading
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
@@ -54,19 +53,6 @@ def test_exchanges_come_in_the_order_of_time_not_of_their_answers(traffic: Any, 
 def test_unordered_they_come_as_they_are_complete(traffic: Any) -> None:
     long_poll(traffic, 20)
     assert [each.api for each in traffic.read(feed=1, ordered=False).exchanges] == ["Heartbeat"] * 20 + ["Fetch"]
-
-
-@pytest.mark.parametrize(("name", "bound"), [("WAITING", 10), ("WAITING_BYTES", 300)])
-def test_only_so_many_wait_for_an_older_one(
-    traffic: Any, monkeypatch: pytest.MonkeyPatch, name: str, bound: int
-) -> None:
-    monkeypatch.setattr(order, name, bound)
-    long_poll(traffic, 40)
-    apis = [each.api for each in traffic.read(feed=1).exchanges]
-    assert apis.index("Fetch") > 20
-    assert len(apis) == 41
-    times = [each.time for each in traffic.read(feed=1).exchanges if each.api == "Heartbeat"]
-    assert times == sorted(times)
 
 
 def test_a_connection_is_over_once_and_told(traffic: Any) -> None:

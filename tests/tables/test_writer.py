@@ -22,7 +22,6 @@ import pytest
 from tablerows import untimed
 
 from kwire.render.bodies import BodyRenderer
-from kwire.tables import writer
 from kwire.tables.build import build, tables_of
 from kwire.tables.columns import COLUMNS
 from kwire.tables.schemas import SCHEMAS
@@ -132,12 +131,9 @@ def test_a_file_has_its_name_only_when_it_is_whole(form: str, tmp_path: Path) ->
 
 @forms
 @pytest.mark.parametrize("group", [1, 50, 1 << 17])
-def test_what_is_abandoned_leaves_nothing(
-    form: str, group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "GROUP", group)
+def test_what_is_abandoned_leaves_nothing(form: str, group: int, tmp_path: Path) -> None:
     (tmp_path / f"messages.{form}").write_text("from before")
-    files = Files(tmp_path, ["messages", "exchanges"], form)
+    files = Files(tmp_path, ["messages", "exchanges"], form, group=group)
     for batch in tables()["messages"].to_batches(max_chunksize=40):
         files.write("messages", batch)
     files.abandon()
@@ -185,8 +181,7 @@ import os, signal, sys
 from pathlib import Path
 from kwire.tables import writer
 from kwire.tables.build import build
-writer.GROUP = 1
-files = writer.Files(Path(sys.argv[2]), ["messages", "exchanges"])
+files = writer.Files(Path(sys.argv[2]), ["messages", "exchanges"], group=1)
 build([sys.argv[1]], ["messages", "exchanges"], files.write)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -207,9 +202,8 @@ def test_a_kill_leaves_no_final_name_and_the_next_run_is_whole(tmp_path: Path) -
 # ---------------------------------------------------------------- groups
 
 
-def test_rows_go_out_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "GROUP", 50)
-    files = Files(tmp_path, ["messages"])
+def test_rows_go_out_in_groups(tmp_path: Path) -> None:
+    files = Files(tmp_path, ["messages"], group=50)
     for batch in tables()["messages"].to_batches(max_chunksize=20):
         files.write("messages", batch)
     files.close()
