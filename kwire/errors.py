@@ -14,6 +14,7 @@
     ├── HookFailed           a test's hook on the embedded broker raised, or gave what is no answer
     ├── Failure              no answer of a broker, or none that can be used
     ├── Refusal              an answer of a broker that carries an error code (client/failure.py: it knows the exchange)
+    ├── PeerRefused          a peer of the proxy says what cannot go on: its connection ends (proxy/types.py)
     ├── OptionError          an option of Spark has a value that it cannot have
     ├── NoSpark              Spark cannot run here
     ├── SparkFailed          Spark gave up
