@@ -8,6 +8,7 @@ takes over the state in which the part ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from struct import Struct
@@ -15,12 +16,14 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.analyze.client import Client
+from kwire.capture.connection import Connection
 from kwire.capture.streams import Piece, Stream
 from kwire.capture.tcp import Key
 from kwire.codec.frames import MAX_SIZE, whole_frames
 from kwire.codec.quality import Quality
 from kwire.session.acks import is_silent
 from kwire.session.api_versions import Kinds
+from kwire.session.connection_info import ConnectionInfo
 from kwire.session.conversation import Conversation
 from kwire.session.exchange import Exchange, Message
 from kwire.session.framing import Partial, Raw
@@ -28,6 +31,7 @@ from kwire.session.messages import read_request
 from kwire.session.pieces import joined
 from kwire.session.resting import Rest
 from kwire.session.sasl import IDENTIFYING, Login
+from kwire.session.twins import NOTHING, Head
 
 header_at, id_at = Struct(">HH").unpack_from, Struct(">i").unpack_from
 
@@ -74,7 +78,8 @@ class ConnectionPart:
     block and packet number of its first segment. head: for both streams the bytes before the first request that the
     split reads and before its response. ordinal: its number in the split. turn: the first packet of its block with
     these endpoints. kinds: API keys and versions asked, with the block of the first. far: bytes left in the file
-    (remote_bytes.py)."""
+    (remote_bytes.py). heads: of both streams, as in ConnectionInfo; twin: it is a second recording of a connection in
+    the split, and no frames were read."""
 
     key: Key
     opened: bool
@@ -89,24 +94,30 @@ class ConnectionPart:
     names: dict[UUID, str] = field(default_factory=dict)
     far: list[Any] = field(default_factory=list)
     final: bool = False
+    heads: tuple[Head, Head] = (NOTHING, NOTHING)
+    twin: bool = False
 
 
 class Edge(NamedTuple):
     """The state of a connection that the next part must match: for the client's and the broker's stream the next
-    sequence number, the SYN's, and the bytes of an incomplete frame; the open correlation ids; whether it was closed.
-    """
+    sequence number, the SYN's, and the bytes of an incomplete frame; the open correlation ids; whether it was closed;
+    whether it is a twin, of which frames do not matter."""
 
     nexts: tuple[int | None, int | None]
     syns: tuple[int | None, int | None]
     partial: tuple[bytes, bytes]
     open: list[int | None]
     closed: bool
+    twin: bool = False
 
 
-def edge_of(conversation: Conversation) -> Edge | None:
-    """The edge of a conversation; None when it is not regular, so that parts cannot continue it."""
+def edge_of(conversation: Conversation, side: int) -> Edge | None:
+    """The edge of a conversation whose client should be this side; None when it is not regular, so that parts cannot
+    continue it."""
     connection, client, pairing = conversation.connection, conversation.info.client, conversation.pairing
-    if client is None or conversation.info.verdict or pairing.early or conversation.info.login.active:
+    if conversation.info.twin_of:
+        return _edge_of_twin(connection, side)
+    if client != side or conversation.info.verdict or pairing.early or conversation.info.login.active:
         return None
     streams = connection.streams[client], connection.streams[1 - client]
     partials = conversation.requests.partial(), conversation.responses.partial()
@@ -121,6 +132,16 @@ def edge_of(conversation: Conversation) -> Edge | None:
     )  # fmt: skip
 
 
+def _edge_of_twin(connection: Connection, client: int) -> Edge | None:
+    streams = connection.streams[client], connection.streams[1 - client]
+    if connection.finished or any(stream.held for stream in streams):
+        return None
+    return Edge(
+        (streams[0].next, streams[1].next), (streams[0].syn, streams[1].syn), (b"", b""), [],
+        connection.reset or connection.fins > 0, True,
+    )  # fmt: skip
+
+
 def edge_behind(before: Edge | None, part: ConnectionPart) -> Edge:
     """The edge at the end of a part that continues the edge before."""
     exit = part.exit
@@ -129,6 +150,7 @@ def edge_behind(before: Edge | None, part: ConnectionPart) -> Edge:
         (exit.flows[0].next, exit.flows[1].next), (syns[0], syns[1]),
         (exit.flows[0].frames.parts, exit.flows[1].frames.parts),
         [id_at(raw.data, 8)[0] for _, raw in exit.open], exit.reset or any(exit.fins),
+        part.twin if part.opened or before is None else before.twin,
     )  # fmt: skip
 
 
@@ -136,6 +158,8 @@ def follows(edge: Edge, part: ConnectionPart, kinds: Kinds, max_size: int = MAX_
     """Whether the part, which has no SYN, continues exactly at the edge. max_size: of frames, bytes."""
     if edge.closed or edge.nexts != tuple(flow.first for flow in part.exit.flows):
         return False
+    if edge.twin:
+        return True
     asked, answered = (
         _frames(before + (b"" if piece is None else piece.data), max_size)
         for before, piece in zip(edge.partial, part.head, strict=True)
@@ -168,7 +192,7 @@ def _frames(data: bytes, max_size: int) -> list[bytes] | None:
 
 def exit_of(conversation: Conversation) -> PartExit | None:
     """The state of a conversation; None when it is not regular."""
-    connection, client = conversation.connection, conversation.info.client
+    client = conversation.info.client
     partials = conversation.requests.partial(), conversation.responses.partial()
     if client is None or partials[0] is None or partials[1] is None or conversation.pairing.early:
         return None
@@ -178,45 +202,43 @@ def exit_of(conversation: Conversation) -> PartExit | None:
         exchange.correlation_id is None for exchange in conversation.pairing.open
     ):  # its response could not be matched
         return None
-    flows = []
-    for turn, partial in enumerate(partials):
-        assert partial is not None
-        stream = connection.streams[client ^ turn]
-        index = conversation.indexes[turn]
-        if stream.held or stream.pieces:
-            return None
-        flows.append(Flow(
-            stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, partial, index
-        ))  # fmt: skip
-    fins = bool(connection.fins >> client & 1), bool(connection.fins >> (1 - client) & 1)
-    return PartExit(
-        (flows[0], flows[1]), None if connection.opener is None else connection.opener ^ client, connection.first_time,
-        connection.last_time, connection.segments, fins, connection.reset, connection.fin, connection.rst,
-        list(connection.opening), list(connection.opened_at),
-        [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open],
-        conversation.info.exchanges,
-        conversation.info.identity.said,
-        dict(conversation.info.clients), conversation.info.login,
-    )  # fmt: skip
+    waiting = [(exchange.first.index, _raw(exchange.first)) for exchange in conversation.pairing.open]
+    return _exit(conversation.info, (partials[0], partials[1]), conversation.indexes, waiting)
 
 
 def exit_at_rest(rest: Rest) -> PartExit | None:
     """As exit_of, for a connection at rest, which its client opened."""
-    connection, info = rest.info.tcp, rest.info
-    if info.login.active:
+    if rest.info.login.active:
         return None
-    flows = [
-        Flow(
-            stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated,
-            Partial(end, taken, b"", 0, (0, 0), []), taken,
-        )
-        for stream, end, taken in zip(connection.streams, rest.ends, rest.taken, strict=True)
-    ]  # fmt: skip
+    asked, answered = (
+        Partial(end, taken, b"", 0, (0, 0), []) for end, taken in zip(rest.ends, rest.taken, strict=True)
+    )
+    return _exit(rest.info, (asked, answered), rest.taken, [])
+
+
+def exit_of_twin(info: ConnectionInfo) -> PartExit | None:
+    """As exit_of, for a second recording of a connection, of which no frames are read."""
+    none = Partial(0, 0, b"", 0, (0, 0), [])
+    return _exit(info, (none, none), (0, 0), [])
+
+
+def _exit(
+    info: ConnectionInfo, partials: tuple[Partial, Partial], counts: Sequence[int], waiting: list[tuple[int, Raw]]
+) -> PartExit | None:
+    connection, (client, broker) = info.tcp, info.sides
+    streams = connection.streams[client], connection.streams[broker]
+    if any(stream.held or stream.pieces for stream in streams):
+        return None
+    asked, answered = (
+        Flow(stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, partial, count)
+        for stream, partial, count in zip(streams, partials, counts, strict=True)
+    )
     return PartExit(
-        (flows[0], flows[1]), connection.opener, connection.first_time, connection.last_time, connection.segments,
-        (bool(connection.fins & 1), bool(connection.fins & 2)), connection.reset, connection.fin, connection.rst,
-        list(connection.opening), list(connection.opened_at), [], info.exchanges, info.identity.said,
-        dict(info.clients), info.login,
+        (asked, answered), None if connection.opener is None else connection.opener ^ client, connection.first_time,
+        connection.last_time, connection.segments,
+        (bool(connection.fins >> client & 1), bool(connection.fins >> broker & 1)), connection.reset, connection.fin,
+        connection.rst, list(connection.opening), list(connection.opened_at), waiting, info.exchanges,
+        info.identity.said, dict(info.clients), info.login,
     )  # fmt: skip
 
 
@@ -246,19 +268,19 @@ def join(conversation: Conversation, part: ConnectionPart, packets: int) -> tupl
             stream.extend(piece.data, [start + stream.position for start in piece.starts], piece.times, numbers)
     conversation.pump()
     indexes = conversation.indexes[0], conversation.indexes[1]
-    take_over(conversation, part, bases, packets)
+    take_segments(connection, client, part, bases, packets)
+    take_frames(conversation, part, bases, packets)
     return bases, indexes
 
 
-def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int, int], packets: int) -> None:
-    """Sets the conversation to the state at the part's end. bases: stream positions where it begins; packets: number
-    before the split."""
-    connection, client, exit = conversation.connection, conversation.info.client, part.exit
-    assert client is not None
-    framers = conversation.requests, conversation.responses
-    for turn, (flow, framer) in enumerate(zip(exit.flows, framers, strict=True)):
+def take_segments(
+    connection: Connection, client: int, part: ConnectionPart, bases: tuple[int, int], packets: int
+) -> None:
+    """Sets a connection to the state at the part's end. client: its side; bases: stream positions where the part
+    begins; packets: number before the split."""
+    exit = part.exit
+    for turn, (flow, base) in enumerate(zip(exit.flows, bases, strict=True)):
         stream: Stream = connection.streams[client ^ turn]
-        base = bases[turn]
         stream.next, stream.position = flow.next, base + flow.position
         stream.pieces = []
         stream.repeated += flow.repeated
@@ -266,11 +288,6 @@ def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int
             stream.first, stream.syn = flow.first, flow.syn
         if flow.end is not None:
             stream.end = base + flow.end
-        partial = flow.frames
-        framer.resume(Partial(
-            base + partial.position, framer.frames + partial.frames, partial.parts, partial.need,
-            (partial.first[0], partial.first[1] + packets), [(at, number + packets) for at, number in partial.marks],
-        ))  # fmt: skip
         connection.fins |= exit.fins[turn] << (client ^ turn)
     connection.reset |= exit.reset
     if connection.fin is None and exit.fin is not None:
@@ -280,10 +297,23 @@ def take_over(conversation: Conversation, part: ConnectionPart, bases: tuple[int
     connection.first_time = min(connection.first_time, exit.first_time) if connection.segments else exit.first_time
     connection.last_time = max(connection.last_time, exit.last_time)
     connection.segments += exit.segments
-    conversation.info.exchanges += exit.exchanges
     if part.opened:
         connection.opening = [number + packets for number in exit.opening]
         connection.opened_at = list(exit.opened_at)
+
+
+def take_frames(conversation: Conversation, part: ConnectionPart, bases: tuple[int, int], packets: int) -> None:
+    """Sets the conversation, whose client is known, to the state at the part's end. bases, packets: as in
+    take_segments."""
+    exit = part.exit
+    for flow, base, framer in zip(exit.flows, bases, (conversation.requests, conversation.responses), strict=True):
+        partial = flow.frames
+        framer.resume(Partial(
+            base + partial.position, framer.frames + partial.frames, partial.parts, partial.need,
+            (partial.first[0], partial.first[1] + packets), [(at, number + packets) for at, number in partial.marks],
+        ))  # fmt: skip
+    conversation.info.exchanges += exit.exchanges
+    if part.opened:
         conversation.info.identity.take(exit.identity)
         conversation.info.login = exit.login
     elif not exit.login.fresh:

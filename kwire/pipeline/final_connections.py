@@ -1,7 +1,8 @@
 """Connections that open and end within one split and are regular throughout: their rows are final.
 
 The stitch needs their endpoints to count epochs: a few bytes each, in columns. The parts are kept beside the split's
-rows and fetched only if the same endpoints occur otherwise too: in a part, in leftover segments, or with the same SYN.
+rows and fetched only if the same endpoints occur otherwise too, in a part, in leftover segments, or with the same SYN,
+or if another connection may be a second recording of it.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from kwire.pipeline.leftover_segments import pair
 
 class FinalConnections:
     """Columns in the order in which the connections began: keys from the client to the broker, ordinals in the split,
-    and 16-bit hashes of the SYNs' sequence numbers. take_parts() removes the parts, so that pickling leaves them out.
+    and the sequence numbers of the clients' first bytes. twins: indexes of second recordings. take_parts() removes the
+    parts, so that pickling leaves them out.
     """
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
         self.ordinals: list[int] = []
-        self.syns: list[int] = []
+        self.firsts: list[int] = []
+        self.twins: set[int] = set()
         self._parts: list[ConnectionPart] = []
 
     def __len__(self) -> int:
@@ -33,10 +36,11 @@ class FinalConnections:
 
     def add(self, part: ConnectionPart) -> None:
         """Adds the next connection."""
-        syn = part.exit.flows[0].syn or 0
+        if part.twin:
+            self.twins.add(len(self.keys))
         self.keys.append(part.key)
         self.ordinals.append(part.ordinal)
-        self.syns.append((syn ^ syn >> 16) & 0xFFFF)
+        self.firsts.append(part.exit.flows[0].first or 0)
         self._parts.append(part)
 
     def take_parts(self) -> list[ConnectionPart]:
@@ -51,17 +55,17 @@ class FinalConnections:
     def __getstate__(self) -> tuple[Any, ...]:
         peers: dict[tuple[int, ...], int] = {}
         which = [peers.setdefault((*key[:2], *key[3:]), len(peers)) for key in self.keys]
-        columns = which, [key[2] for key in self.keys], np.diff(self.ordinals, prepend=0), self.syns
-        return list(peers), [_packed(column) for column in columns], self._parts
+        columns = which, [key[2] for key in self.keys], np.diff(self.ordinals, prepend=0), self.firsts
+        return list(peers), [_packed(column) for column in columns], self._parts, self.twins
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        peers, columns, self._parts = state
-        which, ports, steps, syns = (_unpacked(*column) for column in columns)
+        peers, columns, self._parts, self.twins = state
+        which, ports, steps, firsts = (_unpacked(*column) for column in columns)
         self.keys = [
             (*peers[peer][:2], port, *peers[peer][2:])
             for peer, port in zip(which.tolist(), ports.tolist(), strict=True)
         ]
-        self.ordinals, self.syns = np.cumsum(steps).tolist(), syns.tolist()
+        self.ordinals, self.firsts = np.cumsum(steps).tolist(), firsts.tolist()
 
 
 class EpochNames:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from kwire.capture.packets import Ints
 from kwire.capture.segmenter import Segmenter
-from kwire.capture.tcp import ConnectionFilter, Key, Segments
+from kwire.capture.streams import WRAP
+from kwire.capture.tcp import SYN, ConnectionFilter, Key, Segments
 from kwire.pipeline.splits import Split, SplitReader
 from kwire.session.reader import Settings
+from kwire.session.twins import RANDOM
+from kwire.wire.columns import tally
 
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
 
@@ -38,6 +42,26 @@ def chosen(segments: Segments, keys: Collection[Key]) -> Segments:
     """The segments of these connections, with a buffer of their own."""
     flows = np.array([pair(key) in keys for key in segments.keys], bool)
     return _taken(segments, np.flatnonzero(flows[segments.flow]))
+
+
+def firsts(segments: Segments, keys: Collection[Key]) -> set[int]:
+    """The sequence numbers at which the streams of these connections begin in a block, without low ones
+    (session/twins.py)."""
+    left = np.array([pair(key) in keys for key in segments.keys], bool)
+    flows, rows = np.unique(segments.flow, return_index=True)
+    rows = rows[left[flows]]
+    begins = (segments.seq[rows] + (segments.flags[rows] & SYN > 0)) % WRAP
+    return set(begins[begins >= RANDOM].tolist())
+
+
+def sizes_of(segments: Segments, keys: Collection[Key]) -> Counter[Key]:
+    """The bytes of these connections."""
+    totals = tally(segments.flow, segments.have, len(segments.keys))
+    out: Counter[Key] = Counter()
+    for key, total in zip(map(pair, segments.keys), totals.tolist(), strict=True):
+        if key in keys:
+            out[key] += int(total)
+    return out
 
 
 def weigh(segments: Segments) -> Segments:

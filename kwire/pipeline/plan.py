@@ -24,6 +24,7 @@ from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Fix, Survey, SurveyNames
 from kwire.session.reader import Reader, Settings
 from kwire.session.reading import Reading, chained
+from kwire.session.twins import RANDOM
 from kwire.tables.build import BodyTexts, Builder, Emit
 
 SUMS = frozenset({"clients", "connections", "quality"})  # tables that the stitch makes alone
@@ -191,19 +192,35 @@ def placed(made: Survey) -> Split:
 
 
 def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
-    """The endpoints of final connections that must be stitched after all, because they occur again."""
+    """The endpoints of final connections that must be stitched after all, because they occur again or because a
+    connection of another split may be a second recording."""
     others: set[Key] = set()
     out: set[Key] = set()
-    syns: dict[Key, int] = {}
+    begun: set[int] = set()  # where streams that the stitch reads begin
+    known: dict[Key, int] = {}
+    whose: dict[int, Key] = {}
     for made in surveys:
         others |= made.again | {pair(part.key) for part in made.parts}
         others |= {pair(key) for left in made.leftover for key in left.segments.keys}
-    for made in surveys:
-        for key, syn in zip(made.final.keys, made.final.syns, strict=True):
-            both = pair(key)
-            if both in others or syns.get(both) == syn:
-                out.add(both)
-            syns[both] = syn
+        begun |= made.firsts | {flow.first or 0 for part in made.parts for flow in part.exit.flows}
+    finals = [
+        (pair(key), first, number in made.final.twins)
+        for made in surveys
+        for number, (key, first) in enumerate(zip(made.final.keys, made.final.firsts, strict=True))
+    ]
+    for both, first, _ in finals:
+        if both in others or known.get(both) == first:
+            out.add(both)
+        known[both] = first
+    begun |= {first for both, first, twin in finals if twin and both in out}
+    for both, first, twin in finals:
+        if twin or first < RANDOM:
+            continue
+        other = whose.setdefault(first, both)
+        if other != both:
+            out |= {other, both}
+        elif first in begun:
+            out.add(both)
     return out
 
 

@@ -9,6 +9,7 @@ again with the names from the stitch.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from kwire.capture.streams import WRAP
 from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.errors import KwireError
 from kwire.pipeline.connection_parts import ConnectionPart, is_over
-from kwire.pipeline.leftover_segments import LeftoverSegments, chosen, pair, weigh
+from kwire.pipeline.leftover_segments import LeftoverSegments, chosen, firsts, pair, sizes_of, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import ProvisionalNames, provisional_name
 from kwire.pipeline.remote_bytes import Finder, leave, long
@@ -43,6 +44,7 @@ from kwire.session.roles import Brokers
 from kwire.session.sasl import IDENTIFYING
 from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
+from kwire.session.twins import Twins
 from kwire.session.vectorized import Vectorized
 from kwire.tables.build import Builder
 from kwire.wire.columns import tally
@@ -99,7 +101,8 @@ class _Reading:
         self._kept: list[tuple[int, bool, Segments, int | None]] = []
         scans = (builder is not None and builder.scans) or (wanted is not None and wanted.clients)
         self._vectorized = Vectorized(self._kinds, settings.max_size, scans)
-        self._resting = Resting(self._vectorized, self._brokers, None)
+        self._twins = Twins() if fixes is None and not settings.twins else None
+        self._resting = Resting(self._vectorized, self._brokers, self._twins)
         self._name = Path(split.path).name
         self._clients = Clients()  # of connections that are final
         self._singles: list[Exchange] = []
@@ -116,12 +119,17 @@ class _Reading:
         if self._segmenter.pending and not cut.split.whole:
             out.odd = out.odd or "a datagram is cut by its splits"
         over: list[tuple[Track, ConnectionPart]] = []
+        pairs: list[tuple[list[Track], list[ConnectionPart]]] = []
         for key, tracks in self._pairs.items():
             parts = [] if key in self._spoiled else [track.part_of() for track in tracks]
             good = [part for part in parts if part is not None]
             if not good or len(good) < len(tracks):
                 self._spoiled.add(key)
-            elif finals and all(map(is_over, good)) and all(track.connection.closed for track in tracks):
+            else:
+                pairs.append((tracks, good))
+        out.firsts = {first for _, _, segments, _ in self._kept for first in firsts(segments, self._spoiled)}
+        for tracks, good in pairs:
+            if finals and all(map(is_over, good)) and all(map(self._closed, tracks)):
                 over += zip(tracks, good, strict=True)
             else:
                 out.parts += good
@@ -135,6 +143,13 @@ class _Reading:
         out.clients = self._clients.all
         self._leave()
         return out
+
+    def _closed(self, track: Track) -> bool:
+        """Whether the connection ended here, and no second recording of it is likely in the splits beside this one."""
+        connection, out = track.connection, self._survey
+        margin = 0 if self._twins is None else 2 * self._twins.lag
+        near = margin and not out.first_time + margin <= connection.first_time <= out.last_time - margin
+        return connection.closed and not near and out.firsts.isdisjoint(one.first for one in connection.streams)
 
     def run(self) -> None:
         """Reads all packets."""
@@ -163,21 +178,21 @@ class _Reading:
         if self._fixes is None:
             stays = not joined and self._cut.base is not None
             self._kept.append((at, joined, segments if stays else weigh(segments), self._cut.base if stays else None))
-        firsts: dict[Key, int] = {}
+        begins: dict[Key, int] = {}
         numbers = np.zeros(len(segments.keys), np.int64)
         numbers[segments.flow[::-1]] = segments.number[::-1]  # reversed, so that the first number of a flow remains
         for key, number in zip(segments.keys, numbers.tolist(), strict=True):
-            firsts[pair(key)] = min(number, firsts.get(pair(key), number))
+            begins[pair(key)] = min(number, begins.get(pair(key), number))
             if self._fixes is None and joined:
                 self._spoiled.add(pair(key))
         for connection in self._connections.feed_opened(segments, self._resting.read, sweep=False):
             key = pair(connection.key)
             track = self._tracks.get(id(connection))
             if track is None:
-                track = self._tracks[id(connection)] = Track(connection, at, firsts[key], len(self._tracks))
+                track = self._tracks[id(connection)] = Track(connection, at, begins[key], len(self._tracks))
                 if connection.opening:
                     track.number = connection.opening[0]
-                track.turn = firsts[key]
+                track.turn = begins[key]
                 if key not in self._pairs and track.turn < track.number:  # of an earlier connection
                     self._spoiled.add(key)
                 self._pairs.setdefault(key, []).append(track)
@@ -188,7 +203,7 @@ class _Reading:
                 track.spoil()
                 continue
             self._go_on(track)
-        for key in firsts.keys() - self._pairs.keys():  # a FIN or RST of an unknown connection
+        for key in begins.keys() - self._pairs.keys():  # a FIN or RST of an unknown connection
             self._spoiled.add(key)
         rested = self._resting.batch()
         batches = [*([] if rested is None else [rested]), *self._vectorized.rounds()]
@@ -243,7 +258,7 @@ class _Reading:
             assert track.rest is not None
             self._of[id(track.rest.info)] = track
         elif streams[0].pieces or streams[1].pieces:
-            conversation = track.conversation = track.conversation or self._conversation(track)
+            conversation = track.conversation = track.conversation or self._conversation(track, self._twins)
             self._of[id(conversation.info)] = track
             conversation.pump(self._vectorized)
             if conversation.info.verdict is not None:
@@ -281,10 +296,10 @@ class _Reading:
         self._of[id(conversation.info)] = track
         conversation.pump(self._vectorized)
 
-    def _conversation(self, track: Track) -> Conversation:
+    def _conversation(self, track: Track, twins: Twins | None = None) -> Conversation:
         rest, track.rest = track.rest, None
-        info = self._info(track) if rest is None else rest.info
-        made = Conversation(info, self._brokers, lambda found: self._done(track, found), self._settings.max_size)
+        info, twins = (self._info(track), twins) if rest is None else (rest.info, None)
+        made = Conversation(info, self._brokers, lambda found: self._done(track, found), self._settings.max_size, twins)
         if rest is not None:
             made.stand(rest.taken, rest.ends)
         return made
@@ -362,8 +377,9 @@ class _Reading:
         out.final.add(part)
         for kind, block in part.kinds.items():
             out.kinds[kind] = min(block, out.kinds.get(kind, block))
-        broker = track.connection.ends[1 - (info.client or 0)]
-        out.brokers[broker] = min(track.block, out.brokers.get(broker, track.block))
+        if not part.twin:
+            broker = track.connection.ends[1 - (info.client or 0)]
+            out.brokers[broker] = min(track.block, out.brokers.get(broker, track.block))
         out.names.update(part.names)
         whose = {f"{part.ordinal} {out.split.number} {out.split.path}"}
         self._clients.merge([replace(client, connections=whose) for client in part.clients])
@@ -372,18 +388,12 @@ class _Reading:
     def _leave(self) -> None:
         """Adds the segments of irregular connections to the survey."""
         out = self._survey
-        sizes: dict[Key, int] = {}
-        for _, _, segments, _ in self._kept:
-            mask = np.array([pair(key) in self._spoiled for key in segments.keys], bool)[segments.flow]
-            totals = tally(segments.flow[mask], segments.have[mask], len(segments.keys))
-            for key, total in zip(segments.keys, totals.tolist(), strict=True):
-                if pair(key) in self._spoiled:
-                    sizes[pair(key)] = sizes.get(pair(key), 0) + int(total)
+        sizes = sum((sizes_of(segments, self._spoiled) for _, _, segments, _ in self._kept), Counter[Key]())
         out.again = {key for key, size in sizes.items() if size > SHIPPED}
         for at, joined, segments, _ in self._kept:
-            left = chosen(segments, self._spoiled - out.again)
-            if len(left):
-                out.leftover.append(LeftoverSegments(at, joined, left))
+            few = chosen(segments, self._spoiled - out.again)
+            if len(few):
+                out.leftover.append(LeftoverSegments(at, joined, few))
         self._kept = []
 
 

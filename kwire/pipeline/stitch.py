@@ -19,7 +19,16 @@ import numpy as np
 
 from kwire.capture.connection import Connection, Endpoint
 from kwire.capture.tcp import SYN, Key, Segments
-from kwire.pipeline.connection_parts import ConnectionPart, Edge, edge_behind, edge_of, follows, join, take_over
+from kwire.pipeline.connection_parts import (
+    ConnectionPart,
+    Edge,
+    edge_behind,
+    edge_of,
+    follows,
+    join,
+    take_frames,
+    take_segments,
+)
 from kwire.pipeline.duplicates import Origin, origin_of
 from kwire.pipeline.leftover_segments import LeftoverSegments, pair, together
 from kwire.pipeline.remote_bytes import fetch
@@ -35,6 +44,7 @@ from kwire.wire.columns import tally
 
 Again = Callable[[Survey, set[Key]], Iterator[LeftoverSegments]]
 Place = tuple[int, int]  # survey, block
+Turn = tuple[int, int]  # a connection's first time (ns), its first packet in a block
 
 
 @dataclass(slots=True)
@@ -174,7 +184,9 @@ class Stitch:
             for broker in file.brokers.pop(place, ()):
                 reader.brokers.add(broker)
         joins = [
-            (found.first, self._join(at, part, file, there)) for found in good.values() for at, part in found.parts
+            (self._turn(found), self._join(at, part, file, there))
+            for found in good.values()
+            for at, part in found.parts
         ]
         blocks = [file.surveys[at].blocks[block] for at, block in group]
         reader.name = file.name
@@ -224,8 +236,13 @@ class Stitch:
             self._read_again(at, keys, file)
         return good
 
-    def _take(self, segments: Segments, joins: list[tuple[int, Join]]) -> None:
-        """Reads a block's segments and parts, in the order of each connection's first packet."""
+    def _turn(self, found: _Pair) -> Turn:
+        part = found.parts[0][1]
+        known = None if part.opened else self.reader.connections.known(part.key)
+        return part.exit.first_time if known is None else known[0].first_time, found.first
+
+    def _take(self, segments: Segments, joins: list[tuple[Turn, Join]]) -> None:
+        """Reads a block's segments and parts, in the order in which Connections.feed gives connections."""
         reader, connections = self.reader, self.reader.connections
         firsts = _turns(segments, lambda key: connections.known(key) is not None)
         waiting = sorted(joins, key=lambda known: known[0])
@@ -234,8 +251,8 @@ class Stitch:
         def turns() -> Iterator[Connection | Join]:
             for connection in fed:
                 if not connection.finished:
-                    first = firsts.get(pair(connection.key), 1 << 62)
-                    while waiting and waiting[0][0] < first:
+                    turn = connection.first_time, firsts.get(pair(connection.key), 1 << 62)
+                    while waiting and waiting[0][0] < turn:
                         yield waiting.pop(0)[1]
                 yield connection
             for _, joining in waiting:
@@ -257,8 +274,8 @@ class Stitch:
         if known is not None:
             connection, side = known
             conversation = self.reader.known(connection)
-            if conversation is not None and conversation.info.client == side:
-                edge = edge_of(conversation)
+            if conversation is not None:
+                edge = edge_of(conversation, side)
             syns = connection.streams[side].syn, connection.streams[1 - side].syn
         for _, part in parts:
             if part.opened:
@@ -276,14 +293,23 @@ class Stitch:
 
         def go() -> Conversation:
             reader, fixed = self.reader, (pair(part.key), part.number)
+            bases, indexes = (0, 0), (0, 0)
             if part.opened:
                 conversation = self._begin(part, before)
-                bases, indexes = (0, 0), (0, 0)
             else:
                 known = reader.connections.known(part.key)
                 assert known is not None
-                conversation = reader.conversation(known[0])
-                bases, indexes = join(conversation, part, before)
+                connection, client = known
+                conversation = reader.conversation(connection)
+                if conversation.info.twin_of:
+                    streams = connection.streams[client], connection.streams[1 - client]
+                    take_segments(connection, client, part, (streams[0].position, streams[1].position), before)
+                else:
+                    bases, indexes = join(conversation, part, before)
+            if conversation.info.twin_of:  # a second recording: its rows are left out
+                if part.final and not part.twin:
+                    self.doubted.add(file.surveys[at].split)
+                return conversation
             fixes[fixed] = Fix(
                 file.name,
                 conversation.info.name,
@@ -313,9 +339,15 @@ class Stitch:
         client = 0 if connection.key == part.key else 1
         connection.opener = client
         conversation = reader.conversation(connection)
-        conversation.known_from(client)
-        reader.brokers.add(connection.ends[1 - client])
-        take_over(conversation, part, (0, 0), before)
+        take_segments(connection, client, part, (0, 0), before)
+        if part.twin:
+            conversation.info.twin_of = conversation.info.full_name
+        else:
+            conversation.compare((part.heads[client], part.heads[1 - client]))
+        if not conversation.info.twin_of:
+            conversation.known_from(client)
+            reader.brokers.add(connection.ends[1 - client])
+            take_frames(conversation, part, (0, 0), before)
         return conversation
 
     def _clients(self, conversation: Conversation, part: ConnectionPart) -> None:

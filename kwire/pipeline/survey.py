@@ -60,6 +60,7 @@ class Survey:
     parts: list[ConnectionPart] = field(default_factory=list)
     leftover: list[LeftoverSegments] = field(default_factory=list)
     again: set[Key] = field(default_factory=set)
+    firsts: set[int] = field(default_factory=set)  # sequence numbers at which streams begin that the stitch reads
     error: str | None = None
     rows: bool = False
     final: FinalConnections = field(default_factory=FinalConnections)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from kwire.analyze.clients import Clients
 from kwire.capture.connection import Connection
-from kwire.pipeline.connection_parts import ConnectionPart, exit_at_rest, exit_of
+from kwire.pipeline.connection_parts import ConnectionPart, exit_at_rest, exit_of, exit_of_twin
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.survey import Fix
 from kwire.session.connection_info import ConnectionInfo
@@ -52,18 +52,24 @@ class Track:
 
     def part_of(self) -> ConnectionPart | None:
         """Its part; None when the stitch must read it."""
-        conversation, rest = self.conversation, self.rest
-        if self.spoiled or (conversation is None and rest is None):
+        conversation, info = self.conversation, self.info
+        if self.spoiled or info is None:
             return None
-        exit = exit_of(conversation) if conversation is not None else None if rest is None else exit_at_rest(rest)
+        if info.twin_of:
+            exit = exit_of_twin(info)
+        elif conversation is not None:
+            exit = exit_of(conversation)
+        else:
+            exit = None if self.rest is None else exit_at_rest(self.rest)
         if exit is None:
             return None
-        client, key = 0 if conversation is None else conversation.info.client, self.connection.key
+        client, key = info.sides[0], self.connection.key
         part = self.part or ConnectionPart(
             key if client == 0 else (*key[3:], *key[:3]), True, self.block, self.number, (None, None), exit,
             ordinal=self.ordinal,
         )  # fmt: skip
         return replace(
             part, exit=exit, turn=self.turn, kinds=self.kinds, names=self.names,
-            clients=self.clients.all if self.clients else [],
+            clients=self.clients.all if self.clients else [], heads=(info.heads[client], info.heads[1 - client]),
+            twin=bool(info.twin_of),
         )  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kwire.session.api_versions import Kinds
     from kwire.session.roles import NotKafka
     from kwire.session.topics import Topics
-
+from kwire.session.twins import NOTHING, Head
 
 BOTH, CLIENT_ONLY, BROKER_ONLY, NEITHER = "both", "client only", "broker only", "neither"
 DIRECTIONS = {(True, True): BOTH, (True, False): CLIENT_ONLY, (False, True): BROKER_ONLY, (False, False): NEITHER}
@@ -60,8 +60,9 @@ class ConnectionCoverage(NamedTuple):
 class ConnectionInfo:
     """capture, name: as in the message record. tcp: its packets' streams. client: the index of the client's side in
     tcp, None until it is known. identity: software, mechanism, principal; login: the state of its login; clients: its
-    client ids, raw to text. twin_of: the name of the connection of which this is a second recording. verdict: what the
-    connection is when it is not Kafka; foreign: the broker's bytes at the first impossible size.
+    client ids, raw to text. heads: of its streams' first bytes; twin_of: the name of the connection of which this is a
+    second recording. verdict: what the connection is when it is not Kafka; foreign: the broker's bytes at the first
+    impossible size.
 
     resumed: its beginning was not read in this run, even if it was captured. exchanges: their number so far; asked:
     whether there was a request, answered or not; lost: captured bytes of which no frames could be made. inferred: the
@@ -79,6 +80,7 @@ class ConnectionInfo:
     identity: Identity = field(default_factory=Identity)
     login: Login = field(default_factory=Login)
     clients: dict[bytes, str] = field(default_factory=dict)
+    heads: tuple[Head, Head] = (NOTHING, NOTHING)
     twin_of: str = ""
     verdict: NotKafka | None = None
     foreign: bytes = b""

@@ -23,7 +23,7 @@ from kwire.session.messages import FrameMessages
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind
 from kwire.session.resync import find_request, find_response
-from kwire.session.twins import Twins
+from kwire.session.twins import Head, Twins, heads_of
 
 if TYPE_CHECKING:
     from kwire.capture.segmenter import CaptureMoment
@@ -111,6 +111,12 @@ class Conversation:
         self.info.client, self.connection.known = client, True
         self.info.name = name or self.info.full_name
 
+    def compare(self, heads: tuple[Head, Head]) -> None:
+        """Looks whether it is a second recording of a connection. heads: of its streams' first bytes."""
+        if self._twins is not None:
+            self.info.heads = heads
+            self.info.twin_of, self._twins = self._twins.of(self.connection, heads, self.info.capture), None
+
     def stand(self, taken: tuple[int, int], ends: tuple[int, int]) -> None:
         """Starts behind frames that were read elsewhere: their counts and the stream positions behind them."""
         for turn, framer in enumerate((self.requests, self.responses)):
@@ -125,8 +131,8 @@ class Conversation:
         if not any(new) and not (self.connection.finished and any(self._pieces)):
             return
         streams[0].pieces, streams[1].pieces = [], []
-        if self._twins is not None and any(new):
-            self.info.twin_of, self._twins = self._twins.of(self.connection, new, self.info.capture), None
+        if any(new) and not self.info.twin_of:
+            self.compare(heads_of(new))
         if self.info.twin_of:
             return  # a second recording: the first one is read
         if self.info.verdict:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kwire.session.twins import LOOKED_AT, Head
+from kwire.session.twins import LOOKED_AT, Head, head
 
 if TYPE_CHECKING:
     from kwire.capture.connection import Connection
@@ -42,7 +42,7 @@ class Resting:
         self._numbers: dict[int, int] = {}  # index in _found by id(connection)
         self._infos: dict[int, ConnectionInfo] = {}  # of those that had their turn, by that index
         self._taken: list[list[int]] = []  # requests and responses read of each
-        self._heads: list[Head] = []  # each side's first bytes
+        self._heads: list[Head] = []  # of each side
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -63,7 +63,7 @@ class Resting:
         lengths = np.minimum(data.length, LOOKED_AT)
         self._taken = found.taken.tolist()
         self._heads = [
-            (data.buffer[begin : begin + length], time)
+            head(data.buffer[begin : begin + length], time)
             for begin, length, time in zip(data.base.tolist(), lengths.tolist(), times.tolist(), strict=True)
         ]
 
@@ -77,7 +77,8 @@ class Resting:
         ends = connection.streams[0].position, connection.streams[1].position
         self._known[id(connection)] = Rest(info, (requests, responses), ends)
         if self._twins is not None:
-            info.twin_of = self._twins.of_heads(connection, self._heads[2 * number : 2 * number + 2], info.capture)
+            info.heads = self._heads[2 * number], self._heads[2 * number + 1]
+            info.twin_of = self._twins.of(connection, info.heads, info.capture)
             if info.twin_of:
                 return True  # a second recording: the first one is read
         info.client, connection.known = 0, True  # its opener

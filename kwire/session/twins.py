@@ -8,8 +8,8 @@ a connection in two of them at exactly the same ns comes from a copied file and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from kwire.capture.ip import endpoint
 
@@ -17,55 +17,69 @@ if TYPE_CHECKING:
     from kwire.capture.connection import Connection
     from kwire.capture.streams import Piece
 
-LEAST, LOOKED_AT = 12, 64  # first bytes that are needed, and that are compared
+LOOKED_AT = 12  # first bytes that are compared; few, as the end of a block may cut what follows
 TOGETHER = 2_000_000_000  # ns that may lie between the two
-MOST = 50_000
+MOST = 25_000  # streams in each of two generations; older ones are forgotten
 RANDOM = 1 << 20  # least sequence number taken for random; tools write low ones
 
 Endpoint = tuple[str, int]
-Head = tuple[bytes, int]
-NOTHING: Head = b"", 0
-Opening = tuple[int, bytes]
+Head = tuple[int, int]  # digest of a stream's first bytes, and the time of their packet (ns)
+NOTHING: Head = 0, 0
+Opening = tuple[int, int]  # the first byte's sequence number, the digest
 Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, opener's side, epoch
 Seen = tuple[int, str, Whose, int | None]  # time, capture, connection, the peer's first sequence number
 
 
 class Twins:
-    """of(connection, pieces) gives the connection of which this is a second recording; found: how many there were."""
+    """of(connection, heads) gives the connection of which this is a second recording. found: how many there were; lag:
+    the longest time between the two recordings of one, ns."""
 
     def __init__(self) -> None:
         self._known: dict[Opening, Seen] = {}
-        self.found = 0
+        self._older: dict[Opening, Seen] = {}
+        self.found = self.lag = 0
 
-    def of(self, connection: Connection, pieces: tuple[list[Piece], list[Piece]], capture: str = "") -> str:
-        """The other connection's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; "" if there is none."""
-        heads: list[Head] = []
-        for side in (0, 1):
-            piece = next(iter(pieces[side]), None)
-            begins = piece is not None and not piece.position and not piece.missing
-            heads.append((bytes(piece.data[:LOOKED_AT]), piece.times[0]) if piece is not None and begins else NOTHING)
-        return self.of_heads(connection, heads, capture)
-
-    def of_heads(self, connection: Connection, heads: Sequence[Head], capture: str = "") -> str:
-        """As of(). heads: for each side at most LOOKED_AT bytes and the time of their packet (ns)."""
+    def of(self, connection: Connection, heads: tuple[Head, Head], capture: str = "") -> str:
+        """The other connection's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; "" if there is none. heads:
+        of connection.streams."""
         whose = connection.ends, connection.opener or 0, connection.epoch
         found: Whose | None = None
-        for side, (stream, (head, begun)) in enumerate(zip(connection.streams, heads, strict=True)):
-            if len(head) < LEAST or stream.first is None or stream.first < RANDOM:
+        for side, (stream, (digest, begun)) in enumerate(zip(connection.streams, heads, strict=True)):
+            if not digest or stream.first is None or stream.first < RANDOM:
                 continue
             peer = connection.streams[1 - side].first
-            opening = stream.first, head
-            time, where, other, answered = self._known.get(opening, (0, capture, whose, None))
+            opening = stream.first, digest
+            known = self._known.get(opening) or self._older.get(opening)
+            time, where, other, answered = known or (0, capture, whose, None)
             alike = peer is None or answered is None or peer == answered
             apart = other != whose or (where != capture and begun != time)
             if apart and alike and abs(begun - time) <= TOGETHER:
                 found = found or other
+                self.lag = max(self.lag, abs(begun - time))
             else:
                 if len(self._known) >= MOST:
-                    self._known.clear()
+                    self._older, self._known = self._known, {}
                 self._known[opening] = begun, capture, whose, peer
         self.found += found is not None
         return _name(*found) if found is not None else ""
+
+
+def heads_of(pieces: tuple[list[Piece], list[Piece]]) -> tuple[Head, Head]:
+    """The heads of streams that begin with these pieces."""
+    first, second = (_head(side) for side in pieces)
+    return first, second
+
+
+def head(data: bytes, time: int) -> Head:
+    """The head of a stream. data: its first LOOKED_AT bytes, if there are so many."""
+    return (crc32(data) | 1 << 32, time) if len(data) == LOOKED_AT else NOTHING
+
+
+def _head(pieces: list[Piece]) -> Head:
+    piece = pieces[0] if pieces else None
+    if piece is None or piece.position or piece.missing:
+        return NOTHING
+    return head(bytes(piece.data[:LOOKED_AT]), piece.times[0])
 
 
 def _name(ends: tuple[Endpoint, Endpoint], side: int, epoch: int) -> str:
