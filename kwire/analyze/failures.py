@@ -6,7 +6,7 @@ error code name. ErrorMessage beside it, and of Produce the messages for single 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST = 10_000  # different ones that are counted; the rest is only a number
 MOST_OF_ONE = 1000  # of one answer
+PARTITIONS = 4  # of a topic, with the same error of the same client, from which on they are one row
 OTHERS = {  # which no entity marks: what they name
     "Key": "", "ResourceName": "", "User": "principal", "MemberId": "member", "Feature": "",
     "PrincipalName": "principal", "BrokerId": "broker",
@@ -31,6 +32,7 @@ NAMES = {"topicName": "topic", "groupId": "group", "transactionalId": "transacti
 RESOURCE_NAMES = {2: "topic", 4: "broker", 8: "broker", 32: "group"}
 CODE, WORDS = "ErrorCode", "ErrorMessage"
 About = dict[str, str | int]
+FailureKey = tuple[str, str, str, str]  # error, API, client id, subject
 
 
 class AnsweredError(NamedTuple):
@@ -116,13 +118,14 @@ def _records(value: dict[str, Any]) -> tuple[tuple[int, str], ...]:
 @dataclass(slots=True)
 class FailureKind:
     """Failures of one kind: how many, the first and the last, the broker's words the first time, and of how many that
-    were others."""
+    were others; topic: of which the subject is a partition, empty for other subjects."""
 
     count: int
     first: Reference
     last: Reference
     words: str
     others: int = 0
+    topic: str = ""
 
 
 class Failures:
@@ -130,7 +133,7 @@ class Failures:
     API, client id and subject."""
 
     def __init__(self) -> None:
-        self.kinds: dict[tuple[str, str, str, str], FailureKind] = {}
+        self.kinds: dict[FailureKey, FailureKind] = {}
         self.unkept = 0
 
     def add(self, exchange: Exchange) -> None:
@@ -143,9 +146,10 @@ class Failures:
             words = "; ".join(
                 filter(None, (one.words, *(f"record {at}: {said}" for at, said in one.records[:3] if said)))
             )
-            self._count(exchange, error_name(one.code) or "", one.subject, words)
+            topic = one.subject.rpartition("-")[0] if any(name == "partition" for name, _ in one.about) else ""
+            self._count(exchange, error_name(one.code) or "", one.subject, words, topic)
 
-    def _count(self, exchange: Exchange, error: str, subject: str, words: str) -> None:
+    def _count(self, exchange: Exchange, error: str, subject: str, words: str, topic: str = "") -> None:
         about = exchange.about
         if not subject:
             subject = ", ".join([*about.groups[:2], *about.transactions[:2], *list(about.topics)[:2]])
@@ -156,7 +160,7 @@ class Failures:
             if len(self.kinds) >= MOST:
                 self.unkept += 1
             else:
-                self.kinds[key] = FailureKind(1, where, where, words)
+                self.kinds[key] = FailureKind(1, where, where, words, topic=topic)
             return
         known.count += 1
         known.others += bool(words) and words != known.words
@@ -174,6 +178,34 @@ class Failures:
             for (error, api, client, subject), one in self.most()
         ]  # fmt: skip
 
-    def most(self) -> list[tuple[tuple[str, str, str, str], FailureKind]]:
+    def most(self) -> list[tuple[FailureKey, FailureKind]]:
         """The most frequent first, then the earliest."""
-        return sorted(self.kinds.items(), key=lambda item: (-item[1].count, item[1].first.time, item[0]))
+        return in_order(self.kinds)
+
+    def most_by_topic(self) -> list[tuple[FailureKey, FailureKind]]:
+        """The same, many partitions of a topic as one."""
+        parts: dict[FailureKey, list[FailureKey]] = {}
+        for (error, api, client, subject), one in self.kinds.items():
+            if one.topic:
+                parts.setdefault((error, api, client, one.topic), []).append((error, api, client, subject))
+        out = dict(self.kinds)
+        for (*whom, topic), keys in parts.items():
+            if len(keys) >= PARTITIONS:
+                error, api, client = whom
+                out[error, api, client, f"{topic}, {len(keys):,} partitions"] = _sum(out.pop(key) for key in keys)
+        return in_order(out)
+
+
+def in_order(kinds: Mapping[FailureKey, FailureKind]) -> list[tuple[FailureKey, FailureKind]]:
+    """The most frequent first, then the earliest."""
+    return sorted(kinds.items(), key=lambda item: (-item[1].count, item[1].first.time, item[0]))
+
+
+def _sum(kinds: Iterable[FailureKind]) -> FailureKind:
+    found = sorted(kinds, key=lambda one: one.first.time)
+    words = next((one.words for one in found if one.words), "")
+    others = sum(one.others if one.words == words else one.count for one in found if one.words)
+    return FailureKind(
+        sum(one.count for one in found), found[0].first, max((one.last for one in found), key=lambda last: last.time),
+        words, others,
+    )  # fmt: skip

@@ -49,7 +49,7 @@ def _words(exchange: Exchange) -> Iterator[tuple[str, str]]:
 
 def failures_lines(failures: Failures, clock: TimeFormat, width: int, everything: bool) -> list[Line]:
     """Which error, for whom, on what, how often and when, with the packets; the broker's words beneath."""
-    found = failures.most()
+    found = failures.most() if everything else failures.most_by_topic()
     lines: list[Line] = []
     for (error, api, client, subject), one in found if everything else found[:ROWS]:
         parts = [(f"{one.count:>8,}", ""), (clean(error), "error"), (clean(api), "name")]

@@ -132,7 +132,7 @@ def _throttled(stats: Stats, width: int, everything: bool) -> list[Line]:
 
 def _failures(stats: Stats, width: int, everything: bool) -> list[Line]:
     """Which error met whom on what."""
-    found = stats.failures.most()
+    found = stats.failures.most() if everything else stats.failures.most_by_topic()
     if not found:
         return []
     rows: list[list[Piece]] = [

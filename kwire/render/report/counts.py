@@ -163,7 +163,7 @@ def failures_sheet(material: Material) -> Sheet:
     ]  # fmt: skip
     clock = material.diagnosis.clock
     failures = material.stats.failures
-    found = failures.most()
+    found = failures.most_by_topic()
     rows = [
         SheetRow([
             Cell(error), Cell(api), Cell(client or NO_CLIENT), Cell(subject), Cell(f"{kind.count:,}", kind.count),
