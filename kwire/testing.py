@@ -29,12 +29,12 @@ or async with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
 from kwire.broker.handle import Broker
-from kwire.broker.nodes import Listener, NodeSetup
+from kwire.broker.nodes import Listener, NodeSetup, setups_of
 from kwire.errors import HookFailed
 from kwire.proxy.handle import Proxy
 
@@ -44,11 +44,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def Cluster(nodes: int = 3, *, config: Mapping[str, object] | None = None, **settings: Any) -> Broker:
+def Cluster(
+    nodes: int | Iterable[int | NodeSetup] = 3, *, config: Mapping[str, object] | None = None, **settings: Any
+) -> Broker:
     """Broker(…) of several nodes, whose topics have a replica on each unless they say otherwise, and of these one less
     must be in sync."""
-    copies = {"default.replication.factor": nodes, "min.insync.replicas": max(nodes - 1, 1)}
-    return Broker(nodes=nodes, config={**copies, **(config or {})}, **settings)
+    setups = setups_of(nodes)
+    copies = {"default.replication.factor": len(setups), "min.insync.replicas": max(len(setups) - 1, 1)}
+    return Broker(nodes=setups, config={**copies, **(config or {})}, **settings)
 
 
 try:

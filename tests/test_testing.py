@@ -78,6 +78,44 @@ def test_what_is_misused_is_explained(broker: Broker) -> None:
         broker.create_topic("t")
 
 
+@pytest.mark.parametrize("topics", [{"a": 1, "b": 3}, ["a", "b:3"], ("a:1", "b:3")])
+def test_topics_are_named_as_a_mapping_or_as_the_command_names_them(topics: object) -> None:
+    with Broker(topics=topics) as made:
+        assert [made.log("a"), made.log("b", 2)] == [[], []]
+
+
+def test_a_text_alone_is_one_of_it() -> None:
+    made = Broker(topics="b:3", super_users="admin", faults="Produce:cut", listeners="PLAINTEXT://127.0.0.1:0")
+    assert made.settings.topics == (("b", 3),)
+    assert made.settings.super_users == ("admin",)
+    assert [rule.text for rule in made.faults.rules] == ["Produce:cut"]
+    assert [each.name for each in made.settings.listeners] == ["PLAINTEXT"]
+    with pytest.raises(KwireError, match="topic b:x: write NAME:PARTITIONS"):
+        Broker(topics=["b:x"])
+
+
+def test_an_api_that_there_is_not_is_never_asked_for(broker: Broker) -> None:
+    for ask in (broker.requests, broker.wait_for):
+        with pytest.raises(KwireError, match="no message Prodce; did you mean Produce"):
+            ask("Prodce")
+    assert broker.requests("produce") == []
+
+
+def test_topics_are_made_with_a_configuration(broker: Broker) -> None:
+    broker.create_topic("t", config={"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"})
+    configs = broker.server.state.cluster.configs
+    assert configs.topic("t", "cleanup.policy") == "compact"
+    with pytest.raises(KwireError, match=r"[Uu]nknown topic config name: cleanup\.polcy"):
+        broker.create_topic("u", config={"cleanup.polcy": "compact"})
+    with pytest.raises(KwireError, match="no partition u-0"):
+        broker.log("u")
+
+
+def test_a_certificate_is_only_where_there_is_tls(broker: Broker) -> None:
+    with pytest.raises(KwireError, match=r"no TLS"):
+        _ = broker.certificate_file
+
+
 def test_a_broker_says_where_it_is() -> None:
     made = Broker(nodes=2)
     assert repr(made) == "Broker, not started"
@@ -193,6 +231,14 @@ def test_several_listeners_with_addresses_of_their_own() -> None:
         assert heartbeat(made.address) == 25
         with pytest.raises(KwireError, match="no listener SSL; there are PLAINTEXT, OUT"):
             made.node(1).address_of("SSL")
+
+
+def test_a_cluster_of_nodes_with_ids() -> None:
+    with Cluster([4, 7], topics={"t": 1}) as made:
+        assert sorted(made.partition("t").replicas) == [4, 7]
+        made.node(4).kill()
+        made.node(7).kill()
+        assert repr(made.partition("t")).startswith("t-0, offline since epoch ")
 
 
 def test_a_cluster_is_a_broker_with_copies() -> None:

@@ -78,7 +78,8 @@ class PartitionHandle:
         self._state, self._topology, self._thread = server.state, server.state.topology, thread
 
     def __repr__(self) -> str:
-        return f"{self.name}, led by node {self.leader} since epoch {self.epoch}"
+        how = "offline" if self.leader < 0 else f"led by node {self.leader}"
+        return f"{self.name}, {how} since epoch {self.epoch}"
 
     @property
     def leader(self) -> int:

@@ -6,12 +6,13 @@ Coordinators and storage are built on this; with them it is the whole state.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from kwire.broker.acls import Acls
 from kwire.broker.cluster import Cluster, Topic
+from kwire.broker.configs import TOPIC
 from kwire.broker.context import BrokerSettings, Clock, Happening
 from kwire.broker.faults import Faults
 from kwire.broker.quotas import Quotas
@@ -50,9 +51,14 @@ class BrokerCore:
         for watch in self.watching:
             watch(happening)
 
-    def create(self, name: str, partitions: int, replicas: int | None = None) -> Topic:
+    def create(
+        self, name: str, partitions: int, replicas: int | None = None, config: Mapping[str, str] | None = None
+    ) -> Topic:
         """A topic that was named; replicas: default.replication.factor otherwise. Raises Refused."""
+        self.cluster.configs.replace(TOPIC, name, config or {}, dry=True)
         topic = self.cluster.create(name, partitions, replicas or self.replicas)
+        if config:
+            self.cluster.configs.replace(TOPIC, name, config)
         self.tell("topic", name, f"created with {partitions} partition{'s' * (partitions != 1)}")
         return topic
 

@@ -8,48 +8,63 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from kwire.broker.cluster_handles import NodeHandle, PartitionHandle
 from kwire.broker.context import BrokerSettings, Happening, Seen
 from kwire.broker.control import ControlSocket, fault_verbs
 from kwire.broker.faults import Fault, Faults
 from kwire.broker.hooks import Control, Hook
-from kwire.broker.nodes import Listener, NodeSetup, parse_advertised, setups_of
+from kwire.broker.nodes import Listener, NodeSetup, parse_advertised, parse_topic, setups_of
 from kwire.broker.recorder import Recorder
 from kwire.broker.server import BrokerServer
-from kwire.broker.static_configs import configured
+from kwire.broker.static_configs import configured, plain
 from kwire.broker.thread import LoopThread
 from kwire.errors import HookFailed, KwireError
 from kwire.outputs import Output
 from kwire.records import Record
 from kwire.schema.registry import builtin
 
+T = TypeVar("T")
+
+
+def several(given: str | Iterable[T | str]) -> tuple[T | str, ...]:
+    """A text alone is one, and not its letters."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _named(topics: Mapping[str, int] | str | Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Raises KwireError."""
+    if isinstance(topics, Mapping):
+        return tuple(topics.items())
+    return tuple(parse_topic(each) for each in several(topics))
+
 
 class Broker:
     """A broker on loopback, in memory, for a with or async with block: Kafka enough for real clients, failing where it
     is told to.
 
-    nodes: how many, or their ids, or NodeSetup(id, port, rack) each. topics: name to number of partitions; others are
-    created when they are first named. faults: rules as kwire broker --fault takes them. users: name to password, with
-    SASL PLAIN and SCRAM. super_users: an authorizer, for whom all others need ACLs. tls: with a certificate of its own,
-    see certificate. listeners: several on every node, as Listener or as kwire broker --listener takes them. advertise:
-    the host, or host:port, that clients are told. config: a broker's configuration, by Kafka's names. capture: a file,
-    pcapng; one that exists is overwritten. control: the path of a socket, for kwire fault. data: a folder in Kafka's
-    own format, from which a later broker goes on. era: a release of Kafka, as 3.9, whose APIs and rules it has.
-    settings: what else there is, see kwire.broker.context.BrokerSettings. Raises KwireError for what does not parse or
-    does not exist, OSError for a port that is taken.
+    nodes: how many, or their ids, or NodeSetup(id, port, rack) each. topics: name to number of partitions, or
+    NAME:PARTITIONS each; others are created when they are first named. faults: rules as kwire broker --fault takes
+    them. users: name to password, with SASL PLAIN and SCRAM. super_users: an authorizer, for whom all others need ACLs.
+    tls: with a certificate of its own, see certificate. listeners: several on every node, as Listener or as kwire
+    broker --listener takes them. advertise: the host, or host:port, that clients are told. config: a broker's
+    configuration, by Kafka's names. capture: a file, pcapng; one that exists is overwritten. control: the path of a
+    socket, for kwire fault. data: a folder in Kafka's own format, from which a later broker goes on. era: a release of
+    Kafka, as 3.9, whose APIs and rules it has. settings: what else there is, see kwire.broker.context.BrokerSettings.
+    Raises KwireError for what does not parse or does not exist, OSError for a port that is taken.
     """
 
     def __init__(
         self,
         *,
         nodes: int | Iterable[int | NodeSetup] = 1,
-        topics: Mapping[str, int] | None = None,
-        faults: Iterable[str] = (),
+        topics: Mapping[str, int] | str | Iterable[str] = (),
+        faults: str | Iterable[str] = (),
         users: Mapping[str, str] | None = None,
-        super_users: Iterable[str] | None = None,
+        super_users: str | Iterable[str] | None = None,
         tls: bool = False,
-        listeners: Iterable[str | Listener] = (),
+        listeners: str | Iterable[str | Listener] = (),
         advertise: str | None = None,
         config: Mapping[str, object] | None = None,
         capture: str | Path | Output | None = None,
@@ -65,18 +80,18 @@ class Broker:
             nodes=len(setups),
             setups=setups,
             port=port,
-            listeners=tuple(Listener.parse(each) if isinstance(each, str) else each for each in listeners),
+            listeners=tuple(Listener.parse(each) if isinstance(each, str) else each for each in several(listeners)),
             advertise=parse_advertised(advertise) if advertise else None,
-            topics=tuple((topics or {}).items()),
+            topics=_named(topics),
             users=tuple((users or {}).items()),
-            super_users=None if super_users is None else tuple(super_users),
+            super_users=None if super_users is None else several(super_users),
             tls=tls,
             data=None if data is None else str(data),
             era=None if era is None else builtin().release(era if isinstance(era, str) else ".".join(map(str, era))),
         )
         self.settings = configured(self.settings, config or {})
         self.faults = Faults()
-        for rule in faults:
+        for rule in several(faults):
             self.faults.add(rule)
         self.certificate: str | None = None
         self._output = Output(capture, private=True) if isinstance(capture, str | Path) else capture
@@ -187,10 +202,12 @@ class Broker:
 
     @property
     def certificate_file(self) -> str:
-        """The certificate as a file, for ssl.ca.location and the like; it is gone after stop()."""
+        """The certificate as a file, for ssl.ca.location and the like; it is gone after stop(). Raises KwireError."""
+        if self.certificate is None:
+            raise KwireError("this broker has no TLS: Broker(tls=True) or a listener with SSL has")
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory()
-            Path(self._folder.name, "kwire.pem").write_text(self.certificate or "")
+            Path(self._folder.name, "kwire.pem").write_text(self.certificate)
         return str(Path(self._folder.name, "kwire.pem"))
 
     # ------------------------------------------------------------ what
@@ -212,7 +229,8 @@ class Broker:
         return [event for event in found if kind is None or event.kind == kind]
 
     def requests(self, api: str | None = None) -> list[Seen]:
-        """The requests that came, the newest 5,000."""
+        """The requests that came, the newest 5,000. Raises UnknownName."""
+        api = None if api is None else builtin().find(api).definition.name
         found = self.thread.call(lambda: list(self.server.state.requests))
         return [seen for seen in found if api is None or seen.api == api]
 
@@ -222,7 +240,8 @@ class Broker:
         return self.partition(topic, partition).records(committed=committed)
 
     def wait_for(self, api: str, count: int = 1, timeout: float = 10.0) -> list[Seen]:
-        """Until so many requests of an API have come. Raises KwireError when they do not in time (seconds)."""
+        """Until so many requests of an API have come. Raises KwireError when they do not in time (seconds), and
+        UnknownName."""
         ends = time.monotonic() + timeout
         while len(found := self.requests(api)) < count:
             if time.monotonic() > ends:
@@ -230,12 +249,20 @@ class Broker:
             time.sleep(0.005)
         return found
 
-    def create_topic(self, name: str, partitions: int = 1, *, replicas: int | None = None) -> None:
-        """Raises KwireError."""
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        replicas: int | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        """config: the topic's, by Kafka's names. Raises KwireError."""
         from kwire.broker.refused import Refused
 
+        values = {key: plain(value) for key, value in (config or {}).items()}
         try:
-            self.thread.call(lambda: self.server.state.create(name, partitions, replicas))
+            self.thread.call(lambda: self.server.state.create(name, partitions, replicas, values))
         except Refused as refused:
             raise KwireError(refused.why) from None
 

@@ -100,6 +100,14 @@ class Node:
         return found or Endpoint(self.id, "127.0.0.1", 0, self.rack)
 
 
+def parse_topic(text: str) -> tuple[str, int]:
+    """NAME[:PARTITIONS]. Raises KwireError."""
+    name, _, count = text.partition(":")
+    if count and not (count.isdecimal() and 0 < int(count) <= 10_000):
+        raise KwireError(f"topic {text}: write NAME:PARTITIONS, 1 to 10,000")
+    return name, int(count or 1)
+
+
 def parse_advertised(text: str) -> tuple[str, int]:
     """HOST[:PORT]; port 0: that which is listened on. Raises KwireError."""
     return _host_port(text, f"advertise {text}")

@@ -45,9 +45,14 @@ def in_force(settings: BrokerSettings) -> dict[str, str]:
     return found
 
 
+def plain(value: object) -> str:
+    """A configuration's value as Kafka writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _text(name: str, value: object) -> str:
     try:
-        return checked(BROKER, name, str(value).lower() if isinstance(value, bool) else str(value))
+        return checked(BROKER, name, plain(value))
     except Refused as refused:
         near = difflib.get_close_matches(name, known("broker"), 2, 0.6) if name not in known("broker") else []
         raise KwireError(f"{refused.why}{f'; did you mean {near[0]}?' if near else ''}") from None

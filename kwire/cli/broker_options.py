@@ -20,10 +20,12 @@ class TopicParam(click.ParamType[tuple[str, int]]):
     ) -> tuple[str, int]:
         if isinstance(value, tuple):
             return value
-        name, _, count = value.partition(":")
-        if count and not (count.isdecimal() and 0 < int(count) <= 10_000):
-            self.fail(f"{count} is no number of partitions", param, ctx)
-        return name, int(count or 1)
+        from kwire.broker.nodes import parse_topic
+
+        try:
+            return parse_topic(value)
+        except KwireError as error:
+            self.fail(str(error), param, ctx)
 
 
 class UsersParam(click.ParamType[tuple[tuple[str, str], ...]]):

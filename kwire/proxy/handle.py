@@ -21,6 +21,7 @@ from kwire.outputs import Output
 from kwire.proxy.server import ProxyServer
 from kwire.proxy.tap import Feed, Tap
 from kwire.proxy.types import Notice, ProxySettings
+from kwire.schema.registry import builtin
 
 MOST_NOTICES = 10_000
 MOST_SEEN = 5_000  # requests
@@ -127,7 +128,8 @@ class Proxy:
         return [event for event in found if kind is None or event.kind == kind]
 
     def requests(self, api: str | None = None) -> list[Seen]:
-        """The requests that came, the newest 5,000."""
+        """The requests that came, the newest 5,000. Raises UnknownName."""
+        api = None if api is None else builtin().find(api).definition.name
         found = self.thread.call(lambda: list(self.seen or ()))
         return [seen for seen in found if api is None or seen.api == api]
 

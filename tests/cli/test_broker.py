@@ -31,7 +31,7 @@ def refused(*options: str) -> tuple[int, str]:
         (["--fault", "node=3:drop", "--nodes", "2"], "kwire: fault node=3:drop: there are nodes 1 to 2"),
         (["--port", "65535", "--nodes", "2"], "kwire: no port 65536 for node 2"),
         (["--fault", "Fetch:delya=1s"], "kwire: fault Fetch:delya=1s: no action delya; did you mean delay?"),
-        (["--topic", "t:0"], "Error: Invalid value for '--topic': 0 is no number of partitions"),
+        (["--topic", "t:0"], "Error: Invalid value for '--topic': topic t:0: write NAME:PARTITIONS, 1 to 10,000"),
         (["--topic", "a b"], "kwire: topic a b: Topic name is invalid: 1 to 249 of a-z A-Z 0-9 . _ - and not . or .."),
         (["--sasl", "ann"], "Error: Invalid value for '--sasl': write USER:PASSWORD"),
         (["--sasl", "@no-such"], "Error: Invalid value for '--sasl': no-such: No such file or directory"),
