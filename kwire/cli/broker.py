@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen; loopback unless told otherwise.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9092, help="Of the first node; 0 takes any free one.")
-@click.option(
-    "--nodes", type=click.IntRange(1, 16), default=1, metavar="N", help="Brokers, on ports one after another."
-)
+@click.option("--nodes", type=click.IntRange(1, 16), metavar="N", help="Brokers, on ports one after another.")
 @click.option(
     "--node", "setups", type=NodeParam(), multiple=True, metavar="ID[,port=N][,rack=NAME]",
     help="A node of its own; repeatable, instead of --nodes. With racks, consumers are sent to replicas in theirs.",
@@ -103,7 +101,7 @@ if TYPE_CHECKING:
 @click.option("--events", type=click.Choice(["text", "json"]), default="text", help="json: a line each, on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No line for each connection and group event.")
 def command(
-    host: str, port: int, nodes: int, setups: tuple[Any, ...], listeners: tuple[Any, ...],
+    host: str, port: int, nodes: int | None, setups: tuple[Any, ...], listeners: tuple[Any, ...],
     advertise: tuple[str, int] | None, topics: tuple[tuple[str, int], ...], partitions: int, faults: tuple[str, ...],
     users: tuple[tuple[tuple[str, str], ...], ...], supers: tuple[str, ...], config: tuple[tuple[str, str], ...],
     tls: bool, certificate: Output | None, keylog: Output | None, capture: Output | None, era: tuple[int, int] | None,
@@ -140,6 +138,8 @@ def command(
     Heartbeat:expire it is not. coordinator:advertise changes what FindCoordinator says, leader:advertise what Metadata
     says, advertise both.
     """
+    if setups and nodes is not None:
+        raise click.UsageError("--nodes counts nodes and --node names them: give one of them")
     if capture is not None:
         form_of(capture.path, PACKETS, None, "pcapng")
     from kwire.broker.context import BrokerLimits, BrokerSettings, MiB
@@ -150,7 +150,7 @@ def command(
 
     groups = GroupSettings(era=era or (4, 3), group_initial_rebalance_delay_ms=rebalance_delay)
     settings = BrokerSettings(
-        host=host, port=port, setups=setups_of(setups or nodes), listeners=listeners, advertise=advertise,
+        host=host, port=port, setups=setups_of(setups or nodes or 1), listeners=listeners, advertise=advertise,
         topics=topics, partitions=partitions, era=era,
         users=tuple(user for found in users for user in found), tls=tls,
         super_users=supers or None, data=data,

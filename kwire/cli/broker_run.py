@@ -134,8 +134,11 @@ def _where(server: BrokerServer, certificate: Output | None, options: BrokerRun)
 def _write_ready(path: Path, where: dict[str, Any]) -> None:
     """The file has its name when it is whole, so that its being there is enough to know."""
     part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(where) + "\n", "utf-8")
-    part.replace(path)
+    try:
+        part.write_text(json.dumps(where) + "\n", "utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _greet(server: BrokerServer, certificate: Output | None, options: BrokerRun) -> None:

@@ -40,6 +40,8 @@ def refused(*options: str) -> tuple[int, str]:
         (["--era", "5.0"], "Error: Invalid value for '--era': kwire knows no Kafka 5.0; there are 0.8 to 0.11, "
          "1.0 to 1.1, 2.0 to 2.8, 3.0 to 3.9, 4.0 to 4.4"),
         (["--node", "x"], "Error: Invalid value for '--node': x: write ID[,port=N][,rack=NAME]"),
+        (["--node", "1,rack=a", "--nodes", "3"], "Error: --nodes counts nodes and --node names them: give one of them"),
+        (["--ready-file", "/no/such/ready"], "kwire: /no/such/ready: No such file or directory"),
         (["--node", "1,rack=a", "--node", "1"], "kwire: two nodes have the id 1"),
         (["--listener", "HTTP://h:1"], "Error: Invalid value for '--listener': listener HTTP://h:1: write "
          "[NAME=]PROTOCOL://HOST:PORT, with PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
