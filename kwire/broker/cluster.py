@@ -198,10 +198,10 @@ class Cluster:
         """The topic and all that is in it."""
         del self.topics[topic.name], self.by_id[topic.id]
         self._partitions -= len(topic.partitions)
-        self.configs.forget_topic(topic.name)
         for partition in topic.partitions:
             if partition.used is not None:
                 partition.used.close()
+        self.configs.forget_topic(topic.name)
         self._tell()
 
     def move_leader(self, partition: Partition) -> None:

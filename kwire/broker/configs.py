@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, partial
 from typing import NamedTuple
+from zlib import crc32
 
 from kwire.broker import group_configs
 from kwire.broker.refused import Refused
@@ -57,7 +58,8 @@ LEAST = {  # what a number is at least
     "min.insync.replicas": 1, "delete.retention.ms": 0, "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 1,
     "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1, "interval.ms": 100,
     "message.timestamp.before.max.ms": 0, "message.timestamp.after.max.ms": 0, "offsets.retention.minutes": 1,
-    "offsets.retention.check.interval.ms": 1,
+    "offsets.retention.check.interval.ms": 1, "segment.jitter.ms": 0, "segment.index.bytes": 4,
+    "index.interval.bytes": 0, "flush.messages": 1, "flush.ms": 0, "file.delete.delay.ms": 0,
 }  # fmt: skip
 LEVELS = {  # of compression
     "compression.gzip.level": ({-1, *range(1, 10)}, "-1 or 1 to 9"),
@@ -138,6 +140,7 @@ class Configs:
         self.given: dict[tuple[int, str], dict[str, str]] = {}
         self.static: dict[str, str] = {}  # the broker's own settings; settle() sets them
         self._inherited: dict[str, tuple[str, int]] = {}  # what topics have from the broker, and its source
+        self.changes = 0  # how often something was set, so that others can keep what they made of it
         self._rules: dict[str, BatchRules] = {}  # of topics that were written to since the last change
 
     def settle(self, static: dict[str, str]) -> None:
@@ -157,6 +160,11 @@ class Configs:
             found = self._rules[topic] = BatchRules.of(self, topic)
         return found
 
+    def roll_ms(self, topic: str) -> int:
+        """How old the first batch of a segment gets: segment.ms, less something that is a topic's own."""
+        most, jitter = int(self.topic(topic, "segment.ms")), int(self.topic(topic, "segment.jitter.ms"))
+        return most - crc32(topic.encode()) % min(jitter, most) if jitter else most
+
     def broker(self, name: str) -> str:
         """What holds for the brokers: all nodes share it."""
         found = next((given[name] for (kind, _), given in self.given.items() if kind == BROKER and name in given), None)
@@ -164,7 +172,7 @@ class Configs:
 
     def forget_topic(self, topic: str) -> None:
         self.given.pop((TOPIC, topic), None)
-        self._rules.clear()
+        self._was_set()
 
     def describe(self, kind: int, resource: str, names: list[str] | None) -> list[Value]:
         """The resource's values, only those named when names are given."""
@@ -229,13 +237,17 @@ class Configs:
             self.given[kind, resource] = made
         else:
             self.given.pop((kind, resource), None)
-        self._rules.clear()
+        self._was_set()
         if kind == BROKER:
             self._inherit()
 
+    def _was_set(self) -> None:
+        self.changes += 1
+        self._rules.clear()
+
     def _inherit(self) -> None:
         self._inherited = self._from_brokers()
-        self._rules.clear()
+        self._was_set()
 
     def _from_brokers(self) -> dict[str, tuple[str, int]]:
         """All nodes share one log: what is set for one of them counts, and else what is set for all."""

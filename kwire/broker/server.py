@@ -94,7 +94,7 @@ class BrokerServer:
         for node in self.state.cluster.nodes.values():
             for endpoint in node.endpoints.values():
                 self.state.tell("listening", f"node {node.id}", str(endpoint))
-        self._sweep = self.loop.call_later(self._pause, self._idle)
+        self._sweep = self.loop.call_later(self.pause, self._idle)
 
     async def _open(self, setup: NodeSetup) -> None:
         """Binds a node's ports, the same as before if it had some."""
@@ -250,7 +250,7 @@ class BrokerServer:
         self.bug(context.get("exception") or RuntimeError(context.get("message", "")))
 
     @property
-    def _pause(self) -> float:
+    def pause(self) -> float:
         configs = self.state.cluster.configs
         often = min(int(configs.broker(name)) for name in ("log.retention.check.interval.ms", "log.cleaner.backoff.ms"))
         return max(0.05, min(self.limits.idle_ms / 4000, often / 1000, 30.0))
@@ -262,7 +262,7 @@ class BrokerServer:
             if connection.active < oldest and not connection.busy:
                 connection.close(f"idle for {self.limits.idle_ms:,} ms")
         self.state.retain()
-        self._sweep = self.loop.call_later(self._pause, self._idle)
+        self._sweep = self.loop.call_later(self.pause, self._idle)
 
 
 def unheard(node: Endpoint, error: OSError) -> str:

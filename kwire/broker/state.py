@@ -133,7 +133,8 @@ class BrokerState(BrokerCore):
 
         dirty = float(self.cluster.configs.topic(topic, "min.cleanable.dirty.ratio"))
         lags = number("min.compaction.lag.ms"), number("max.compaction.lag.ms")
-        return Rules(number("segment.bytes"), number("segment.ms"), number("delete.retention.ms"), *lags, dirty)
+        roll = self.cluster.configs.roll_ms(topic)
+        return Rules(number("segment.bytes"), roll, number("delete.retention.ms"), *lags, dirty)
 
     def named(self, name: str, create: bool) -> Topic | None:
         """A topic by its name, made when it is not there and may be. Raises Refused for what no topic may be called."""

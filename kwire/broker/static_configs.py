@@ -59,7 +59,7 @@ def _text(name: str, value: object) -> str:
 
 
 @cache
-def _place(name: str) -> tuple[str, str] | None:
+def settings_field(name: str) -> tuple[str, str] | None:
     """The part of the settings that a configuration is in ("": the settings themselves), and its field there."""
     field = name.replace(".", "_")
     for part, kind in PARTS.items():
@@ -72,7 +72,7 @@ def _place(name: str) -> tuple[str, str] | None:
 
 def _value(settings: BrokerSettings, name: str) -> Any:
     """What a setting is now, None where the configuration is none."""
-    place = _place(name)
+    place = settings_field(name)
     if place is None:
         return None
     part, field = place
@@ -80,7 +80,7 @@ def _value(settings: BrokerSettings, name: str) -> Any:
 
 
 def _with(settings: BrokerSettings, name: str, text: str) -> BrokerSettings:
-    place = _place(name)
+    place = settings_field(name)
     if place is None:
         return settings
     part, field = place

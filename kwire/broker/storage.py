@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from kwire.broker.context import MS, Timer
 from kwire.broker.core import BrokerCore
 from kwire.broker.log import Log
 from kwire.broker.partition import Partition
-from kwire.broker.segments import SegmentFiles
+from kwire.broker.segments import DELETED_LOG, SegmentFiles, SegmentRules
 from kwire.broker.stored_rights import dump_rights, restore_rights
 from kwire.broker.stored_tables import (
     StoredTable,
@@ -39,6 +42,30 @@ OFTEN = 1_000 * MS
 AHEAD = 1_000  # producer ids that may have been given out since the state was written
 
 
+class TopicFolder:
+    """What the files of a topic's partitions need to know."""
+
+    def __init__(self, state: BrokerCore, topic: str) -> None:
+        self._state, self._topic = state, topic
+        self._found: tuple[int, SegmentRules] | None = None  # with the number of changes that it is of
+
+    def rules(self) -> SegmentRules:
+        configs = self._state.cluster.configs
+        if self._found is None or self._found[0] != configs.changes:
+            rules = SegmentRules.of(partial(configs.topic, self._topic), configs.roll_ms(self._topic))
+            self._found = configs.changes, rules
+        return self._found[1]
+
+    def now_ms(self) -> int:
+        return self._state.clock.now() // MS
+
+    def later(self, delay_ms: int, act: Callable[[], None]) -> None:
+        if delay_ms:
+            self._state.clock.after(delay_ms * MS, act)
+        else:
+            act()
+
+
 class Storage:
     """Brings the state back as it was when the folder was last written. Raises KwireError for a folder that another
     broker uses, or whose state cannot be read."""
@@ -55,6 +82,8 @@ class Storage:
         except OSError:
             self._lock.close()
             raise KwireError(f"{folder} is in use by another broker") from None
+        for gone in folder.glob(f"*.*{DELETED_LOG}"):
+            shutil.rmtree(gone, ignore_errors=True)
         state.cluster.attach = self.attach
         path = folder / STATE
         if path.exists():
@@ -68,8 +97,7 @@ class Storage:
 
     def attach(self, topic: str, index: int, log: Log) -> Log:
         """The partition's files from now on, and what is in them."""
-        configs = self._state.cluster.configs
-        files = SegmentFiles(self.folder / f"{topic}-{index}", lambda: int(configs.topic(topic, "segment.bytes")))
+        files = SegmentFiles(self.folder / f"{topic}-{index}", TopicFolder(self._state, topic))
         for entry in files.read():
             log.restore(entry)
         log.files = files
@@ -92,10 +120,21 @@ class Storage:
             self._timer.cancel()
         if not self._lock.closed:
             self._write()
+            for files in self._files():
+                files.close()
             self._lock.close()
+
+    def _files(self) -> Iterator[SegmentFiles]:
+        for topic in self._state.cluster.topics.values():
+            for partition in topic.partitions:
+                if partition.used is not None and partition.used.files is not None:
+                    yield partition.used.files
 
     def _tick(self) -> None:
         self._write()
+        now = self._state.clock.now() // MS
+        for files in self._files():
+            files.flush_late(now)
         self._timer = self._state.clock.after(OFTEN, self._tick)
 
     def _write(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kwire.broker.apis import Api
 from kwire.broker.configs import BROKER, CLIENT_METRICS, DEFAULT, DYNAMIC, GROUP, TOPIC, Value
 from kwire.broker.context import Body, Request
+from kwire.broker.idle_configs import NOTES
 from kwire.broker.refused import Refused
 from kwire.broker.state import BrokerState
 from kwire.schema import codes
@@ -26,7 +27,9 @@ def _described(item: Body, request: Request, state: BrokerState) -> Body:
         return {**row, "ErrorCode": refused.code, "ErrorMessage": refused.why}
     synonyms = request.body.get("IncludeSynonyms", False)
     values = state.cluster.configs.describe(kind, name, item["ConfigurationKeys"] or None)
-    return {**row, "Configs": [_value(value, kind, synonyms) for value in values]}
+    notes = NOTES if request.body.get("IncludeDocumentation") else {}
+    rows = [_value(value, kind, synonyms) | {"Documentation": notes.get(value.known.name)} for value in values]
+    return {**row, "Configs": rows}
 
 
 def _value(value: Value, kind: int, synonyms: bool) -> Body:
@@ -40,7 +43,6 @@ def _value(value: Value, kind: int, synonyms: bool) -> Body:
         "IsSensitive": False,
         "Synonyms": same if synonyms else [],
         "ConfigType": value.known.type,
-        "Documentation": None,
     }
 
 

@@ -66,13 +66,14 @@ def test_what_is_under_way_is_cancelled_or_goes_elsewhere(desk: Any) -> None:
     assert listed(desk) == []
 
 
-def test_copying_is_throttled_where_the_topic_says_so(desk: Any) -> None:
+@pytest.mark.parametrize("side", ["leader", "follower"])
+def test_copying_is_throttled_where_the_topic_says_so(desk: Any, side: str) -> None:
     partition = desk.state.cluster.topics["t"].partitions[0]
     other = next(node for node in (1, 2, 3) if node != partition.leader)
     desk.peer.node = partition.leader
     partition.log.append(build([(None, b"v" * 5_000)]), 0, 0)
-    desk.state.cluster.configs.change(BROKER, "", [("leader.replication.throttled.rate", SET, "1000")])
-    desk.state.cluster.configs.change(TOPIC, "t", [("leader.replication.throttled.replicas", SET, "*")])
+    desk.state.cluster.configs.change(BROKER, "", [(f"{side}.replication.throttled.rate", SET, "1000")])
+    desk.state.cluster.configs.change(TOPIC, "t", [(f"{side}.replication.throttled.replicas", SET, "*")])
     assert move(desk, [other]) == 0
     desk.clock.run(5_000)
     assert len(listed(desk)) == 1
