@@ -44,6 +44,17 @@ def abouts_of(batch: ExchangeBatch, kinds: frozenset[int] | None = None, topics:
     return batch.told
 
 
+def distinct_bodies(buffer: bytes, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Of bodies that are equal the index of the first, and for each body which of these it is like. Where one is large,
+    each is taken for distinct."""
+    if int((ends - starts).max()) > LARGE:
+        return np.arange(len(starts)), np.arange(len(starts))
+    known: dict[bytes, int] = {}
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    of = np.array([known.setdefault(buffer[low:high], len(known)) for low, high in spans], np.int64)
+    return np.unique(of, return_index=True)[1], of
+
+
 @dataclass(eq=False)
 class _Reading:
     batch: ExchangeBatch
@@ -82,12 +93,9 @@ class _Reading:
         batch, side = self.batch, self.batch.request
         starts, ends = side.body[rows], side.end[rows]
         first, of = rows, np.arange(len(rows))
-        if kind.key not in (PRODUCE, FETCH) and int((ends - starts).max()) < LARGE:
-            known: dict[bytes, int] = {}
-            spans = zip(starts.tolist(), ends.tolist(), strict=True)
-            same = [known.setdefault(batch.buffer[low:high], len(known)) for low, high in spans]
-            of = np.array(same, np.int64)
-            first = rows[np.unique(of, return_index=True)[1]]
+        if kind.key not in (PRODUCE, FETCH):
+            one_of_each, of = distinct_bodies(batch.buffer, starts, ends)
+            first = rows[one_of_each]
         if kind.key in WORDED:
             if kind.key in ANSWERED:  # the connection or the answer says it, not the body alone
                 first, of = rows, np.arange(len(rows))

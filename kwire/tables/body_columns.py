@@ -17,7 +17,7 @@ from kwire.codec.columnar import DTYPES, Lists, Numbers, Slices, Structs
 from kwire.codec.columnar_values import Messages, decode_messages
 from kwire.codec.plan import Slot, StructPlan
 from kwire.schema.keys import FETCH, FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP
-from kwire.session.about_columns import abouts_of
+from kwire.session.about_columns import abouts_of, distinct_bodies
 from kwire.session.api_versions import Kind
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.topics import Topics
@@ -27,7 +27,6 @@ from kwire.wire.columns import Columns, Ints, tally
 
 Mask = NDArray[np.bool_]
 MS = 1_000_000  # ns
-LARGE = 4096  # bytes; larger bodies are not compared with each other
 ISOLATION = ("read_uncommitted", "read_committed")
 GROUP, TRANSACTION = "groupId", "transactionalId"
 
@@ -101,7 +100,7 @@ class BodyColumns:
                 continue
             at = self._place(plan, slot, side.body[rows])
             if at is None:
-                first, of = self._distinct(side, rows)
+                first, of = distinct_bodies(self._batch.buffer, side.body[rows], side.end[rows])
                 read = self._decoded(kind, side, rows[first])
                 column = read.columns.fields[name]
                 assert isinstance(column, Numbers)
@@ -112,16 +111,6 @@ class BodyColumns:
                 found, rows = self._data.numbers(DTYPES[slot.type], at[whole]), rows[whole]
             values[rows], there[rows] = found, True
         return values, there
-
-    def _distinct(self, side: Side, rows: Ints) -> tuple[Ints, Ints]:
-        """Of bodies that are equal the first, and of each body which of these it is."""
-        starts, ends = side.body[rows], side.end[rows]
-        if int((ends - starts).max()) > LARGE:
-            return np.arange(len(rows)), np.arange(len(rows))
-        known: dict[bytes, int] = {}
-        spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        of = np.array([known.setdefault(self._batch.buffer[low:high], len(known)) for low, high in spans], np.int64)
-        return np.unique(of, return_index=True)[1], of
 
     def _place(self, plan: StructPlan, wanted: Slot, at: Ints) -> Ints | None:
         """Where a field begins in bodies that begin at these places; None where arrays lie before it."""

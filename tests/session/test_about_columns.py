@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kwire.codec.thresholds import Thresholds
 from kwire.session.about import About
-from kwire.session.about_columns import abouts_of
+from kwire.session.about_columns import LARGE, abouts_of, distinct_bodies
 from kwire.session.reader import Settings
 from kwire.session.reading import Reading
 from kwire.session.select import Selection
@@ -51,3 +52,12 @@ def test_topics_of_exchanges_by_number() -> None:
         assert told == [
             (row, name) for row, place in enumerate(found.which.tolist()) for name in found.values[place].topics
         ]
+
+
+def test_equal_bodies_are_found_unless_one_is_large() -> None:
+    bodies = [b"one", b"two", b"one", b"", b"two"]
+    ends = np.cumsum([len(body) for body in bodies])
+    first, of = distinct_bodies(b"".join(bodies), ends - [len(body) for body in bodies], ends)
+    assert (first.tolist(), of.tolist()) == ([0, 1, 3], [0, 1, 0, 2, 1])
+    first, of = distinct_bodies(bytes(2 * LARGE + 2), np.array([0, LARGE + 1]), np.array([LARGE + 1, 2 * LARGE + 2]))
+    assert (first.tolist(), of.tolist()) == ([0, 1], [0, 1])
