@@ -22,6 +22,7 @@ from kwire.analyze.work import Works
 from kwire.codec.quality import QUALITY_CODES, Quality
 from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, LIST_OFFSETS
+from kwire.session.equal_bodies import EqualBodies
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
@@ -47,6 +48,7 @@ class Case:
         self.participants = Participants()
         self.groups = GroupHistories(replay=replay)
         self.works = Works()
+        self.bodies = EqualBodies()
         self.group_findings: list[Finding] = []
         self.limits = VerdictLimits()  # by which the histories of groups are judged: detectors set theirs
         self.judgement: Judgement | None = None
@@ -67,7 +69,7 @@ class Case:
         self.coverage.negative += int((latency < 0).sum())
         self.coverage.most_negative = min(self.coverage.most_negative, int(latency.min()))
         self.coverage.cut += cut_by_snaplen(batch)
-        batch.keep(rows_of(batch, KEPT))
+        batch.keep(rows_of(batch, KEPT), self.bodies)
         self.participants.add(batch)
         facts = self.troubles.add(batch)
         refused = deque(fact for fact in facts if fact.code == codes.NOT_LEADER_OR_FOLLOWER)

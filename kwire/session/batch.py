@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kwire.codec.quality import QUALITIES, QUALITY_CODES
 from kwire.session.client_ids import client_ids_at
+from kwire.session.equal_bodies import SHORT, EqualBodies
 from kwire.session.exchange import REFUSED_VERSION, Exchange, Message
 from kwire.wire.columns import Ints, repeat
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 NO_TEXT = 0  # the number of the text that is None
-SHORT = 2048  # bytes; decoded values of longer messages are not kept
 SLICE = 1024  # rows that iteration turns into exchanges at once
 
 
@@ -174,13 +174,13 @@ class ExchangeBatch:
         for row, values in zip(rows, self._values(rows), strict=True):
             yield self.made.get(row) or self._made(row, *values)
 
-    def keep(self, rows: list[int]) -> None:
-        """Makes and caches the exchanges of these rows; bodies of short messages are cached once they are decoded."""
+    def keep(self, rows: list[int], bodies: EqualBodies) -> None:
+        """Makes and caches the exchanges of these rows; bodies of short messages are kept once they are decoded."""
         for row, made in zip(rows, self.at(rows), strict=True):
             self.made[row] = made
             for message in (made.request, made.response):
-                if message is not None:
-                    message.keeps_body = len(message.data) <= SHORT
+                if message is not None and len(message.data) <= SHORT:
+                    message.bodies = bodies
 
     def _parts(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...], tuple[Ints, ...]]:
         """The columns named in COLUMNS, and those named in SIDE for request and response."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kwire.codec.values import Codec
     from kwire.schema.model import MessageSchema
     from kwire.session.connection_info import ConnectionInfo
+    from kwire.session.equal_bodies import EqualBodies
 
 TOKEN = "SaslToken"  # the name of bare SASL tokens
 BROKEN, CUT = (
@@ -68,7 +69,7 @@ class Message:
     token: bool = False
     body_version: int | None = None  # if not the request's: ApiVersions answered in v0
     guarded: bool = False  # during a login, or possibly: unreadable bytes may be a password
-    keeps_body: bool = False  # whether decoded values are cached: do not change them
+    bodies: EqualBodies | None = None  # where decoded values are kept: do not change them
     _values: dict[str, Any] | None = None
 
     @property
@@ -107,13 +108,13 @@ class Message:
         codec = self._codec()
         if codec is None or self.body_at is None:
             return None
+        if self.bodies is not None:
+            self._values = self.bodies.of(codec, self.data[self.body_at :])
+            return self._values
         try:
-            values = codec.decode_at(self.data, self.body_at)[0]
+            return codec.decode_at(self.data, self.body_at)[0]
         except DecodeError:
             return None
-        if self.keeps_body:
-            self._values = values
-        return values
 
     def body_json(self) -> str | None:
         """The body as JSON, secrets included; None when it cannot be decoded."""
@@ -127,10 +128,12 @@ class Message:
 
     def _codec(self) -> Codec | None:
         kind, version = self.api, self.body_version
-        definition = kind.message(self.kind) if kind else None
-        if kind is None or definition is None or not (kind.supported or version is not None):
+        if kind is None:
             return None
-        return kind.library.codec(definition.name, kind.version if version is None else version)
+        if version is None:
+            return kind.codecs[self.kind != "request"] if kind.supported else None
+        definition = kind.message(self.kind)
+        return None if definition is None else kind.library.codec(definition.name, version)
 
     def scanned_errors(self) -> tuple[int, ...]:
         """The non-zero error codes of a response in the order of the fields, as far as it can be read."""
