@@ -13,7 +13,7 @@ from kwire.session.reader import Reader
 
 def groups_of(scene: Scene) -> GroupHistories:
     groups = GroupHistories()
-    reader = Reader("made.pcap", tracking=True, ended=groups.activity.close)
+    reader = Reader("made.pcap", tracking=True, ended=lambda one: groups.activity.close(one, one.coverage))
     for batch in [*reader.feed(block(scene.packets, 1)), *reader.finish()]:
         for exchange in batch:
             groups.add(exchange)

@@ -11,7 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
-    from kwire.session.connection_info import ConnectionInfo
+    from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
     from kwire.session.exchange import Exchange
     from kwire.wire.columns import Ints
 
@@ -93,10 +93,10 @@ class Activity:
             self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((int(before[at]), int(times[at])))
         self.last[who] = max(int(times[-1]), last or 0)
 
-    def close(self, connection: ConnectionInfo) -> None:
+    def close(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         """A connection that is over: of one of which the capture lacks something, silence proves nothing."""
         name, tcp = f"{connection.capture} {connection.name}", connection.tcp
-        if not connection.coverage.whole and len(self._lacking) < MOST_CLIENTS:
+        if not coverage.whole and len(self._lacking) < MOST_CLIENTS:
             self._lacking.add(name)
         if len(self._until) < MOST_CLIENTS:
             self._until[name] = tcp.last_time if tcp.closing else OPEN

@@ -94,13 +94,14 @@ class Case:
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
         """A connection that is over."""
+        coverage = self.coverage.close(connection)
         if not connection.twin_of:
             self.dials.close(connection)
-            self.groups.activity.close(connection)
+            self.groups.activity.close(connection, coverage)
         if not connection.resumed:
             self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)
         self.end = max(self.end, connection.tcp.last_time)
-        return self.coverage.close(connection)
+        return coverage
 
     def finish(self) -> None:
         """All is read."""

@@ -27,17 +27,17 @@ from kwire.analyze.calls import (
 )  # fmt: skip
 from kwire.analyze.causes import fate
 from kwire.analyze.classic import ClassicHistory
-from kwire.analyze.epoch_replay import EpochReplay
 from kwire.analyze.epochs import EpochHistory
 from kwire.analyze.history import COMMITTED, History, HistoryBudget, LastCommit, Problem
 from kwire.analyze.members import TrackedMember
 from kwire.analyze.offers import offer_of
-from kwire.analyze.replay import Replay
 from kwire.codec.quality import Quality
 from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS
 
 if TYPE_CHECKING:
+    from kwire.analyze.epoch_replay import EpochReplay
+    from kwire.analyze.replay import Replay
     from kwire.session.exchange import Exchange
 
 MOST_GROUPS = 20_000
@@ -172,6 +172,9 @@ class GroupHistories:
     def _replayed(self, history: History, call: Call) -> Replay | EpochReplay:
         replay = self._replay_of(history)
         if replay is None:
+            from kwire.analyze.epoch_replay import EpochReplay  # with the coordinator's whole model
+            from kwire.analyze.replay import Replay
+
             era = self._eras.get(call.broker, NEWEST)
             replay = EpochReplay(history, era) if call.key == CONSUMER_HEARTBEAT else Replay(history, era)
             self._replays[history.name], self._known_unread[history.name] = replay, self._unread
@@ -244,6 +247,8 @@ class GroupHistories:
 
     def _solve(self, history: History, call: Call) -> None:
         """A request went well: what went wrong before, of the same client, is over."""
+        if not history.open:
+            return
         label, _ = self._label(history, call)
         for name in {label, call.instance or label}:  # an instance id, before it had a member
             problems = history.open.get(name)

@@ -54,7 +54,7 @@ def command(captures: Captures, everything: bool, timeline: bool | None, output:
     sealed, coverage = Sealed(), Coverage()
 
     def ended(connection: ConnectionInfo) -> None:
-        groups.activity.close(connection)
+        groups.activity.close(connection, connection.coverage)
         coverage.close(connection)
         sealed.add(connection)
 

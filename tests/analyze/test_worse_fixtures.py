@@ -110,7 +110,7 @@ def judged(packets: list[Packet]) -> list[Finding]:
     trace, groups, coverage = Trace(), GroupHistories(), Coverage()
 
     def ended(connection: ConnectionInfo) -> None:
-        groups.activity.close(connection)
+        groups.activity.close(connection, connection.coverage)
         coverage.close(connection)
 
     reader = Reader("made.pcap", tracking=True, ended=ended)
