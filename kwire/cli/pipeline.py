@@ -272,6 +272,30 @@ def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -
     return Exit.OK
 
 
+@command.command(name="vacuum", short_help="Removes what is older than so many days from a run's tables.")
+@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--older-than", "days", type=click.IntRange(0, 100_000), required=True, metavar="DAYS", help="Days to keep, in UTC."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def vacuum_command(folder: Path, days: int, dry_run: bool) -> int:
+    """Removes the days of DIR's tables that are older, from Parquet of kwire's own, and prints a line for each. Without
+    Spark. Captures stay known to --incremental; rollups stay until the next run makes them from what is there."""
+    from datetime import UTC, datetime
+
+    from kwire.pipeline.vacuum import old_days, remove
+
+    found = list(old_days(folder, days, datetime.now(UTC).date()))
+    for old in found:
+        if not dry_run:
+            remove(old)
+        click.echo(f"{old.day} {old.table:<14} {old.size:>14,} bytes in {counted(old.files, 'file')}")
+    size = sum(old.size for old in found)
+    said = "would be removed" if dry_run else "removed"
+    print(f"kwire: {size:,} bytes {said} from {folder}", file=sys.stderr)
+    return Exit.OK
+
+
 def _lines(found: RollupReport, columns: int) -> list[Line]:
     from kwire.render.lines import table
 
