@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kwire.schema.keys import FETCH, SHARE_FETCH
+
 if TYPE_CHECKING:
     from kwire.session.batch import ExchangeBatch
     from kwire.session.connection_info import ConnectionCoverage, ConnectionInfo
@@ -20,16 +22,44 @@ CLOSING = 1_000_000_000  # ns within which a client that closes has closed its c
 OPEN = -1
 MOST_CLIENTS = 100_000
 MOST_GAPS = 32
+FETCHES = {FETCH, SHARE_FETCH}
 
 Who = tuple[str, str]  # client id and address
+
+
+class Silences:
+    """When clients were last heard of, and the silences before."""
+
+    def __init__(self) -> None:
+        self._last: dict[Who, int] = {}
+        self._gaps: dict[Who, deque[tuple[int, int]]] = {}
+
+    def heard(self, who: Who, times: Ints) -> None:
+        """A client said something at these times, ascending."""
+        last = self._last.get(who)
+        if last is None and len(self._last) >= MOST_CLIENTS:
+            return
+        before = np.concatenate(([times[0] if last is None else last], times[:-1]))
+        for at in np.flatnonzero(times - before > QUIET).tolist():
+            self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((int(before[at]), int(times[at])))
+        self._last[who] = max(int(times[-1]), last or 0)
+
+    def around(self, who: Who, at: int) -> tuple[int, int | None] | None:
+        """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not
+        silent then, or nothing is known of it."""
+        for start, end in self._gaps.get(who, ()):
+            if start <= at <= end:
+                return start, end
+        last = self._last.get(who)
+        return (last, None) if last is not None and at - last > QUIET else None
 
 
 class Activity:
     """add(exchange) for all of a capture, in the order of time."""
 
     def __init__(self) -> None:
-        self.last: dict[Who, int] = {}
-        self._gaps: dict[Who, deque[tuple[int, int]]] = {}
+        self._said = Silences()
+        self._fetched = Silences()
         self._hosts: dict[str, str] = {}
         self._lacking: set[str] = set()  # connections of which the capture does not hold all
         self._until: dict[str, int] = {}  # when connections were last heard of that were closed, or OPEN
@@ -51,12 +81,10 @@ class Activity:
             if len(self._hosts) >= MOST_CLIENTS:
                 self._hosts.clear()
             host = self._hosts[name] = exchange.connection.host
-        who = request.client_id or "", host
-        last = self.last.get(who)
-        if last is not None and time - last > QUIET:
-            self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((last, time))
-        if last is not None or len(self.last) < MOST_CLIENTS:
-            self.last[who] = max(time, last or 0)
+        who, times = (request.client_id or "", host), np.array([time])
+        self._said.heard(who, times)
+        if request.api_key in FETCHES:
+            self._fetched.heard(who, times)
 
     def add_batch(self, batch: ExchangeBatch) -> None:
         """The same, of a batch."""
@@ -70,10 +98,18 @@ class Activity:
         rows = np.flatnonzero(batch.request.there)
         if not len(rows):
             return
+        self._heard(self._said, batch, rows)
+        fetches = np.array([kind is not None and kind.key in FETCHES for kind in batch.kinds], bool)
+        rows = rows[fetches[batch.kind[rows]]]
+        if len(rows):
+            self._heard(self._fetched, batch, rows)
+
+    def _heard(self, silences: Silences, batch: ExchangeBatch, rows: Ints) -> None:
+        """The clients of these rows said something."""
         names, name = batch.client_ids()
-        whose = batch.connection[rows] * len(names) + name[rows]
-        order = np.lexsort((time[rows], whose))
-        whose, time = whose[order], time[rows][order]
+        time, whose = batch.time[rows], batch.connection[rows] * len(names) + name[rows]
+        order = np.lexsort((time, whose))
+        whose, time = whose[order], time[order]
         begins = np.flatnonzero(np.diff(whose, prepend=-1))
         hosts = [known.host for known in batch.connections]
         together: dict[Who, list[Ints]] = {}
@@ -81,17 +117,7 @@ class Activity:
             at, number = divmod(int(whose[begin]), len(names))
             together.setdefault((names[number] or "", hosts[at]), []).append(time[begin:end])
         for who, parts in together.items():
-            self._heard(who, parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
-
-    def _heard(self, who: Who, times: Ints) -> None:
-        """A client said something at these times, ascending."""
-        last = self.last.get(who)
-        if last is None and len(self.last) >= MOST_CLIENTS:
-            return
-        before = np.concatenate(([times[0] if last is None else last], times[:-1]))
-        for at in np.flatnonzero(times - before > QUIET).tolist():
-            self._gaps.setdefault(who, deque(maxlen=MOST_GAPS)).append((int(before[at]), int(times[at])))
-        self.last[who] = max(int(times[-1]), last or 0)
+            silences.heard(who, parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
 
     def close(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
         """A connection that is over: of one of which the capture lacks something, silence proves nothing."""
@@ -115,9 +141,9 @@ class Activity:
     def silence(self, client_id: str, host: str, at: int) -> tuple[int, int | None] | None:
         """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not
         silent then, or nothing is known of it."""
-        who = client_id, host
-        for start, end in self._gaps.get(who, ()):
-            if start <= at <= end:
-                return start, end
-        last = self.last.get(who)
-        return (last, None) if last is not None and at - last > QUIET else None
+        return self._said.around((client_id, host), at)
+
+    def fetchless(self, client_id: str, host: str, at: int) -> int | None:
+        """Since when a client had not fetched at a time, ns; None when it had just done so, or is not seen to fetch."""
+        silence = self._fetched.around((client_id, host), at)
+        return None if silence is None else silence[0]

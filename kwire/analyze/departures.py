@@ -126,14 +126,16 @@ class Departures:
             )
         if limit is None or limit < 0 or since is None:
             return ""
-        passed = departure.time - since
-        if not limit * 1_000_000 * 0.95 <= passed <= limit * 1_000_000 * 1.5 + SOON:
-            return ""
         if not self.activity.went_on([member.connection], departure.time):
             return ""
+        fetched = self.activity.fetchless(member.seat.client_id, member.seat.host, departure.time)
         said = f" ({member.said_in})" if member.said_in else ""
         why = f"its application had not polled for max.poll.interval.ms, {limit:,} ms{said}"
-        return f"{why}: {lasted(passed)} passed since its last join or commit"
+        for done, last in (("join or commit", since), ("Fetch", fetched)):  # some clients fetch though nobody polls
+            passed = 0 if last is None else departure.time - last
+            if limit * 1_000_000 * 0.95 <= passed <= limit * 1_000_000 * 1.5 + SOON:
+                return f"{why}: {lasted(passed)} passed since its last {done}"
+        return ""
 
     def advice(self, member: TrackedMember, departure: Departure) -> str:
         if departure.kind == "expelled":
