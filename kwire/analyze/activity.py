@@ -83,7 +83,7 @@ class Activity:
             host = self._hosts[name] = exchange.connection.host
         who, times = (request.client_id or "", host), np.array([time])
         self._said.heard(who, times)
-        if request.api_key in FETCHES:
+        if request.api is not None and request.api.key in FETCHES:
             self._fetched.heard(who, times)
 
     def add_batch(self, batch: ExchangeBatch) -> None:

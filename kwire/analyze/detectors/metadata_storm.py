@@ -1,7 +1,8 @@
 """Clients that ask for metadata far more often than anything changes.
 
 Sees Metadata requests of which the answer is, throttle time aside, that which the same client got to the same question
-before. Usual is one in metadata.max.age.ms (five minutes), some at the start, and a burst when leaders move.
+before. Usual is one in metadata.max.age.ms (five minutes), some at the start, and a burst when leaders move. Clients ask
+after each connection that fails, too: who asks since it cannot reach a broker is told of in a note.
 """
 
 from __future__ import annotations
@@ -32,13 +33,20 @@ class MetadataStorm(Watch):
                 if missing
                 else ""
             )
+            vain = [
+                one for one in self.case.dials.known.values()
+                if one.host == host and one.failed and one.first <= ended.time and one.last >= begun.time
+            ]  # fmt: skip
+            unreached = sum(one.failed for one in vain) * 2 >= asking.most
+            if unreached:
+                why += f"; it asks after each connection to {vain[0].target} that fails"
             what = f"{who.label} asks for metadata {counted(asking.most, 'time')} within a minute{topics}, "
             what += "and nothing changed"
             advice = (
                 "See what it asks for in vain; without errors, a newer client, or one client for the whole process."
             )
             yield Finding(
-                "warning", what + why, (begun, ended), advice, time=begun.time, last=ended.time,
+                "note" if unreached else "warning", what + why, (begun, ended), advice, time=begun.time, last=ended.time,
                 about=about(client_id=client, address=host), count=asking.unchanged,
                 otherwise="many processes share that client id and address",
             )  # fmt: skip

@@ -27,9 +27,19 @@ class Unknown(Watch):
             together.setdefault((fact.client_id, fact.host, str(fact.about.get("topic", ""))), []).append(trouble)
         for (client, host, topic), troubles in together.items():
             worst = max(troubles, key=lambda one: one.most)
-            if worst.most < self.limit("least") or worst.lasted < self.limit("seconds") * SECOND:
+            if (
+                worst.most < self.limit("least")
+                or max(worst.lasted, self._since(worst)) < self.limit("seconds") * SECOND
+            ):
                 continue
             yield self._finding(client, host, topic, troubles)
+
+    def _since(self, trouble: Trouble) -> int:
+        """For how many ns a client that gave up at once had not got an answer without the error; 0 where it got one, or
+        the capture may lack one."""
+        if trouble.over is not None or self.case.coverage.incomplete:
+            return 0
+        return self.case.end - trouble.fact.time
 
     def _finding(self, client: str, host: str, topic: str, troubles: list[Trouble]) -> Finding:
         count = sum(one.count for one in troubles)
@@ -37,12 +47,18 @@ class Unknown(Watch):
         fact = max(troubles, key=lambda one: one.count).fact
         apis = ", ".join(dict.fromkeys(one.fact.api for one in troubles))
         over = all(one.over is not None for one in troubles)
+        old = fact.code == codes.UNKNOWN_TOPIC_ID
         name = f"topic {topic}" if topic else "a topic"
-        what = f"{client or host} asks for {name}, which the cluster does not have: {fact.error} "
+        lacks = "by an id that the cluster does not know" if old else "which the cluster does not have"
+        what = f"{client or host} asks for {name}{'' if old else ','} {lacks}: {fact.error} "
         what += f"{counted(count, 'time')} in {lasted(last - first)} ({apis})"
         if over:
             what += f"; it is there from {self.case.clock(max(one.over or 0 for one in troubles))} on"
         advice = "Create it, or correct the name"
+        if old:
+            advice = (
+                "The topic was deleted, or made anew: a client that does not ask for its metadata again is restarted"
+            )
         if topic.startswith("__"):
             advice = "An internal topic is missing: the brokers make it when it is first needed; see their logs"
         return Finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from scenes import Scene
 
@@ -42,6 +43,29 @@ def test_one_that_is_made_at_once_is_fine() -> None:
         1.2, "Metadata", 9, ASKED, answer(0)
     )
     assert scene.findings("unknown-topic") == []
+
+
+def test_who_gives_up_at_once_is_told_of() -> None:
+    """As Sarama does, which asks four times within a second."""
+    scene = Scene()
+    line = scene.connect(0)
+    for at in range(4):
+        line.ask(1 + at / 4, "Metadata", 9, ASKED, answer(3))
+    assert scene.findings("unknown-topic") == []  # the capture ends too early to tell
+    scene.connect(4, client="c2").ask(4, "ApiVersions", 0, {}, {"ErrorCode": 0, "ApiKeys": []})
+    (found,) = scene.findings("unknown-topic")
+    assert (found.severity, found.count) == ("error", 4)
+
+
+def test_an_id_that_is_not_known_is_no_missing_topic() -> None:
+    scene = Scene()
+    line = scene.connect(0)
+    missing = {"TopicId": UUID(int=7), "Partitions": [{"PartitionIndex": 0, "ErrorCode": 100}]}
+    asked = {"MaxWaitMs": 1, "MinBytes": 1, "Topics": [{"TopicId": UUID(int=7), "Partitions": [{"Partition": 0}]}]}
+    for at in range(1, 6):
+        line.ask(at, "Fetch", 13, asked, {"Responses": [missing]})
+    (found,) = scene.findings("unknown-topic")
+    assert "by an id that the cluster does not know: UNKNOWN_TOPIC_ID 5 times" in found.what
 
 
 def test_an_internal_topic_has_advice_of_its_own() -> None:
