@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST = 50_000  # pairs of a host and a broker
 SAMPLES = 6
 AGAIN = 500_000_000  # ns after which a SYN that stands again was sent again, and not captured twice
-REFUSED, SILENT, CONNECTED, MIDSTREAM = "refused", "silent", "connected", "midstream"
+REFUSED, SILENT, CONNECTED, MIDSTREAM, UNSEEN = "refused", "silent", "connected", "midstream", "unseen"
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ def outcome(connection: ConnectionInfo) -> str:
     if answered and connection.tcp.reset:
         return REFUSED
     again = connection.tcp.last_time - connection.tcp.first_time >= AGAIN
-    return SILENT if again and not connection.tcp.closing else MIDSTREAM
+    return SILENT if again and not connection.tcp.closing else UNSEEN
 
 
 def opening_of(connection: ConnectionInfo) -> Reference:
@@ -107,7 +107,7 @@ class AllDials:
                 dials.samples.append(opening_of(connection))
             else:
                 dials.samples[-1] = opening_of(connection)
-        else:
+        elif found != UNSEEN:  # of a SYN alone, the capture does not show what became
             dials.connected += 1
             dials.reached = max(dials.reached or 0, connection.tcp.first_time)
             dials.reached_first = min(dials.reached_first or connection.tcp.first_time, connection.tcp.first_time)

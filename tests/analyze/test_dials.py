@@ -33,3 +33,12 @@ def test_a_connection_from_its_midst_was_reached() -> None:
     scene.connect(4, syn=False).ask(5, "ApiVersions", 0, {}, {"ErrorCode": 0, "ApiKeys": []})
     (found,) = dials(scene).values()
     assert (found.failed, found.connected) == (0, 1)
+
+
+def test_of_a_syn_alone_nobody_knows_what_became() -> None:
+    """As of the last attempt before a capture ends."""
+    scene = Scene()
+    for at in (1, 2, 3):
+        scene.dial(at)
+    (found,) = diagnosed(scene.packets[:-1], ["capture-quality"]).case.dials.known.values()
+    assert (found.refused, found.silent, found.connected, found.recovered) == (2, 0, 0, False)

@@ -1,8 +1,8 @@
 """Clients that ask for metadata far more often than anything changes.
 
 Sees Metadata requests of which the answer is, throttle time aside, that which the same client got to the same question
-before. Usual is one in metadata.max.age.ms (five minutes), some at the start, and a burst when leaders move. Clients ask
-after each connection that fails, too: who asks since it cannot reach a broker is told of in a note.
+before. Usual is one in metadata.max.age.ms (five minutes), some at the start, and a burst when leaders move. A client
+also asks after each connection that fails: one that cannot reach a broker gets a note.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class MetadataStorm(Watch):
             advice = (
                 "See what it asks for in vain; without errors, a newer client, or one client for the whole process."
             )
+            severity = "note" if unreached else "warning"
             yield Finding(
-                "note" if unreached else "warning", what + why, (begun, ended), advice, time=begun.time, last=ended.time,
+                severity, what + why, (begun, ended), advice, time=begun.time, last=ended.time,
                 about=about(client_id=client, address=host), count=asking.unchanged,
                 otherwise="many processes share that client id and address",
             )  # fmt: skip
