@@ -39,7 +39,7 @@ class RecordOpener(Protocol):
     into: Callable[[bytes, memoryview | bytes, bytes, memoryview], object]
 
     def length(self, header: bytes) -> int:
-        """How long the body behind a header is; 0 where it is none of application data."""
+        """The length of the body behind a header; 0 if the record is no application data."""
 
     def beside(self, number: int, data: bytes, heads: range) -> tuple[Iterable[bytes], Iterable[bytes]]:
         """The nonces and the additional data of records, counted from number; heads: where they begin."""
@@ -110,7 +110,7 @@ def _parts(data: memoryview, begin: int, end: int) -> Iterable[memoryview | byte
 
 
 def _place() -> memoryview:
-    """Where this thread opens records."""
+    """The buffers in which this thread opens records."""
     found: memoryview | None = getattr(_LOCAL, "place", None)
     if found is None:
         found = _LOCAL.place = memoryview(bytearray(PLACE))
@@ -118,7 +118,7 @@ def _place() -> memoryview:
 
 
 def _places(size: int) -> list[memoryview]:
-    """Parts of it, one after the other; those of the last size are kept."""
+    """Consecutive parts of the buffer; those of the last size are cached."""
     kept: tuple[int, list[memoryview]] = getattr(_LOCAL, "places", (0, []))
     if kept[0] != size:
         place, end = _place(), min(PLACE // size, AT_ONCE) * size

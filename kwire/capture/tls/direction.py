@@ -36,17 +36,17 @@ class Direction(DirectionState):
                 self.need = 0
 
     def take(self) -> list[Piece]:
-        """What came out since the last call."""
+        """The decrypted pieces since the last call."""
         return self.inside.take()
 
     def stop(self, why: str) -> None:
-        """Nothing more can be read of it."""
+        """Marks the direction as broken: nothing more of it can be read."""
         self.broken = self.broken or why
         left, self.queue, self.have = self.queue, [], 0
         self.feed(left)
 
     def advance(self) -> bool:
-        """Reads on. Whether it got anywhere."""
+        """Reads on as far as it can. Returns whether it made progress."""
         if self.have < self.need:
             return False
         count, stage, before = self.count, self.stage, self.have
@@ -90,7 +90,7 @@ class Direction(DirectionState):
         return (joined([begun, behind(after, lack)]), 0) if begun.data or self.broken else (after, lack)
 
     def _run(self, piece: Piece, start: int) -> Piece:
-        """Reads a piece on from there; what is left of it."""
+        """Reads a piece from an offset on. Returns what is left of it."""
         while True:
             if self.skip_to is not None or self.lost_from is not None:
                 found = holes.leave(self, piece)
@@ -131,7 +131,7 @@ class Direction(DirectionState):
     # ------------------------------------------------------------ single records
 
     def _record(self, piece: Piece, pos: int, stop: int) -> bool:
-        """One record. Whether it is done with."""
+        """Handles one record. Returns whether it need not be looked at again."""
         header, body = piece.data[pos : pos + HEADER], piece.data[pos + HEADER : stop]
         kind, time = header[0], piece.times[packet_at(piece, stop - 1)]
         if self.stage == BLIND:
@@ -158,7 +158,7 @@ class Direction(DirectionState):
         return done
 
     def _content(self, kind: int, content: bytes, piece: Piece, pos: int, time: int) -> bool:
-        """What a record holds. Whether it is done with."""
+        """Handles the content of a record. Returns whether it need not be looked at again."""
         if kind == APPLICATION:
             if len(content) > LARGEST_CONTENT:
                 self.session.facts.oversized += 1
@@ -236,7 +236,7 @@ class Direction(DirectionState):
             self.use(FLOWING, next_secret(agreed.suite, self.secret), agreed)
 
     def _open(self, header: bytes, body: bytes) -> tuple[int, bytes] | None:
-        """The record under the keys that there are, else under those to come."""
+        """Opens the record with the current keys, else with those that may follow."""
         assert self.protection is not None
         found = self.protection.open(self.number, header, body)
         if found is None and self.tried < holes.TRIED:
@@ -252,7 +252,7 @@ class Direction(DirectionState):
         return found
 
     def _not_authentic(self, piece: Piece, header: bytes, body: bytes) -> None:
-        """A record that no key opens."""
+        """Handles a record that no known key opens."""
         facts = self.session.facts
         early = not self.by_server and facts.early_data and self.stage < FLOWING and not self.number
         if (self.passing or early) and self.tried < holes.TRIED:

@@ -20,7 +20,7 @@ OPEN, EARLY, SHAKING, FLOWING, BLIND = range(5)  # what records are under: no ke
 
 
 class DirectionOwner(Protocol):
-    """The connection, as its directions know it; see TlsSession."""
+    """What a direction needs of its connection; TlsSession implements it."""
 
     log: keylog.KeyLog
     resumable: Resumable
@@ -106,7 +106,7 @@ class DirectionState:
                 yield stage, secret
 
     def _lacks_key(self) -> bool:
-        """No key: it may still come, or it will not. Whether the record is done with."""
+        """Handles a record without a key, which may still come. Returns whether the record is done with."""
         if self.session.waits:
             self.lacks = "key"
             return False

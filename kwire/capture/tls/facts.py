@@ -1,4 +1,4 @@
-"""What a TLS connection tells of itself, with its keys or without."""
+"""Facts about a TLS connection, most of which need no keys."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class TlsFacts:
 
     @property
     def failures(self) -> list[Alert]:
-        """The alerts with which somebody gave up."""
+        """The alerts other than close_notify: with each a side gave up the connection."""
         return [alert for alert in self.alerts if alert.number != CLOSE_NOTIFY]
 
     def alert(self, by_client: bool, content: bytes, time: int) -> None:
-        """An alert that could be read."""
+        """Adds an alert that could be read."""
         if len(content) >= 2 and len(self.alerts) < MOST_ALERTS:
             self.alerts.append(Alert(by_client, content[0] == 2, content[1], time))

@@ -27,7 +27,7 @@ VERSION_NAMES = {0x0300: "SSL 3.0", 0x0301: "TLS 1.0", 0x0302: "TLS 1.1", TLS_1_
 
 
 class Malformed(Exception):
-    """Bytes that are no handshake message."""
+    """The bytes are not a handshake message."""
 
 
 class ClientHello(NamedTuple):

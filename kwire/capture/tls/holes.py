@@ -20,7 +20,7 @@ MOST = 50_000  # numbers that are tried for a record
 
 
 def meet(direction: DirectionState, piece: Piece) -> None:
-    """A hole before this piece."""
+    """Handles a hole in front of this piece."""
     tail, direction.tail = direction.tail, None
     direction.messages.clear()
     if direction.lost_from is not None:
@@ -38,7 +38,7 @@ def meet(direction: DirectionState, piece: Piece) -> None:
 
 
 def leave(direction: DirectionState, piece: Piece) -> Piece | None:
-    """The piece from the next record on; None when it is not in it."""
+    """The piece from the next record on; None when no record begins in it."""
     if direction.skip_to is not None:
         return _skip(direction, piece, direction.skip_to)
     assert direction.lost_from is not None
@@ -54,14 +54,14 @@ def leave(direction: DirectionState, piece: Piece) -> Piece | None:
 
 
 def kept(direction: DirectionState, piece: Piece) -> Piece:
-    """What is kept of a piece in which nothing was found."""
+    """The part of a piece without a record that is still to be searched."""
     if direction.skip_to is not None:
         return behind(piece, len(piece.data))
     return behind(piece, max(direction.searched - piece.position, 0))
 
 
 def _skip(direction: DirectionState, piece: Piece, end: int) -> Piece | None:
-    """Goes on behind a record of which only the end is known."""
+    """Continues behind a record of which only the end is known."""
     if piece.position + len(piece.data) < end:
         return None
     left = behind(piece, end - piece.position)

@@ -19,7 +19,7 @@ class Inside:
         self.ledger: list[ApplicationRecord] | None = None
 
     def take(self) -> list[Piece]:
-        """What came since the last call."""
+        """The pieces since the last call."""
         out, self.out = self.out, []
         return out
 
@@ -41,7 +41,7 @@ class Inside:
             self.position += len(made.data)
 
     def miss(self, length: int, piece: Piece) -> None:
-        """Bytes that cannot be given, before the piece's first byte."""
+        """The number of decrypted bytes that are missing before the piece's first byte."""
         if length > 0:
             self.position += length
             self.out.append(

@@ -57,7 +57,7 @@ class KeyLog:
     _files: list[_File] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        """Whether there are secrets, or files that may bring some."""
+        """Whether there are secrets, or growing files that may bring some."""
         return bool(self._secrets or self._files)
 
     @classmethod
@@ -106,7 +106,7 @@ class KeyLog:
                 source.close()
 
     def add(self, text: bytes) -> None:
-        """Takes over the lines of a text."""
+        """Adds the secrets in the lines of a text."""
         found, used = 0, 0
         for match in LINE.finditer(text):
             label, random, secret = match.groups()
@@ -136,6 +136,6 @@ class KeyLog:
         return self._secrets.get(NUMBERS[label] + key)
 
     def lines_of(self, key: bytes) -> list[str]:
-        """All that there is for a client random, as lines of a key log."""
+        """All secrets for a client random, as lines of a key log."""
         found = ((label, self.find(label, key)) for label in LABELS if label not in (SESSION, RSA))
         return [f"{label} {key.hex()} {secret.hex()}" for label, secret in found if secret is not None]

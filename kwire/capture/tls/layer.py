@@ -27,7 +27,7 @@ HELD_IN_ALL = 64 << 20  # bytes that wait for keys in all connections together
 
 
 class Plain:
-    """Says of a connection that it is not TLS."""
+    """Marks a connection that is not TLS."""
 
 
 PLAIN = Plain()
@@ -48,7 +48,7 @@ class TlsLayer:
         self._totals: Counter[str] = Counter()
 
     def take(self, connection: Connection) -> None:
-        """A connection that got something new, or is over."""
+        """Looks at a connection that has new bytes or has ended."""
         found = connection.tls
         if found is None:
             if not connection.streams[0].pieces and not connection.streams[1].pieces:
@@ -84,7 +84,7 @@ class TlsLayer:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be decrypted though there are keys, and why."""
+        """Which connections could not be decrypted although there are keys, and why."""
         if not self.log:
             return []
         said = [
@@ -104,7 +104,7 @@ class TlsLayer:
         ]
 
     def woken(self, now: int) -> Iterator[Connection]:
-        """The connections that got on since keys came, or that have waited long enough."""
+        """The connections that continue because keys came, or because they waited too long."""
         if not self._waiting:
             return
         self.log.refresh()
@@ -132,7 +132,7 @@ class TlsLayer:
                 yield connection
 
     def _judge(self, connection: Connection) -> TlsSession | Plain | None:
-        """What it is, by its first bytes; None while there are too few of them."""
+        """What the connection is, judged by its first bytes; None while there are too few."""
         heads = [_head(stream.pieces) for stream in connection.streams]
         client = connection.opener
         if client is not None and heads[client] and not begins_record(heads[client]):

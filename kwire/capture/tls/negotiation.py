@@ -66,7 +66,7 @@ class Negotiation:
         return None if self.suite.mode else f"the cipher suite {self.suite.name} is not supported"
 
     def keep(self, by_server: bool, message: bytes) -> None:
-        """A message before the keys."""
+        """Takes a handshake message that comes before the keys."""
         mine = self.said[by_server]
         if self.modern or self.master is not None:
             self.said = [], []
@@ -103,7 +103,7 @@ class Negotiation:
         yield resumable.get(self.client.ticket)
 
     def protection_12(self, by_server: bool, master: bytes) -> Protection | None:
-        """What opens the records of one side of TLS 1.2. Raises KwireError without the package cryptography."""
+        """The Protection of one side of TLS 1.2. Raises KwireError without the package cryptography."""
         assert self.client is not None
         assert self.server is not None
         if len(master) != MASTER:
@@ -116,5 +116,5 @@ class Negotiation:
         return None if self.client is None else log.find(label, self.client.random)
 
     def protection_13(self, secret: bytes) -> Protection | None:
-        """What opens records under a traffic secret. Raises KwireError without the package cryptography."""
+        """The Protection under a traffic secret. Raises KwireError without the package cryptography."""
         return protection(self.suite, keys_13(self.suite, secret), True)

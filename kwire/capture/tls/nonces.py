@@ -20,7 +20,7 @@ class Nonces:
         self._first, self._made = 0, list[bytes]()
 
     def since(self, number: int) -> Iterator[bytes]:
-        """Those of record number so and so and of all that follow."""
+        """The nonces from a record's number on, without end."""
         at = number - self._first
         if not 0 <= at < len(self._made):
             self._make(number, FEW)

@@ -49,7 +49,7 @@ def until(piece: Piece, offset: int) -> Piece:
 
 
 def packet_at(piece: Piece, offset: int) -> int:
-    """Which of its packets brought the byte at an offset, as an index."""
+    """The index of the packet that brought the byte at an offset."""
     return max(bisect_right(piece.starts, piece.position + offset) - 1, 0)
 
 
@@ -117,7 +117,7 @@ def _places_of_few(starts: list[int], heads: list[int], sizes: list[int], before
 
 
 def _places(starts: list[int], heads: list[int], sizes: list[int], before: int, position: int) -> Ints:
-    """The same for many at once."""
+    """As above, for many records at once."""
     begins, lengths = np.array(heads, np.int64) + before, np.array(sizes, np.int64)
     plain = np.cumsum(lengths) - lengths + position
     packets = np.array(starts, np.int64)

@@ -20,7 +20,7 @@ class Keys(NamedTuple):
 
 
 def prf(secret: bytes, label: bytes, seed: bytes, length: int, hash: str) -> bytes:
-    """So many bytes of RFC 5246's P_hash."""
+    """The first bytes of P_hash (RFC 5246)."""
     seed = label + seed
     out, link = b"", seed
     while len(out) < length:

@@ -55,12 +55,12 @@ class TlsSession:
 
     @property
     def encrypted(self) -> bool:
-        """Whether something was, or may have been, said inside that nobody can read here."""
+        """Whether application data was, or may have been, sent that cannot be decrypted."""
         return self.state != FLOWING and not self.silent and (self.facts.version is not None or self.why == MIDSTREAM)
 
     @property
     def held(self) -> int:
-        """Bytes that wait."""
+        """The number of bytes that wait for keys."""
         return self._held + sum(direction.have for direction in self.directions)
 
     @property
@@ -75,7 +75,7 @@ class TlsSession:
 
     @property
     def secrets(self) -> list[str]:
-        """All that decrypts it, as lines of a key log."""
+        """All secrets that decrypt it, as lines of a key log."""
         found = [one for one in self._negotiations if one.client is not None]
         lines = [line for one in found if one.client is not None for line in self.log.lines_of(one.client.random)]
         for one in found:
@@ -84,7 +84,7 @@ class TlsSession:
         return list(dict.fromkeys(lines))
 
     def seal(self, why: str) -> None:
-        """It cannot be decrypted."""
+        """Marks the connection as one that cannot be decrypted."""
         self.state, self.why = SEALED, self.why or why
         self._watching = bool(self.facts.began)
 
@@ -126,12 +126,12 @@ class TlsSession:
         return self._released() if self.state == SEALED else ([], [])
 
     def give_up_waiting(self) -> Both:
-        """Its keys have not come in time."""
+        """Gives up waiting for keys."""
         self.waits = False
         return self.go_on()
 
     def finish(self) -> Both:
-        """No more will come."""
+        """Ends the connection: no more bytes will come."""
         self.waits = False
         found = self.go_on()
         if self.state != WAITING:
@@ -156,12 +156,12 @@ class TlsSession:
         return self._negotiations[max(direction.hellos - 1, 0)]
 
     def agreed(self, direction: DirectionState) -> Negotiation | None:
-        """The same when both have said hello."""
+        """The same, once both sides have sent their hello."""
         found = self.negotiation(direction)
         return found if found.client is not None and found.server is not None else None
 
     def cannot(self, why: str) -> None:
-        """A direction can go no further."""
+        """Takes note that a direction cannot be read any further."""
         self.why = self.why or why
         if self.state == WAITING:
             self.seal(why)
@@ -200,7 +200,7 @@ class TlsSession:
             found.premaster = message[6:14] or b"none"
 
     def _next(self, direction: DirectionState) -> Negotiation:
-        """The handshake that a hello begins."""
+        """Begins the handshake of a hello."""
         if direction.hellos >= MOST_NEGOTIATIONS:
             direction.broken = f"more than {MOST_NEGOTIATIONS:,} handshakes"
             return self._negotiations[-1]

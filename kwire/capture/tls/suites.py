@@ -29,12 +29,12 @@ class Suite(NamedTuple):
 
     @property
     def tag(self) -> int:
-        """Bytes of an AEAD's tag."""
+        """The size of an AEAD's tag, bytes."""
         return 8 if self.mode == "ccm_8" else 16
 
 
 def suite_of(number: int) -> Suite:
-    """The suite of that number; one that nobody knows is named by it."""
+    """The suite of a number; an unknown one is named by its number."""
     return _suites().get(number) or Suite(number, f"0x{number:04x}")
 
 
