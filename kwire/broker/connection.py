@@ -1,9 +1,9 @@
-"""A connection: bytes to frames, one request at a time, answers in order.
+"""A client's connection: bytes to requests, one request at a time, answers in the order of the requests.
 
-As in Kafka's SocketServer, the next request of a connection is looked at when the one before it is answered; a long
-poll holds up its own connection and no other. What comes meanwhile is kept up to a limit, then nothing more is read.
-When a request is looked at is for turns.py to say, and of large ones only one is in work on all connections together.
-Whatever a client sends can close its own connection and nothing else.
+As in Kafka's SocketServer, a connection's next request is handled when the one before it has its answer; a long poll
+delays its own connection and no other. What comes meanwhile is kept up to a limit, then reading is paused. In which
+order connections are served is scheduling.py's to say. Of requests that are large in themselves, not by their records,
+one is in work at a time on all connections together. Whatever a client sends can close its own connection only.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Whose turn it is: the requests of all connections in order of the time that each connection has taken so far.
+"""In which order connections are served: fair queueing by the time that each has used so far.
 
-A connection with something to do gets in line; the one that has used the least time goes first, as in fair queueing
-(Linux's scheduler counts the same way). Nobody saves time up by being silent, but who was there before and asked for
-little goes ahead of newcomers. Every other step is for the one that has waited longest, if it has for long: many that
-have used little, together, may not keep one waiting that has used a bit more. After a breath of work the loop looks at
-its sockets again. So a request of who asks for little waits for its own connection's earlier ones and for two steps of
-others, and nobody for more than two steps of each that waits longer, however many they are and whatever they ask.
+A connection with something to do gets in line, and the one that has used the least time goes first (Linux's CPU
+scheduler counts in the same way). Time that was not used is not saved up, but who was there before and asks for little
+goes ahead of newcomers. Every other step goes to the connection that has waited longest, once it has waited for LONG:
+so many connections that use little cannot keep one waiting that uses more. After BREATH of work the event loop looks at
+its sockets again. A connection that asks for little therefore waits for its own earlier requests and for two steps of
+others; any other one for at most two steps of each connection that has waited longer.
 """
 
 from __future__ import annotations
