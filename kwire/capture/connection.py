@@ -45,7 +45,9 @@ class Connection:
     @property
     def closed(self) -> bool:
         """Whether it was reset, or both sides sent a FIN and all their bytes are there."""
-        return self.reset or (self.fins == 3 and all(stream.ended or stream.next is None for stream in self.streams))
+        first, second = self.streams
+        ended = self.fins == 3 and (first.ended or first.next is None) and (second.ended or second.next is None)
+        return self.reset or ended
 
     @property
     def handshake(self) -> int | None:

@@ -22,7 +22,7 @@ from kwire.session.about import ANSWERED, HEARTBEATS, PARTITION, WORDED, About, 
 from kwire.session.quorum import METADATA_TOPIC
 from kwire.session.topics import FINAL, NONE, Topics
 from kwire.wire import uuids
-from kwire.wire.columns import Ints, repeat
+from kwire.wire.columns import Ints, places_of, repeat
 
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
@@ -70,8 +70,8 @@ class _Reading:
         plain = request.there & (request.body >= 0) & ~batch.token
         for row in np.flatnonzero(~plain).tolist() if self.kinds is None else ():
             which[row] = self._single(row)
-        for number, kind in enumerate(batch.kinds):
-            rows = np.flatnonzero((batch.kind == number) & plain)
+        for number, (kind, rows) in enumerate(zip(batch.kinds, places_of(batch.kind, len(batch.kinds)), strict=True)):
+            rows = rows[plain[rows]]
             if kind is None or not len(rows) or not kind.supported or not (self.kinds is None or number in self.kinds):
                 continue
             if kind.key in WORDED or _marked(kind.plan("request").root):

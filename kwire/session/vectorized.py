@@ -27,7 +27,7 @@ from kwire.session.api_versions import Kind, Kinds
 from kwire.session.batch import MISSING, NO_TEXT, SIDE, ExchangeBatch, Side
 from kwire.session.exchange import refusal_note
 from kwire.session.identity_columns import Software, learn
-from kwire.wire.columns import Columns, Ints, repeat, tally
+from kwire.wire.columns import Columns, Ints, places_of, repeat, tally
 
 if TYPE_CHECKING:
     from kwire.session.connection_info import ConnectionInfo
@@ -166,9 +166,9 @@ class Vectorized:
         fine &= (client >= -1) & (client <= size - LEAST_REQUEST)
         body = start + 14 + np.maximum(client, 0)
         silent = np.zeros(len(start), bool)
-        for number, found in enumerate(kinds):
+        for found, rows in zip(kinds, places_of(kind, len(kinds)), strict=True):
             assert found is not None
-            rows = np.flatnonzero((kind == number) & fine)
+            rows = rows[fine[rows]]
             found.asked |= len(rows) > 0
             handshake = found.key == SASL_HANDSHAKE and not found.version  # bare tokens follow
             if not found.supported or handshake or not found.request_header or found.response is None:
@@ -219,9 +219,8 @@ class Vectorized:
         """Walks over the bodies and fills in errors; returns a mask of the rows whose bodies are well-formed."""
         fit = np.ones(len(batch), bool)
         response = batch.response
-        for number, kind in enumerate(batch.kinds):
+        for kind, rows in zip(batch.kinds, places_of(batch.kind, len(batch.kinds)), strict=True):
             assert kind is not None
-            rows = np.flatnonzero(batch.kind == number)
             if not len(rows):
                 continue
             there = rows[response.there[rows]]

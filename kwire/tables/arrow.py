@@ -56,7 +56,10 @@ def first_of(*columns: pa.Array) -> pa.Array:
 
 def error_names(codes: NDArray[Any], valid: Mask) -> pa.Array:
     """The names of error codes; null where valid is False."""
-    known, which = np.unique(np.where(valid, codes, 0), return_inverse=True)
+    rows, which = np.flatnonzero(valid), np.zeros(len(codes), np.int64)
+    if not len(rows):
+        return pa.nulls(len(codes), pa.string())
+    known, which[rows] = np.unique(codes[rows], return_inverse=True)
     return chosen([error_name(code) for code in known.tolist()], which, pa.string(), valid)
 
 

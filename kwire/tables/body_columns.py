@@ -23,7 +23,7 @@ from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.topics import Topics
 from kwire.tables.arrow import chosen, mended, numbers
 from kwire.tables.schemas import Makes
-from kwire.wire.columns import Columns, Ints, tally
+from kwire.wire.columns import Columns, Ints, places_of, tally
 
 Mask = NDArray[np.bool_]
 MS = 1_000_000  # ns
@@ -37,6 +37,7 @@ class BodyColumns:
     def __init__(self, batch: ExchangeBatch) -> None:
         self._batch, self._data = batch, Columns(batch.buffer)
         self._waits: tuple[Ints, Mask] | None = None
+        self._known: dict[bool, list[tuple[Kind, StructPlan, Ints]]] = {}
 
     @property
     def makes(self) -> Makes:
@@ -74,14 +75,16 @@ class BodyColumns:
 
     def _kinds(self, side: Side) -> list[tuple[Kind, StructPlan, Ints]]:
         """The kinds that there are, their plans, and the rows whose body there is."""
-        batch = self._batch
+        batch, answers = self._batch, side is self._batch.response
+        if answers in self._known:
+            return self._known[answers]
         there = (side.body >= 0) & ~batch.token
         name = "request"
-        if side is batch.response:
+        if answers:
             there, name = there & ~batch.refused, "response"
-        found = []
-        for number, kind in enumerate(batch.kinds):
-            rows = np.flatnonzero((batch.kind == number) & there)
+        found = self._known[answers] = []
+        for kind, rows in zip(batch.kinds, places_of(batch.kind, len(batch.kinds)), strict=True):
+            rows = rows[there[rows]]
             if kind is not None and kind.supported and len(rows):
                 found.append((kind, kind.plan(name).root, rows))
         return found

@@ -5,6 +5,7 @@ An overlapping view has an element at every offset, so that indexing it with off
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,14 @@ def tally(places: NDArray[Any], weights: ArrayLike | None = None, size: int = 0)
     """np.bincount, for the same reason: how often each of 0, 1, … size - 1 and more stands in places, or the sums of
     the weights there, as floating-point numbers."""
     return np.bincount(places.astype(np.intp, copy=False), weights, size)
+
+
+def places_of(values: Ints, count: int) -> list[Ints]:
+    """For each of 0, 1, … count - 1 the places where it stands in values, in ascending order. All are found together,
+    in the time that a few would take one by one."""
+    order = np.argsort(values.astype(np.uint16) if count <= 1 << 16 else values, kind="stable")  # 16 bits: by counting
+    bounds = np.searchsorted(values[order], np.arange(count + 1)).tolist()
+    return [order[low:high] for low, high in pairwise(bounds)]
 
 
 class Columns:

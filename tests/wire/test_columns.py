@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from kwire.wire.columns import Columns, repeat, tally
+from kwire.wire.columns import Columns, places_of, repeat, tally
 
 DATA = bytes(range(0xF0, 0x100)) + b"\x01\x02\x03"
 
@@ -55,3 +55,12 @@ def test_repeat_and_tally_stand_for_what_refuses_long_numbers_where_words_are_sh
     assert repeat([7, 8], np.array([2, 1], np.int64)).tolist() == [7, 7, 8]
     assert tally(np.array([1, 1, 3], np.int64), size=5).tolist() == [0, 2, 0, 1, 0]
     assert tally(np.array([0, 1, 1], np.int64), [1, 2, 3]).tolist() == [1, 5]
+
+
+def test_places_of_each_value() -> None:
+    values = np.array([2, 0, 2, 3, 0, 2])
+    assert [found.tolist() for found in places_of(values, 5)] == [[1, 4], [], [0, 2, 5], [3], []]
+    assert places_of(np.zeros(0, np.int64), 0) == []
+    many = np.array([70_000, 5, 70_000 % 65_536])
+    found = places_of(many, 70_001)
+    assert (found[70_000].tolist(), found[5].tolist(), found[70_000 % 65_536].tolist()) == ([0], [1], [2])
