@@ -125,7 +125,7 @@ def _throttled(stats: Stats, width: int, everything: bool) -> list[Line]:
         for (client, api), one in found[: None if everything else ROWS]
     ]  # fmt: skip
     heads = ["answers", "longest", "in all", "API", "client id"]
-    lines: list[Line] = [[], [("throttled: told to wait by a quota (that time stands under held)", "head")]]
+    lines: list[Line] = [[], [("throttled: told to wait by a quota (held has what of it is latency)", "head")]]
     lines += table(heads, rows, width, frozenset({0, 1, 2}))
     return lines if everything or len(found) <= ROWS else [*lines, [(f"… {len(found) - ROWS:,} more (--all)", "dim")]]
 

@@ -85,7 +85,7 @@ def test_connections_that_were_refused_are_told_by_their_target() -> None:
 def test_who_is_throttled() -> None:
     stats = collected("../doctor/throttled.pcap.gz")
     lines = text(stats, 80)
-    at = lines.index("throttled: told to wait by a quota (that time stands under held)")
+    at = lines.index("throttled: told to wait by a quota (held has what of it is latency)")
     assert lines[at + 1].split() == ["answers", "longest", "in", "all", "API", "client", "id"]
     assert lines[at + 2].split() == ["17", "3.6", "s", "26.1", "s", "Produce", "limited"]
     (row,) = document(stats)["throttled"]

@@ -1,8 +1,8 @@
 """Members that left by themselves since their application did not poll within max.poll.interval.ms (KIP-62).
 
-Sees LeaveGroup, or a heartbeat with epoch -1, of a client that goes on on connections it had before: its reason where
-it gives one (KIP-800), else the time since its last join or commit against RebalanceTimeoutMs. A client that closes for
-good, or starts anew, is none.
+Sees LeaveGroup, or a heartbeat with epoch -1, of a client whose connections stay open: its reason where it gives one
+(KIP-800), else the time since its last join or commit, or since its last Fetch, against RebalanceTimeoutMs. A client
+that is closed closes its connections too, and is left out.
 """
 
 from __future__ import annotations

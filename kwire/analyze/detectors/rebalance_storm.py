@@ -1,7 +1,7 @@
-"""Groups that do not come to rest: one rebalance after the other though no new member joins.
+"""Groups that rebalance again and again though no new member joins.
 
 Sees generations and epochs that form within a minute, and what began each: evictions, members that come back, leave or
-join again.
+join again. A member that restarts once is not counted, nor the second generation of cooperative members (KIP-429).
 """
 
 from __future__ import annotations

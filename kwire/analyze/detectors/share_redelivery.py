@@ -2,7 +2,7 @@
 
 Sees AcquiredRecords.DeliveryCount and AcquisitionLockTimeoutMs of ShareFetch answers, the acknowledgements in
 ShareFetch and ShareAcknowledge requests, and INVALID_RECORD_STATE (121) in their answers (KIP-932; SharePartition).
-What a consumer released by itself comes again by its own wish, and counts for nothing here."""
+What a consumer released by itself is delivered again on purpose, and is not counted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Producers that send much without compression, and what compression would have saved.
 
 Sees the codec in the attributes of each batch of Produce requests and the bytes of records. A sample of what was sent
-is compressed with zstd: who sends what is compressed already is not told to do it again.
+is compressed with zstd: producers of data that is compressed already are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Clients that ask again and again for a topic or partition that the cluster does not have; internal topics too.
 
 Sees UNKNOWN_TOPIC_OR_PARTITION (3), UNKNOWN_TOPIC_ID (100) and INVALID_TOPIC_EXCEPTION (17) of any answer. A topic that
-is made while it is asked for (auto.create.topics.enable) answers so once or twice: that is none.
+is made while it is asked for (auto.create.topics.enable) answers so once or twice: that is no finding.
 """
 
 from __future__ import annotations
