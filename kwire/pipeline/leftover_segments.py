@@ -48,8 +48,11 @@ def firsts(segments: Segments, keys: Collection[Key]) -> set[int]:
     """The sequence numbers at which the streams of these connections begin in a block, without low ones
     (session/twins.py)."""
     left = np.array([pair(key) in keys for key in segments.keys], bool)
-    flows, rows = np.unique(segments.flow, return_index=True)
-    rows = rows[left[flows]]
+    if not left.any():
+        return set()
+    first = np.zeros(len(segments.keys), np.intp)
+    first[segments.flow[::-1]] = np.arange(len(segments))[::-1]  # reversed, so that a flow's first segment remains
+    rows = first[left]
     begins = (segments.seq[rows] + (segments.flags[rows] & SYN > 0)) % WRAP
     return set(begins[begins >= RANDOM].tolist())
 
