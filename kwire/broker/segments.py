@@ -23,6 +23,7 @@ from kwire.records.read import walk
 INDEXED, TIMED = 8, 12  # bytes of an entry of the indexes
 SUFFIXES = (".log", ".index", ".timeindex")
 EPOCHS = "leader-epoch-checkpoint"
+LONGEST = 255  # bytes of a file's name
 DELETED, DELETED_LOG = ".deleted", "-delete"  # how names end of what is to go, as in Kafka
 
 
@@ -184,7 +185,8 @@ class SegmentFiles:
         """The same for the folder, when its topic is deleted."""
         delay = self._owner.rules().delete_delay_ms
         if self.folder.exists():
-            gone = self.folder.rename(self.folder.with_name(f"{self.folder.name}.{uuid4().hex}{DELETED_LOG}"))
+            end = f".{uuid4().hex}{DELETED_LOG}"
+            gone = self.folder.rename(self.folder.with_name(self.folder.name[: LONGEST - len(end)] + end))
             self._owner.later(delay, lambda: shutil.rmtree(gone, ignore_errors=True))
 
     def _clear(self) -> None:

@@ -134,3 +134,14 @@ def test_file_delete_delay_ms(tmp_path: Path) -> None:
     assert not again.folder.exists()
     assert owner.run()[-1] == 700
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_topic_with_the_longest_name_is_deleted(tmp_path: Path) -> None:
+    owner = Owner()
+    files = SegmentFiles(tmp_path / f"{'t' * 249}-0", owner)
+    files.append(entries(1)[0])
+    files.delete()
+    (gone,) = tmp_path.iterdir()
+    assert (len(gone.name), gone.name.endswith("-delete")) == (255, True)
+    owner.run()
+    assert list(tmp_path.iterdir()) == []
