@@ -16,6 +16,7 @@ from kwire.cli.quantities import Duration
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
+    from kwire.client.address import Address
     from kwire.client.security import Security
     from kwire.outputs import Output
 
@@ -31,6 +32,23 @@ class BrokerOptions(NamedTuple):
     security: Security
     client_id: str
     timeout: float
+
+
+def reached(addresses: list[Address], timeout: float) -> Address:
+    """The first of several addresses that takes a connection; why others do not goes to stderr. The only one, or the
+    last, is not tried."""
+    from kwire.client.connection import dial
+    from kwire.errors import Failure
+
+    *others, last = addresses
+    for address in others:
+        try:
+            dial(address, timeout).close()
+        except Failure as failure:
+            print(f"kwire: {failure}", file=sys.stderr)
+        else:
+            return address
+    return last
 
 
 def broker_options(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.brokers import BrokerOptions, broker_options
+from kwire.cli.brokers import BrokerOptions, broker_options, reached
 from kwire.cli.options import Name, Version, library, schema_option
 from kwire.codec.quality import Quality
 from kwire.errors import EncodeError, Exit, KwireError, UnknownName
@@ -61,7 +61,8 @@ def command(
     quiet: bool, output: str, full: bool, notes: bool, inner: bool, elements: int | None, show_secrets: bool,
     link: BrokerOptions, schema: Path | None,
 ) -> int:  # fmt: skip
-    """Sends one request to BROKER (host:9092) and shows it and its answer, byte by byte.
+    """Sends one request to BROKER (host:9092) and shows it and its answer, byte by byte. Of several, with commas
+    between, the first that can be reached is asked.
 
     JSON is the request's body: an argument, @FILE, or - for stdin. Fields that are missing get what clients send, else
     the schema's default; kwire explain API shows an example. Without -v the newest version is taken that both sides
@@ -81,7 +82,7 @@ def command(
     if version is not None:
         chosen.plan(definition.messages[0].name, version)
     given = "{}" if text is None else read_json(text)
-    address = Address.parse(broker)
+    addresses = Address.parse_all(broker)
     views = CallViews(output, quiet, full, notes, inner, elements or 0, show_secrets)
     if dry_run:
         high = definition.messages[0].versions.high
@@ -91,7 +92,7 @@ def command(
     effect = changes(definition.key, *early)
     if effect and not yes:
         raise click.UsageError(f"{definition.name} {effect}; --yes sends it, --dry-run shows it")
-    exchange = _ask(chosen, definition, given, version, address, link, not no_route)
+    exchange = _ask(chosen, definition, given, version, reached(addresses, link.timeout), link, not no_route)
     _show(exchange, views, link)
     return _status(exchange)
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kwire.cli.brokers import BrokerOptions, broker_options
+from kwire.cli.brokers import BrokerOptions, broker_options, reached
 from kwire.cli.quantities import Duration
 from kwire.errors import Exit
 
@@ -52,7 +52,7 @@ def _broker(broker: str, link: BrokerOptions, yes: bool, everything: bool, outpu
     from kwire.render.checks import broker_lines
     from kwire.render.jsonform import dumps
 
-    probe = Probe(Address.parse(broker), link.security, link.client_id, link.timeout)
+    probe = Probe(reached(Address.parse_all(broker), link.timeout), link.security, link.client_id, link.timeout)
     offered, wrong = list(advertised(probe, yes)), list(refused(probe))
     if output == "json":
         print(dumps({"advertised": [one._asdict() for one in offered], "refused": [one._asdict() for one in wrong]}))

@@ -127,6 +127,16 @@ def test_where_nothing_listens(kwire: Kwire) -> None:
     assert ran.err == f"kwire: 127.0.0.1:{port}: connection refused: nothing listens there\n"
 
 
+def test_of_several_the_first_that_can_be_reached_is_asked(kwire: Kwire) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with Broker() as broker:
+        ran = kwire("call", f"127.0.0.1:{port},{broker.address},127.0.0.1:{port}", "ApiVersions", "-q")
+    assert ran.status == 0
+    assert ran.err == f"kwire: 127.0.0.1:{port}: connection refused: nothing listens there\n"
+    assert "ApiVersionsResponse" in ran.text
+
+
 def test_a_version_that_the_broker_lacks(kwire: Kwire) -> None:
     with Broker(era=(4, 0)) as broker:
         ran = kwire("call", broker.address, "Fetch", "-v", "1")
