@@ -15,6 +15,7 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any, NamedTuple
 
+from kwire.analyze.alike import gathered
 from kwire.analyze.case import MOST_PACKETS, Case
 from kwire.analyze.detectors import Detector
 from kwire.analyze.doctor import Diagnosis, Doctor, Limits
@@ -38,6 +39,13 @@ class ToldFinding(NamedTuple):
     finding: Finding
     before: Finding | None = None
     gone: bool = False
+
+
+def gathered_news(told: Iterable[ToldFinding]) -> list[ToldFinding]:
+    """For a person to read: new findings that are alike as one, then what became of others."""
+    told = list(told)
+    new = [one.finding for one in told if one.before is None and not one.gone]
+    return [*map(ToldFinding, gathered(new)), *(one for one in told if one.before is not None or one.gone)]
 
 
 class LiveDoctor:

@@ -90,8 +90,9 @@ class Following:
         """What a doctor, who is told of connections that are over, finds: as it becomes certain, and when there is more
         of it. At the end all of it; of json, what is new since. Whether a finding is an error."""
         from kwire.analyze.findings import TimeFormat
+        from kwire.analyze.live import gathered_news
         from kwire.cli.output import show, width
-        from kwire.render.findings import diagnosis_lines, record_line, told_lines
+        from kwire.render.findings import diagnosis_lines, news_lines, record_line
 
         due, columns = time.monotonic() + LOOK, width()
         try:
@@ -101,11 +102,13 @@ class Following:
                 if time.monotonic() < due:
                     continue
                 began, before = time.monotonic(), doctor.aged
-                for told in doctor.look(self._reader.open_connections):
-                    if output == "text":
-                        show(told_lines(told, columns))
-                    elif not told.gone:
-                        print(record_line(told.finding))
+                news = doctor.look(self._reader.open_connections)
+                if output == "text":
+                    show(news_lines(gathered_news(news), columns))
+                else:
+                    for told in news:
+                        if not told.gone:
+                            print(record_line(told.finding))
                 if doctor.aged is not None and doctor.aged != before:
                     print(f"kwire: facts before {TimeFormat()(doctor.aged)} are let go; what was found stays",
                           file=sys.stderr)  # fmt: skip
@@ -116,7 +119,7 @@ class Following:
                 doctor.add(batch)
         diagnosis = doctor.diagnose(self._reader.open_connections)
         if output == "text":
-            show([[], *diagnosis_lines(diagnosis, columns)])
+            show([[], *diagnosis_lines(diagnosis.gathered(), columns)])
         else:
             for finding in doctor.untold:
                 print(record_line(finding))

@@ -3,7 +3,7 @@ for in vain; and the same for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -74,6 +74,13 @@ def _looked_for(rows: list[tuple[str, str]], width: int) -> list[Line]:
         text = words if len(words) <= room else words[: room - 1] + "…"
         lines.append([(f"  {name:<{wide}}  ", ""), (text, "dim")])
     return lines
+
+
+def news_lines(news: Sequence[ToldFinding], width: int) -> list[Line]:
+    """What a look at traffic that goes on brought: the first few, and how many more."""
+    lines = [line for one in news[:SHOWN] for line in told_lines(one, width)]
+    more = len(news) - SHOWN
+    return [*lines, [], [(f"{MARGIN}… {more:,} more, told at the end", "dim")]] if more > 0 else lines
 
 
 def told_lines(told: ToldFinding, width: int) -> list[Line]:

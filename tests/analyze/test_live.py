@@ -11,7 +11,7 @@ from session.conftest import block
 from kwire.analyze import live
 from kwire.analyze.doctor import Diagnosis, Doctor
 from kwire.analyze.findings import Finding
-from kwire.analyze.live import LiveDoctor, ToldFinding
+from kwire.analyze.live import LiveDoctor, ToldFinding, gathered_news
 from kwire.session.reader import Reader, Settings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -136,3 +136,17 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.aged is not None
     assert len(diagnosis.findings) + doctor.unkept >= 600
     assert len(diagnosis.findings) < 600
+
+
+def test_new_findings_that_are_alike_are_told_as_one() -> None:
+    def finding(partition: int) -> Finding:
+        words = f"shop was refused a batch for orders-{partition}"
+        about: dict[str, str | int] = {"client_id": "shop", "topic": "orders", "partition": partition}
+        return Finding("error", words, time=partition, detector="message-too-large", about=about)
+
+    again = ToldFinding(finding(70), finding(70))
+    gone = ToldFinding(finding(71), gone=True)
+    news = gathered_news([again, *(ToldFinding(finding(number)) for number in range(60)), gone])
+    assert [(one.finding.stands_for, one.before is None, one.gone) for one in news] == [
+        (60, True, False), (1, False, False), (1, True, True),
+    ]  # fmt: skip

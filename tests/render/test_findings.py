@@ -12,7 +12,7 @@ from kwire.analyze.consequences import with_causes
 from kwire.analyze.doctor import Diagnosis, Doctor
 from kwire.analyze.findings import Finding
 from kwire.analyze.live import ToldFinding
-from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines, told_lines
+from kwire.render.findings import diagnosis_json, diagnosis_lines, explain_lines, list_lines, news_lines, told_lines
 from kwire.render.lines import Line, plain
 
 BEAT = {"GroupId": "billing\x1b[31m", "MemberId": "m", "GenerationId": 1}
@@ -103,3 +103,11 @@ def test_the_first_line_says_what_the_capture_lacks() -> None:
 
 def joined_head(packets: list[Packet]) -> Line:
     return diagnosis_lines(diagnosed(packets), 300)[0]
+
+
+def test_news_are_told_of_many_in_few_lines() -> None:
+    found = Finding("note", "a line", detector="capture-quality")
+    lines = [plain(line) for line in news_lines([ToldFinding(found)] * 25, 80)]
+    assert sum("a line" in line for line in lines) == 20
+    assert lines[-1].strip() == "… 5 more, told at the end"
+    assert news_lines([], 80) == []
