@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -269,6 +270,32 @@ def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -
             continue
         show([*([] if first else [[]]), *_lines(found, width())])
         first = False
+    return Exit.OK
+
+
+@command.command(name="compact", short_help="Merges small Parquet files of a run's tables into few large ones.")
+@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
+def compact_command(folder: Path, dry_run: bool) -> int:
+    """Merges small files of DIR's tables into files of up to 128 MiB, from Parquet of kwire's own, and prints a line
+    for each partition. Without Spark. A partition changes in one step: whoever is killed leaves the old files or the
+    new ones. Not while a run or a stream writes to DIR."""
+    from kwire.cli.arrow import need
+
+    need("pyarrow", command="kwire pipeline compact", extra="spark")
+    from kwire.pipeline.compact import rewrite, rewrites
+    from kwire.pipeline.ledger import alone
+
+    before = after = 0
+    with nullcontext() if dry_run else alone(str(folder)):
+        for found in rewrites(folder):
+            where = found.place.relative_to(folder)
+            before, after = before + found.files, after + len(found.merges)
+            size = found.size if dry_run else rewrite(found, folder)
+            click.echo(f"{where}: {found.size:,} bytes in {counted(found.files, 'file')}"
+                       f" -> {'' if dry_run else f'{size:,} bytes in '}{len(found.merges):,}")  # fmt: skip
+    said = "would become" if dry_run else "became"
+    print(f"kwire: {counted(before, 'file')} {said} {after:,} in {folder}", file=sys.stderr)
     return Exit.OK
 
 

@@ -53,7 +53,7 @@ class Ledger:
         _sweep(folder)
         files = sorted(Path(folder, FILES).glob("run-*.parquet"))
         rows = [row for path in files for row in pq.read_table(path, schema=SCHEMA).to_pylist()]
-        runs = {path.stem for path in files}
+        known = runs(folder)
         for table in tables:
             for row in rows:
                 if table not in row["tables"]:
@@ -61,8 +61,7 @@ class Ledger:
                         os.path.join(folder, table), f"{row['path']} is not in it, only in others: {ANEW}"
                     )
             for path in Path(folder, table).rglob("*.parquet"):
-                found = OURS.match(path.name)
-                if found is None or found[1] not in runs:
+                if run_of(path.name) not in known:
                     raise OutputError(os.path.join(folder, table), f"which captures are in it is not known: {ANEW}")
         self._digests = {row["digest"] for row in rows}
         self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
@@ -99,6 +98,30 @@ def running(folder: str) -> Iterator[str]:
         take_lock(lock)
         yield run
     marker.unlink()
+
+
+@contextmanager
+def alone(folder: str) -> Iterator[None]:
+    """Removes what killed runs left, and holds a marker as a run does. Raises OutputError while a run writes there."""
+    if not Path(folder, FILES).is_dir():
+        yield
+        return
+    with running(folder) as run:
+        _sweep(folder)
+        if any(run not in marker.name for marker in Path(folder, FILES).glob(f".run-*{MARKER}")):
+            raise OutputError(folder, "a run writes there now")
+        yield
+
+
+def runs(folder: str) -> set[str]:
+    """The ids of the runs that are recorded."""
+    return {path.stem for path in Path(folder, FILES).glob("run-*.parquet")}
+
+
+def run_of(name: str) -> str | None:
+    """The id of the run that wrote the file of this name."""
+    found = OURS.match(name)
+    return found[1] if found else None
 
 
 def enter(

@@ -21,6 +21,7 @@ from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.increments import LATENESS, Advance, StreamState, load
 from kwire.pipeline.job import Job, Surveyed, rows_by_split, survey_splits, write_rows
 from kwire.pipeline.messages import arriving, is_topic, land
+from kwire.pipeline.partitions import KEPT, OPEN, last_batch
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import TaskPlan, survey_all, wanted
 from kwire.pipeline.rollups import write_rollups
@@ -31,9 +32,7 @@ from kwire.staging import staging
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OPEN = "open"  # prefix of files with rows that are not final
 SNAPSHOTS = ("clients",)  # tables that each batch writes completely
-KEPT = ".kwire-stream"  # subfolder of the tables' folder, for state and checkpoint
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class BatchStream:
 
     def finish(self) -> None:
         """Writes what still waits, as if nothing more came; the state is not changed."""
-        number = self._last()
+        number = last_batch(self.folder)
         made = self._advance().by(self._state(number), [], final=True)
         with staging(self.folder) as staged:
             self._write(Surveyed(self.spark, [], []), replace_made(made), OPEN, staged)
@@ -118,10 +117,6 @@ class BatchStream:
 
     def _path(self, number: int) -> Path:
         return Path(self.folder, KEPT, f"state-{number:08}")
-
-    def _last(self) -> int:
-        found = sorted(Path(self.folder, KEPT).glob("state-????????"))
-        return int(found[-1].name.removeprefix("state-")) if found else -1
 
     def _state(self, number: int) -> StreamState:
         path = self._path(number)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from kwire.errors import OutputError
-from kwire.tables.columns import COLUMNS
+from kwire.pipeline.partitions import day_of, days
 
-DATE = re.compile(r"date=(\d{4}-\d\d-\d\d)")
-FOREIGN = {"_delta_log": "Delta", "metadata": "Iceberg"}  # whose own commands must remove rows
+INSTEAD = {"Delta": "DELETE FROM, then VACUUM", "Iceberg": "DELETE FROM, then CALL system.expire_snapshots"}
 
 
 class OldDay(NamedTuple):
@@ -26,28 +23,15 @@ class OldDay(NamedTuple):
     size: int
 
 
-def old_days(folder: Path, days: int, today: date) -> Iterator[OldDay]:
+def old_days(folder: Path, keep: int, today: date) -> Iterator[OldDay]:
     """What is older than so many days, by table and day. Raises OutputError, OSError."""
-    for table in COLUMNS:
-        place = folder / table
-        for name, form in FOREIGN.items():
-            if (place / name).exists():
-                raise OutputError(str(place), f"this is a table of {form}, whose own commands remove rows")
-        for path in sorted(place.glob("date=*")):
-            found = DATE.fullmatch(path.name)
-            day = _day(found[1]) if found else None
-            if day is not None and day < today - timedelta(days) and not path.is_symlink():
-                sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
-                yield OldDay(table, day, path, len(sizes), sum(sizes))
+    for table, path in days(folder, INSTEAD):
+        day = day_of(path)
+        if day is not None and day < today - timedelta(keep):
+            sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
+            yield OldDay(table, day, path, len(sizes), sum(sizes))
 
 
 def remove(found: OldDay) -> None:
     """Removes the files. Raises OSError."""
     shutil.rmtree(found.path)
-
-
-def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None

@@ -18,6 +18,7 @@ from calls import Call
 from kwire.errors import FilesUnreachable, NoReport, OutputError, SparkFailed
 from kwire.pipeline import job as jobs
 from kwire.pipeline.binary_files import bring
+from kwire.pipeline.compact import rewrite, rewrites
 from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
 from kwire.pipeline.report import reports
@@ -117,6 +118,10 @@ def test_a_run_that_adds_reads_what_no_run_has_read(
     assert add(paths[0]) == (1, 0)
     assert add(*paths[:2], copy) == (1, 2)
     run(spark, [str(paths[2])], str(out), Job(FEW), rollups=False, mode="append")
+    small = list(rewrites(out))
+    assert {"messages", "exchanges"} <= {found.table for found in small}
+    for found in small:
+        rewrite(found, out)
     assert written(out, FEW) == expected(paths, FEW)
     assert add(*paths) == (0, 3)
     with pytest.raises(OutputError, match="this is there already"):
