@@ -60,14 +60,15 @@ class Fetched:
 def fetched(decoded: Decoded, number: int) -> Fetched:
     """The fetches of a kind, by its number in the batch."""
     asked, answered = decoded.requests(number), decoded.responses(number)
-    top = {name: _numbers(asked.columns, name) for name in TOP}
+    top = {name: number_column(asked.columns, name) for name in TOP}
     return Fetched(
         asked.rows, top, _racks(asked.columns), _flat(decoded, asked, "Topics", ASKED),
         _flat(decoded, answered, "Responses", ANSWERED),
     )  # fmt: skip
 
 
-def _numbers(structs: Structs, name: str) -> Ints:
+def number_column(structs: Structs, name: str) -> Ints:
+    """A field of these, -1 where the version has none."""
     column = structs.fields.get(name)
     return column.values.astype(np.int64) if isinstance(column, Numbers) else np.full(len(structs), -1, np.int64)
 
@@ -92,7 +93,7 @@ def _flat(decoded: Decoded, bodies: Bodies, field: str, wanted: Iterable[str]) -
     counts = np.diff(inner.offsets)
     records = inner.flat.fields.get("Records")
     sizes = np.maximum(records.lengths, 0) if isinstance(records, Slices) else np.zeros(len(inner.flat), np.int64)
-    values = {name: _numbers(inner.flat, name) for name in wanted}
+    values = {name: number_column(inner.flat, name) for name in wanted}
     return Flat(list(names), repeat(row_of_topic, counts), repeat(topic, counts), values, sizes)
 
 

@@ -1,6 +1,7 @@
 """Partitions at which readers of committed records stand still: an open transaction holds the last stable offset.
 
 Sees LastStableOffset and HighWatermark of Fetch answers (from version 4 on): the first stays while the second is ahead.
+What an answer of a fetch session leaves out has not changed (analyze/fetch_sessions.py).
 Whose transaction it is comes from what the capture shows of producers (analyze/transactions.py).
 """
 
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.analyze.callers import answer_of, callers, grouped
+from kwire.analyze.callers import answer_of, grouped
 from kwire.analyze.detectors import Detector, Watch
+from kwire.analyze.fetch_sessions import ENDS, FetchSessions, SessionRun, offsets_told
 from kwire.analyze.fetched import fetched
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.analyze.transactions import KEYS, MS, TransactionHistory
@@ -23,17 +25,19 @@ from kwire.schema.keys import FETCH, PRODUCE
 
 if TYPE_CHECKING:
     from kwire.analyze.case import Case
+    from kwire.session.batch import ExchangeBatch
     from kwire.session.decoded import Decoded
     from kwire.session.exchange import Exchange
 
 MOST = 50_000
+MOST_SESSIONS = 16  # of a stand
 SECOND = 1_000_000_000
 
 
 @dataclass(slots=True)
 class Stand:
     """A partition whose last stable offset stays. since, last: ns; ahead: the high watermark less it, the most; over:
-    when an answer showed it moved."""
+    when an answer showed it moved; sessions: whose answers prove that it stands, as long as they leave it out."""
 
     offset: int
     since: int
@@ -43,7 +47,7 @@ class Stand:
     ahead: int = 0
     over: int | None = None
     over_proof: Reference | None = None
-    clients: set[str] = field(default_factory=set)
+    sessions: list[SessionRun] = field(default_factory=list)
 
     @property
     def length(self) -> int:
@@ -56,6 +60,7 @@ class Stuck(Watch):
     def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
         super().__init__(case, limits)
         self.transactions = TransactionHistory()
+        self.sessions = FetchSessions()
         self.now: dict[tuple[str, int], Stand] = {}
         self.longest: dict[tuple[str, int], Stand] = {}
 
@@ -68,57 +73,86 @@ class Stuck(Watch):
             self.transactions.columns(decoded, number)
             return
         flat, batch = fetched(decoded, number).answered, decoded.batch
-        known = np.flatnonzero((flat.values["LastStableOffset"] >= 0) & (flat.values["ErrorCode"] == 0))
-        if not len(known):
-            return
-        behind = flat.values["HighWatermark"] > flat.values["LastStableOffset"]
-        if not behind[known].any() and not self.now:
-            return
-        people, which = callers(batch)
-        wide = int(flat.values["PartitionIndex"].max()) + 1
-        for key, places in grouped(flat.topic[known] * wide + flat.values["PartitionIndex"][known]):
-            topic, partition = divmod(key, wide)
-            place = flat.names[topic], partition
-            mine = known[places]
-            if place not in self.now and not behind[mine].any():
+        if not self.now:
+            self.sessions.clear()
+            behind = flat.values["HighWatermark"] > flat.values["LastStableOffset"]
+            if not behind[(flat.values["LastStableOffset"] >= 0) & (flat.values["ErrorCode"] == 0)].any():
+                return
+        told = offsets_told(decoded, number)
+        self.sessions.add(decoded, number)
+        for which, mine in grouped(told.place):
+            place = told.places[which]
+            if place not in self.now and not (told.high > told.stable)[mine].any():
                 continue
-            mine = mine[np.argsort(batch.response.time[flat.row[mine]], kind="stable")]
-            stable, high = flat.values["LastStableOffset"][mine], flat.values["HighWatermark"][mine]
-            rows = flat.row[mine]
+            mine = mine[np.argsort(told.time[mine], kind="stable")]
             # only the ends of each run of equal offsets tell something
-            new = np.flatnonzero(np.diff(stable, prepend=-1) != 0)
+            new = np.flatnonzero(np.diff(told.stable[mine], prepend=-1) != 0)
             for low, up in pairwise([*new.tolist(), len(mine)]):
-                self._run(
-                    place, int(stable[low]), high[low:up], rows[low:up], decoded, people[int(which[rows[low]])].label
-                )
+                part = mine[low:up]
+                if told.stable[part[0]] == ENDS:
+                    self._ends(place, told.row[part], told.time[part])
+                else:
+                    self._run(place, int(told.stable[part[0]]), told.high[part], told.row[part], batch)
+        self.sessions.done()
+
+    def _ends(self, place: tuple[str, int], rows: np.ndarray, times: np.ndarray) -> None:
+        """Sessions say no more of a partition."""
+        stand = self.now.get(place)
+        for row, time in zip(rows.tolist(), times.tolist(), strict=True):
+            run = self.sessions.of(row)
+            if stand is not None and run in stand.sessions:
+                self._prove(place, stand, run, time)
+                stand.sessions.remove(run)
+
+    def _prove(self, place: tuple[str, int], stand: Stand, run: SessionRun, until: int | None = None) -> None:
+        """A session's answers say how long a partition stood, before a time, ns."""
+        last, proof = self.sessions.proven(run, until)
+        if last > stand.last:
+            stand.last, stand.last_proof = last, proof
+            self._keep(place, stand)
+
+    def _keep(self, place: tuple[str, int], stand: Stand) -> None:
+        if place not in self.longest or stand.length > self.longest[place].length:
+            self.longest[place] = stand
 
     def _run(
-        self, place: tuple[str, int], stable: int, high: np.ndarray, rows: np.ndarray, decoded: Decoded, client: str
+        self, place: tuple[str, int], stable: int, high: np.ndarray, rows: np.ndarray, batch: ExchangeBatch
     ) -> None:
-        batch = decoded.batch
         stand = self.now.get(place)
         if stand is not None and stable < stand.offset:
             return  # a broker, or an answer, that is behind
         if stand is not None and stable > stand.offset:
             stand.over, stand.over_proof = int(batch.response.time[rows[0]]), answer_of(batch, int(rows[0]))
+            for run in stand.sessions:
+                self._prove(place, stand, run, stand.over)
+            stand.sessions.clear()
             del self.now[place]
             stand = None
-        late = np.flatnonzero(high > stable)
+        late = rows[high > stable]
         if not len(late):
             return
-        first, last = int(rows[late[0]]), int(rows[late[-1]])
+        first, last = int(late[0]), int(late[-1])
         if stand is None:
             if len(self.now) >= MOST:
                 return
             stand = self.now[place] = Stand(stable, int(batch.response.time[first]), answer_of(batch, first))
         stand.last, stand.ahead = int(batch.response.time[last]), max(stand.ahead, int((high - stable).max()))
         stand.last_proof = answer_of(batch, last)
-        if len(stand.clients) < 100:
-            stand.clients.add(client)
-        if place not in self.longest or stand.length > self.longest[place].length:
-            self.longest[place] = stand
+        for row in late.tolist():
+            session = self.sessions.of(row)
+            if session is None or session in stand.sessions:
+                continue
+            if len(stand.sessions) == MOST_SESSIONS:
+                self._prove(place, stand, oldest := stand.sessions[0], int(batch.response.time[row]))
+                stand.sessions.remove(oldest)
+            session.held = True
+            stand.sessions.append(session)
+        self._keep(place, stand)
 
     def findings(self) -> Iterator[Finding]:
+        for place, stand in self.now.items():
+            for run in stand.sessions:
+                self._prove(place, stand, run)
         for (topic, partition), stand in self.longest.items():
             culprits = self.transactions.on(topic, partition, stand.since + stand.length // 2)
             timeouts = [one.timeout * MS for one in culprits if one.timeout]
