@@ -115,11 +115,13 @@ class ServedConnection(asyncio.Protocol):
             return
         if not self.received:
             self.began = self.server.loop.time()
+        waits = self._whole()
         self.received.add(data)
         self.server.unfinished.took(len(data))
         if not (self.busy or self.full) and self._whole():
             self.server.turns.now_or_want(self.turn)
-        self._pace()
+        if waits or self.busy or self.full:  # else its turn comes before the sockets are looked at again
+            self._pace()
 
     def eof_received(self) -> bool:
         """What came as a whole is still served, as by Kafka's Selector."""
@@ -181,7 +183,7 @@ class ServedConnection(asyncio.Protocol):
             return False
         return self.server.lane.has(self) or not self._is_large()
 
-    def _serve(self, frame: bytes) -> None:
+    def _serve(self, frame: bytes | bytearray) -> None:
         self.busy = self.spoke = True
         self.active = self.server.loop.time()
         self._begin(self.service.serve(self.peer, frame, self._done))
@@ -215,7 +217,7 @@ class ServedConnection(asyncio.Protocol):
         login, limits = self.peer.login, self.server.limits
         return limits.frame if login is None or login.user is not None else min(limits.login, limits.frame)
 
-    def _frame(self) -> bytes | None:
+    def _frame(self) -> bytes | bytearray | None:
         """The next request without its size prefix, when it is whole and its turn has come."""
         received = self.received
         size = received.size

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from struct import pack
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kwire.broker.producers import Aborted, Producers
 from kwire.broker.refused import Refused
@@ -101,7 +101,7 @@ class Log:
 
     def append(
         self,
-        data: bytes,
+        data: bytes | bytearray,
         epoch: int,
         now_ms: int,
         append_time: bool = False,
@@ -110,8 +110,9 @@ class Log:
     ) -> tuple[int, int]:
         """Adds one batch of magic 2; gives its base offset and the append time (-1: the records' own). Raises Refused.
 
-        A batch that an idempotent producer sends again is not written again: its first offset is given. header: what
-        checked() made of data; bumps: the producer's epoch rises with each transaction.
+        A batch that an idempotent producer sends again is not written again: its first offset is given. data: a
+        bytearray is the log's own from now on, and written into; header: what checked() made of it; bumps: the
+        producer's epoch rises with each transaction.
         """
         header = header or checked(data)
         again = self.producers.check(header, bumps)
@@ -121,10 +122,14 @@ class Log:
         time = now_ms if append_time else header.max_timestamp
         if append_time:
             data = _stamped(data, header, now_ms)
-        written = b"".join((pack(">q", base), data[8:12], pack(">i", epoch), memoryview(data)[MAGIC_AT:]))
+        head = pack(">q", base) + data[8:12] + pack(">i", epoch)
+        if isinstance(data, bytearray):
+            data[:MAGIC_AT] = head
+        else:
+            data = b"".join((head, memoryview(data)[MAGIC_AT:]))
         last = base + header.last_offset_delta
         self.producers.wrote(header, base, now_ms)
-        self._add(LogEntry(base, last, time, epoch, written))
+        self._add(LogEntry(base, last, time, epoch, cast(bytes, data)))  # nobody writes into it any more
         return base, now_ms if append_time else -1
 
     def mark(
@@ -336,7 +341,7 @@ class Log:
         return self._epochs[at][0], self._epochs[at + 1][1] if at + 1 < len(self._epochs) else self.end
 
 
-def checked(data: bytes) -> Header:
+def checked(data: bytes | bytearray) -> Header:
     """The header of the one batch in data. Raises Refused (Kafka's LogValidator)."""
     if len(data) < SIZE:
         raise Refused(codes.CORRUPT_MESSAGE, f"a batch of {len(data)} bytes, the least is {SIZE}")
@@ -355,7 +360,7 @@ def checked(data: bytes) -> Header:
     return header
 
 
-def _stamped(data: bytes, header: Header, now_ms: int) -> bytes:
+def _stamped(data: bytes | bytearray, header: Header, now_ms: int) -> bytes | bytearray:
     """The batch with the broker's time, which is inside the checksum's range."""
     covered = bytearray(data[CRC_START:])
     covered[0:2] = pack(">h", header.attributes | LOG_APPEND_TIME)

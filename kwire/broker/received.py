@@ -45,15 +45,16 @@ class ReceivedBytes:
         """How the first frame begins, behind its size."""
         return b"".join(self._range(4, count))
 
-    def take(self) -> bytes:
-        """The first frame without its size, which is there as a whole; it is gone from here."""
+    def take(self) -> bytes | bytearray:
+        """The first frame without its size, which is there as a whole; it is gone from here. What was put together is
+        a bytearray that nobody else has."""
         assert self.size is not None
         first, begin, end = self._pieces[0], self._taken, self._taken + 4 + self.size
-        frame = first[begin + 4 : end] if end <= len(first) else b"".join(self._range(4, self.size))
+        frame = bytes(first[begin + 4 : end]) if end <= len(first) else bytearray().join(self._range(4, self.size))
         self._count -= end - begin
         self._drop(end)
         self._read_size()
-        return bytes(frame)
+        return frame
 
     def clear(self) -> None:
         self._pieces.clear()

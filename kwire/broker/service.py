@@ -9,7 +9,7 @@ the work that is to be done, a little at every step.
 from __future__ import annotations
 
 from struct import Struct, pack
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kwire.broker import elements
 from kwire.broker.answers import Done, ReplyFrame, error_body, written
@@ -66,8 +66,14 @@ class Service:
         self._announced = announced(state.settings.era, state.telemetry)
         self._versions: dict[tuple[int, int], ServedVersion] = {}  # those that were asked for
 
-    def serve(self, peer: Peer, data: bytes, done: Done) -> Work[None] | None:
-        """Answers a frame; data is without the size prefix. What it gives must be gone through for the answer."""
+    def serve(self, peer: Peer, frame: bytes | bytearray, done: Done) -> Work[None] | None:
+        """Answers a frame without its size prefix. What it gives must be gone through for the answer.
+
+        The records of a bytearray are the log's own, and nobody else's: what may be kept or shown is made of bytes.
+        """
+        if isinstance(frame, bytearray) and (frame[:2] != b"\0\0" or peer.login or self.state.faults.rules):
+            frame = bytes(frame)
+        data = cast(bytes, frame)
         try:
             if peer.login is not None and peer.login.bare:
                 done(self._bare(peer, data))

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from kwire.broker.budgets import Pool, TurnQueue
-from kwire.broker.connection import AT_ONCE, TOGETHER, ServedConnection
+from kwire.broker.connection import AT_ONCE, KEPT, TOGETHER, ServedConnection
 from kwire.broker.context import BrokerLimits, Peer
 from kwire.broker.nodes import Listener
-from kwire.broker.scheduling import Turns
+from kwire.broker.scheduling import SHORT, Turns
 
 METADATA = ("Metadata", 9, {"Topics": None})
 
@@ -27,6 +27,7 @@ class FakeTransport:
         self.written: list[bytes] = []
         self.closed = False
         self.wrote: Callable[[], None] = lambda: None
+        self.read: list[str] = []
 
     def write(self, data: bytes) -> None:
         assert not self.closed
@@ -45,9 +46,11 @@ class FakeTransport:
     def get_extra_info(self, _: str) -> None:
         return None
 
-    def pause_reading(self) -> None: ...
+    def pause_reading(self) -> None:
+        self.read.append("pause")
 
-    def resume_reading(self) -> None: ...
+    def resume_reading(self) -> None:
+        self.read.append("resume")
 
 
 class FakeOwner:
@@ -132,6 +135,25 @@ def test_who_does_not_read_is_not_answered_further(served: Any) -> None:
     connection.resume_writing()
     owner.run()
     assert answers(transport.written) == AT_ONCE + 1
+
+
+def test_reading_pauses_for_requests_that_have_to_wait_and_for_no_others(served: Any) -> None:
+    desk, connection, transport, owner = served
+    part = {"Index": 0, "Records": bytes(KEPT)}
+    body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
+    request = framed(desk.frame("Produce", 9, body))
+    connection.data_received(request)
+    owner.run()
+    assert (transport.read, answers(transport.written)) == ([], 1)
+    connection.turn.took = SHORT  # too long to be taken at once
+    connection.data_received(request)
+    connection.data_received(request)  # its turn did not come in between
+    assert transport.read == ["pause"]
+    owner.run()
+    assert (transport.read, answers(transport.written)) == (["pause", "resume"], 3)
+    connection.pause_writing()
+    connection.data_received(request)
+    assert transport.read[2:] == ["pause"]
 
 
 def test_what_was_answered_goes_out_before_the_connection_ends(served: Any) -> None:

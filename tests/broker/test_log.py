@@ -25,7 +25,7 @@ def made(*times: int, **how: Any) -> bytes:
     return build(listed, base_offset=0, **how)
 
 
-def filled(*batches: bytes, room: int = 1 << 30) -> Log:
+def filled(*batches: bytes | bytearray, room: int = 1 << 30) -> Log:
     log = Log(Room(room))
     for data in batches:
         log.append(data, 4, T)
@@ -44,6 +44,13 @@ def test_offsets_and_epoch_are_assigned_and_the_checksum_still_fits() -> None:
         (3, 3, 4, True),
     ]
     assert (log.start, log.end) == (0, 4)
+
+
+def test_a_batch_that_is_the_logs_own_is_not_copied() -> None:
+    own = bytearray(made(3))
+    log = filled(made(0, 1, 2), own)
+    assert log.entries[1].data is own
+    assert own == filled(made(0, 1, 2), made(3)).entries[1].data
 
 
 def test_append_time_replaces_the_records_times() -> None:

@@ -18,7 +18,7 @@ def frames(sizes: list[int]) -> list[bytes]:
 
 def taken(received: ReceivedBytes) -> Iterator[bytes]:
     while received.size is not None and len(received) >= 4 + received.size:
-        yield received.take()
+        yield bytes(received.take())
 
 
 @pytest.mark.parametrize("step", [1, 3, 100, SMALL - 1, SMALL, 3 * SMALL, 1 << 20])
@@ -87,3 +87,11 @@ def test_what_is_left_of_a_piece_does_not_keep_the_piece(allocated: Callable[[],
         received.add(pack(">i", 100_000) + bytes(100_000) + b"\0")
         received.take()
     assert allocated() < 80_000
+
+
+def test_what_was_put_together_is_the_callers_own() -> None:
+    received, data = ReceivedBytes(), pack(">i", 9_000) + bytes(9_000)
+    for pieces in ([data], [data[:5_000], data[5_000:]]):
+        for piece in pieces:
+            received.add(piece)
+        assert type(received.take()) is (bytes if len(pieces) == 1 else bytearray)

@@ -15,6 +15,7 @@ from kwire.broker.security import ServerLogin
 from kwire.broker.service import foreign
 from kwire.codec.example import example
 from kwire.codec.library import builtin_library
+from kwire.records import build
 
 LIBRARY = builtin_library()
 CASES = [
@@ -89,6 +90,25 @@ def test_only_produce_may_be_large(make_desk: Any) -> None:
     assert desk.raw(data) == [ReplyFrame(None, f"Metadata of {len(data)} bytes, the limit is 20")]
     body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "x" * 20, "PartitionData": []}]}
     assert desk.send("Produce", 9, body)[0].close is None
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+@pytest.mark.parametrize("rule", [None, "Fetch:error=1"])
+def test_records_of_a_frame_that_was_put_together(make_desk: Any, version: int, rule: str | None) -> None:
+    """They are written as those of any other; where rules may look at them they are bytes."""
+    logs = []
+    for kind in (bytes, bytearray):
+        desk = make_desk(BrokerSettings(topics=(("t", 1),)))
+        topic = desk.state.cluster.topics["t"]
+        if rule:
+            desk.state.faults.add(rule)
+        part = {"Index": 0, "Records": build([(b"k", b"v" * 70_000)], timestamp=1_700_000_000_000)}
+        data = [{"Name": "t", "TopicId": topic.id, "PartitionData": [part]}]
+        frame = desk.frame("Produce", version, {"Acks": 1, "TimeoutMs": 1, "TopicData": data})
+        replies = [desk.raw(kind(frame))[0].data for _ in range(2)]
+        logs.append(([reply.replace(topic.id.bytes, b"") for reply in replies], topic.partitions[0].log.entries))
+    assert logs[0] == logs[1]
+    assert [type(entry.data) for entry in logs[1][1]] == [bytes if rule else bytearray] * 2
 
 
 def test_long_names_are_not_kept_whole(desk: Any) -> None:
