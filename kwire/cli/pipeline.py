@@ -5,33 +5,21 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwire.cli.captures import Bounds, connection_options
+from kwire.cli.lake import Local, compact_command, report_command, vacuum_command
 from kwire.cli.quantities import Duration, Size
 from kwire.counted import counted
 from kwire.errors import Exit
 
 if TYPE_CHECKING:
-    from kwire.pipeline.report import RollupReport
     from kwire.pipeline.run import RunOutcome
-    from kwire.render.lines import Line, Piece
 
-CELL = 40  # columns of a text in a table
 POLL = 0.5  # s
-
-
-class Local(click.Path):
-    """A path, as file: addresses give it too."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from kwire.pipeline.paths import local
-
-        return super().convert(local(value), param, ctx)
 
 
 class SourceParam(Local):
@@ -62,6 +50,10 @@ class SparkSettingParam(click.ParamType[tuple[str, str]]):
 @click.group(name="pipeline")
 def command() -> None:
     """Captures to tables on Spark, on this machine or on a cluster. Needs kwire[spark] and Java 17 or newer."""
+
+
+for tables_command in (report_command, compact_command, vacuum_command):
+    command.add_command(tables_command)
 
 
 @command.command(name="run", short_help="Captures to a folder of tables and rollups.")
@@ -115,6 +107,7 @@ def command() -> None:
 @click.option("--drop-duplicates", is_flag=True, help="What several points captured, once; not with --stream.")
 @click.option("--no-rollups", is_flag=True, help="Only the tables.")
 @click.option("--json", "as_json", is_flag=True, help="What the run did as a line of JSON on stdout.")
+@click.option("--metrics", is_flag=True, help="What the run did as metrics in Prometheus's text format on stdout.")
 @click.option("--stream", is_flag=True, help="As they arrive in the one SOURCE, a folder or a topic; Ctrl-C ends it.")
 @click.option("--available-now", is_flag=True, help="With --stream: those that are there, then end.")
 @click.option("--max-files", type=click.IntRange(1), metavar="N", help="With --stream: files, or messages, of a batch.")
@@ -130,8 +123,8 @@ def command() -> None:
 def run_command(
     sources: tuple[str, ...], folder: str, master: str | None, remote: str | None, chosen: str | None, split_size: int,
     bodies: str, findings: bool, form: str, mode: str, incremental: bool, settings: tuple[tuple[str, str], ...],
-    drop_duplicates: bool, no_rollups: bool, as_json: bool, stream: bool, available_now: bool, max_files: int | None,
-    lateness: int, bounds: Bounds,
+    drop_duplicates: bool, no_rollups: bool, as_json: bool, metrics: bool, stream: bool, available_now: bool,
+    max_files: int | None, lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
@@ -142,6 +135,7 @@ def run_command(
     from kwire.pipeline import need_spark
 
     need_spark(remote is not None)
+    from kwire.cli.step_progress import StepProgress
     from kwire.cli.table import names_of
     from kwire.pipeline.job import Job
     from kwire.pipeline.messages import is_topic
@@ -150,6 +144,8 @@ def run_command(
     from kwire.render.bodies import BodyRenderer
 
     names = names_of(chosen, bodies != "none", findings)
+    if as_json and metrics:
+        raise click.UsageError("--json or --metrics: both go to stdout")
     if remote and master:
         raise click.UsageError("--remote is a server that has its own --master")
     if split_size < 1:
@@ -174,15 +170,18 @@ def run_command(
                 once=available_now, rollups=not no_rollups, stop=interrupt.wait,
             )  # fmt: skip
         else:
-            done = run(
-                spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
-                variant=bodies == "variant", drop_duplicates=drop_duplicates, mode=mode,
-                incremental=incremental,
-            )  # fmt: skip
+            with StepProgress() as progress:
+                done = run(
+                    spark, sources, folder, job, split_size=split_size, form=form, rollups=not no_rollups,
+                    variant=bodies == "variant", drop_duplicates=drop_duplicates, mode=mode, incremental=incremental,
+                    watch=progress.show if progress.wanted else None,
+                )  # fmt: skip
     finally:
         spark.stop()
     if as_json:
         click.echo(summary(done, folder))
+    if metrics:
+        click.echo(measured(done))
     status = _conclude(done, folder)
     return Exit.INTERRUPTED if interrupt.came else status
 
@@ -243,130 +242,6 @@ def _fit_for_more(
         raise click.UsageError("findings and audit need all captures at once, and --incremental reads the new ones")
 
 
-@command.command(name="report", short_help="What the rollups of a run say.")
-@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Tables to read, or a line of JSON for each row.",
-)
-@click.option("--rows", type=click.IntRange(1), default=15, show_default=True, metavar="N", help="Of each table.")
-def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -> int:
-    """Prints what a run summed up: latency, errors, topics, clients, rebalances, quality. Without Spark."""
-    from kwire.cli.arrow import need
-    from kwire.cli.output import show, width
-    from kwire.pipeline.report import reports
-
-    need("pyarrow", command="kwire pipeline report", extra="spark")
-    first = True
-    for found in reports(folder, names, rows):
-        if form == "json":
-            for row in found.rows:
-                click.echo(json.dumps({"report": found.name} | dict(zip(found.columns, row, strict=True))))
-            continue
-        show([*([] if first else [[]]), *_lines(found, width())])
-        first = False
-    return Exit.OK
-
-
-@command.command(name="compact", short_help="Merges small Parquet files of a run's tables into few large ones.")
-@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
-def compact_command(folder: Path, dry_run: bool) -> int:
-    """Merges small files of DIR's tables into files of up to 128 MiB, from Parquet of kwire's own, and prints a line
-    for each partition. Without Spark. A partition changes in one step: whoever is killed leaves the old files or the
-    new ones. Not while a run or a stream writes to DIR."""
-    from kwire.cli.arrow import need
-
-    need("pyarrow", command="kwire pipeline compact", extra="spark")
-    from kwire.pipeline.compact import rewrite, rewrites
-    from kwire.pipeline.ledger import alone
-
-    before = after = 0
-    with nullcontext() if dry_run else alone(str(folder)):
-        for found in rewrites(folder):
-            where = found.place.relative_to(folder)
-            before, after = before + found.files, after + len(found.merges)
-            size = found.size if dry_run else rewrite(found, folder)
-            click.echo(f"{where}: {found.size:,} bytes in {counted(found.files, 'file')}"
-                       f" -> {'' if dry_run else f'{size:,} bytes in '}{len(found.merges):,}")  # fmt: skip
-    said = "would become" if dry_run else "became"
-    print(f"kwire: {counted(before, 'file')} {said} {after:,} in {folder}", file=sys.stderr)
-    return Exit.OK
-
-
-@command.command(name="vacuum", short_help="Removes what is older than so many days from a run's tables.")
-@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--older-than", "days", type=click.IntRange(0, 100_000), required=True, metavar="DAYS", help="Days to keep, in UTC."
-)
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-def vacuum_command(folder: Path, days: int, dry_run: bool) -> int:
-    """Removes the days of DIR's tables that are older, from Parquet of kwire's own, and prints a line for each. Without
-    Spark. Captures stay known to --incremental; rollups stay until the next run makes them from what is there."""
-    from datetime import UTC, datetime
-
-    from kwire.pipeline.vacuum import old_days, remove
-
-    found = list(old_days(folder, days, datetime.now(UTC).date()))
-    for old in found:
-        if not dry_run:
-            remove(old)
-        click.echo(f"{old.day} {old.table:<14} {old.size:>14,} bytes in {counted(old.files, 'file')}")
-    size = sum(old.size for old in found)
-    said = "would be removed" if dry_run else "removed"
-    print(f"kwire: {size:,} bytes {said} from {folder}", file=sys.stderr)
-    return Exit.OK
-
-
-def _lines(found: RollupReport, columns: int) -> list[Line]:
-    from kwire.render.lines import table
-
-    title: Line = [(found.about, "title")]
-    if not found.rows:
-        return [title, [("nothing", "dim")]]
-    units = [_unit(name) for name in found.columns]
-    heads = [name.removesuffix("_ns").replace("_", " ") + (" ms" if unit == "ms" else "")
-             for name, unit in zip(found.columns, units, strict=True)]  # fmt: skip
-    rows = [[_piece(value, unit) for value, unit in zip(row, units, strict=True)] for row in found.rows]
-    right = frozenset(at for at, value in enumerate(found.rows[0]) if isinstance(value, int) and units[at] != "time")
-    lines = [title, *table(heads, rows, columns, right)]
-    if found.total > len(found.rows):
-        lines.append([(f"and {found.total - len(found.rows):,} more", "dim")])
-    return lines
-
-
-def _unit(name: str) -> str:
-    if name == "minute" or name.endswith("_time"):
-        return "time"
-    return "ms" if name.endswith("_ns") else ""
-
-
-def _piece(value: Any, unit: str) -> Piece:
-    from datetime import UTC, datetime
-
-    from kwire.render.lines import clean
-
-    if value is None:
-        return "·", "dim"
-    if unit == "time":
-        return datetime.fromtimestamp(value // 1_000_000_000, UTC).strftime("%m-%d %H:%M:%S"), ""
-    if unit == "ms":
-        return f"{value / 1e6:,.1f}", ""
-    if isinstance(value, list):
-        return clean(", ".join(map(str, value))), ""
-    if isinstance(value, bool):
-        return "yes" if value else "no", ""
-    if isinstance(value, int):
-        return f"{value:,}", ""
-    text = clean(str(value))
-    return (text if len(text) <= CELL else text[: CELL - 1] + "…"), "name"
-
-
 def summary(done: RunOutcome, folder: str) -> str:
     """What a run did, for machines: bytes of the captures and, of these, seams, which travelled between its steps;
     connection parts that were joined, and those that had to be read again."""
@@ -375,6 +250,18 @@ def summary(done: RunOutcome, folder: str) -> str:
         "seam_bytes": done.seams, "parts": done.parts, "reread": done.again, "stitched": done.stitched,
         "known": done.known, "grown": done.grown, "failed": done.failed,
     })  # fmt: skip
+
+
+def measured(done: RunOutcome) -> str:
+    """What a run did, a line for each metric, as Prometheus's collectors of text files and logs read them."""
+    counts = {
+        "packets": done.packets, "splits": done.splits, "bytes": done.size, "seam_bytes": done.seams,
+        "parts": done.parts, "reread": done.again, "failed_files": len(done.failed),
+    }  # fmt: skip
+    return "\n".join([
+        *(f'kwire_pipeline_rows_total{{table="{name}"}} {count}' for name, count in done.rows.items()),
+        *(f"kwire_pipeline_{name}_total {count}" for name, count in counts.items()),
+    ])  # fmt: skip
 
 
 def _conclude(done: RunOutcome, folder: str) -> int:

@@ -26,6 +26,7 @@ from kwire.pipeline.plan import TaskPlan, stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
 from kwire.pipeline.row_bytes import RowBytes
 from kwire.pipeline.splits import SIZE, expand, plan
+from kwire.pipeline.steps import Steps, Watch
 from kwire.pipeline.stores import Stores, brought, of_session
 from kwire.staging import staging
 from kwire.tables.build import build
@@ -94,12 +95,13 @@ def session(
 def run(
     spark: SparkSession, paths: Sequence[str], folder: str, job: Job, *, split_size: int = SIZE, form: str = "parquet",
     rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, mode: str = "overwrite",
-    incremental: bool = False,
+    incremental: bool = False, watch: Watch | None = None,
 ) -> RunOutcome:  # fmt: skip
     """Reads captures into folder/TABLE/. split_size: bytes; variant: bodies as Spark's variant type. drop_duplicates:
     keep one recording of what several points captured (duplicates.py). mode: one of formats.MODES, for the tables;
     rollups always cover all rows. incremental: add only files that no run has read yet; only Parquet in a local folder.
-    Raises OSError, OutputError, SameNames, FilesUnreachable, SparkFailed."""
+    watch: is called with the step that the run is at, from another thread. Raises OSError, OutputError, SameNames,
+    FilesUnreachable, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
     if not hasattr(spark, "_jsparkSession"):  # a server of Spark Connect works in another folder than this
         paths, folder = [_absolute(path) for path in paths], _absolute(folder)
@@ -112,7 +114,11 @@ def run(
             [path for path in paths if not is_elsewhere(path)],
         )
     ours = form == "parquet" and not is_elsewhere(folder)
-    with in_a_line(), running(folder) if ours else nullcontext("run") as run, ExitStack() as until:
+    with (
+        in_a_line(), running(folder) if ours else nullcontext("run") as run, Steps(spark, watch) as steps,
+        ExitStack() as until,
+    ):  # fmt: skip
+        steps.begin("find captures")
         _try_out(spark, folder, job.names[0], form)
         stores = of_session(spark)
         chosen = ToRead(_found(spark, paths, folder, stores, until))
@@ -122,12 +128,14 @@ def run(
             done = RunOutcome(dict.fromkeys(job.names, 0))
         else:
             done = _tables(
-                spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, stores
-            )
+                spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, stores,
+                steps,
+            )  # fmt: skip
             if ours:
                 read = [path for path in chosen.new if path not in done.failed]
                 enter(folder, run, job.names, read, anew=mode == "overwrite", stores=stores)
             if rollups:
+                steps.begin("rollups", note=f"{sum(done.rows.values()):,} rows written")
                 write_rollups(spark, folder, job.names, form)
     done.known, done.grown = len(chosen.known), chosen.grown
     return done
@@ -175,7 +183,7 @@ def _found(spark: SparkSession, paths: Sequence[str], folder: str, stores: Store
 
 def _tables(
     spark: SparkSession, there: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
-    drop_duplicates: bool, mode: str, run: str, stores: Stores,
+    drop_duplicates: bool, mode: str, run: str, stores: Stores, steps: Steps,
 ) -> RunOutcome:  # fmt: skip
     names, judged = job.names, [name for name in job.names if name in JUDGEMENTS]
     job = replace(job, names=tuple(name for name in names if name not in judged))
@@ -183,11 +191,19 @@ def _tables(
         named_apart(there)
         job = replace(job, names=tuple(dict.fromkeys([*job.names, *NEEDED])))
     splits = plan(there, split_size, stores=stores)
+    size = sum(split.end - split.start for split in splits)
+    steps.begin("read", size, f"{size:,} bytes in {len(splits):,} splits")
     with ExitStack() as until:
         surveyed = until.enter_context(survey_splits(spark, splits, job, finals=not drop_duplicates))
+        steps.begin("stitch")
         files = survey_all(splits, lambda _: surveyed.surveys, job.settings, wanted(job.names))
         planned = stitch(
             files, job.names, job.settings, bodies=job.bodies, origins=drop_duplicates, fetch=surveyed.parts
+        )
+        steps.begin(
+            "write tables",
+            note=f"{planned.packets:,} packets; seams {surveyed.seams:,} bytes; {planned.again:,} of {planned.parts:,} "
+            "parts read again",
         )
         good = [path for path in there if path not in planned.failed]
         rows = rows_by_split(surveyed, planned, job, _judged(good, judged, job, stores) if judged else ())
@@ -206,8 +222,8 @@ def _tables(
         for name in by_spark:
             counts[name] = _saved(table_frame(rows, name, planned.names), folder, name, form, mode, variant, rest)
     return RunOutcome(
-        counts, planned.packets, len(splits), sum(split.end - split.start for split in splits), surveyed.seams,
-        planned.parts, planned.again, planned.exchanges, planned.failed,
+        counts, planned.packets, len(splits), size, surveyed.seams, planned.parts, planned.again, planned.exchanges,
+        planned.failed,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import signal
 import pytest
 from calls import Call
 
-from kwire.cli.pipeline import Interrupt, summary
+from kwire.cli.pipeline import Interrupt, measured, summary
 
 CAPTURES = "fixtures/captures"
 
@@ -29,6 +29,7 @@ CAPTURES = "fixtures/captures"
         ([CAPTURES, "-o", "x", "--stream", "--drop-duplicates"], "needs all captures at once"),
         ([CAPTURES, "-o", "x", "--stream", "--findings"], "need all captures at once"),
         ([CAPTURES, "-o", "x", "--conf", "spark.jars"], "write NAME=VALUE"),
+        ([CAPTURES, "-o", "x", "--json", "--metrics"], "both go to stdout"),
         (["file:///no/such.pcap", "-o", "x"], "'/no/such.pcap' does not exist"),
     ],
 )
@@ -53,6 +54,23 @@ def test_a_summary_for_machines() -> None:
         "reread": 1, "stitched": 0, "known": 0, "grown": [], "failed": {"a\n.pcap": "is empty"},
     }  # fmt: skip
     assert "\n" not in said
+
+
+def test_metrics_for_prometheus() -> None:
+    pytest.importorskip("pyarrow")
+    parser = pytest.importorskip("prometheus_client.parser")
+    from kwire.pipeline.run import RunOutcome
+
+    said = measured(RunOutcome({"messages": 2, "exchanges": 1}, packets=9, size=100, failed={"a": "is empty"}))
+    assert said.splitlines()[0] == 'kwire_pipeline_rows_total{table="messages"} 2'
+    found = {
+        (sample.name, sample.labels.get("table")): sample.value
+        for family in parser.text_string_to_metric_families(said + "\n")
+        for sample in family.samples
+    }
+    assert found["kwire_pipeline_rows_total", "exchanges"] == 1
+    assert found["kwire_pipeline_packets_total", None] == 9
+    assert found["kwire_pipeline_failed_files_total", None] == 1
 
 
 class Query:

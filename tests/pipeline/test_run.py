@@ -24,6 +24,7 @@ from kwire.pipeline.job import Job
 from kwire.pipeline.report import reports
 from kwire.pipeline.rollups import ROLLUPS
 from kwire.pipeline.run import run, session
+from kwire.pipeline.steps import RunStep
 from kwire.pipeline.stream import BatchStream, run_stream
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS, DEFAULT
@@ -74,7 +75,10 @@ def test_a_batch_job_writes_the_tables_and_rollups(
 ) -> None:
     paths = [unpacked(name) for name in ("classic.pcap.gz", "notkafka.pcap")]
     run(spark, [str(paths[1])], str(tmp_path), Job(FEW), rollups=False)  # the next run takes its place
-    done = run(spark, [str(path) for path in paths], str(tmp_path), Job(DEFAULT), split_size=9000)
+    steps: list[RunStep] = []
+    done = run(spark, [str(path) for path in paths], str(tmp_path), Job(DEFAULT), split_size=9000, watch=steps.append)
+    assert {step.size for step in steps if step.name == "read"} <= {done.size}
+    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
     want = expected(paths, DEFAULT)
     assert written(tmp_path, DEFAULT) == want
     assert done.rows == {name: len(rows) for name, rows in want.items()}
