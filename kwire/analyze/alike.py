@@ -7,6 +7,7 @@ are about differs only in partitions, clients or topics. What differs is kept by
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -42,8 +43,10 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
 
 def _together(findings: list[Finding], step: GatheringStep) -> Iterator[Finding]:
     families: dict[object, list[Finding]] = {}
+    counts = Counter((one.detector, one.severity, one.cause) for one in findings)
     for one in findings:
-        families.setdefault(_likeness(one, step.varies), []).append(one)
+        many = counts[one.detector, one.severity, one.cause] >= step.least
+        families.setdefault(_likeness(one, step.varies) if many else None, []).append(one)
     for key, alike in families.items():
         if key is None or len(alike) < step.least:
             yield from alike

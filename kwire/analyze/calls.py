@@ -5,9 +5,10 @@ Everything else in a capture is told by its API key and left undecoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from kwire.analyze.findings import Reference
@@ -17,6 +18,7 @@ from kwire.coordinator.types import Check
 from kwire.schema import keys
 
 if TYPE_CHECKING:
+    from kwire.session.api_versions import Kind
     from kwire.session.exchange import Exchange, Message
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = keys.OFFSET_COMMIT, keys.OFFSET_FETCH, keys.FIND_COORDINATOR
@@ -105,7 +107,7 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
     answer = {} if bare else read_body(response) if response is not None else None
     asked, answered = Reference.of(request), None if response is None else Reference.of(response)
     cut = request.quality in CUT or (response is not None and response.quality in CUT)
-    for group, member, instance, generation in _subjects(kind.key, body):
+    for group, member, instance, generation in _subjects(kind, body):
         yield Call(
             kind.key, kind.api, kind.version, group, member, instance, generation, _error_of(exchange, answer, group),
             request.last_time, None if response is None else response.time, asked, answered, request.client_id or "",
@@ -159,20 +161,38 @@ def read_body(message: Message) -> dict[str, Any] | None:
 Subject = tuple[str, str, str | None, int | None]
 
 
-def _subjects(key: int, body: dict[str, Any]) -> Iterator[Subject]:
+class SubjectFields(NamedTuple):
+    """The fields of a request that tell the member, its instance id, and its generation or epoch; empty where its
+    version has none."""
+
+    member: str
+    instance: str
+    generation: str
+
+
+@lru_cache(256)
+def _fields(kind: Kind) -> SubjectFields:
+    there = {slot.name for slot in kind.plan("request").root.slots}
+    wanted = (
+        ("MemberId",),
+        ("GroupInstanceId", "InstanceId"),
+        ("GenerationId", "GenerationIdOrMemberEpoch", "MemberEpoch"),
+    )
+    return SubjectFields(*(next((name for name in names if name in there), "") for names in wanted))
+
+
+def _subjects(kind: Kind, body: dict[str, Any]) -> Iterable[Subject]:
     """The groups that a request names, with member id, instance id and generation or epoch."""
-    if key == FIND_COORDINATOR:
-        if body.get("KeyType", 0) == 0:
-            for name in body.get("CoordinatorKeys") or [body.get("Key")]:
-                if isinstance(name, str):
-                    yield name, "", None, None
-    elif key == DELETE_GROUPS:
-        for name in body["GroupsNames"]:
-            yield name, "", None, None
-    elif key == OFFSET_FETCH and "Groups" in body:
-        for group in body["Groups"]:
-            yield group["GroupId"], group.get("MemberId") or "", None, group.get("MemberEpoch")
-    else:
-        generation = body.get("GenerationId", body.get("GenerationIdOrMemberEpoch", body.get("MemberEpoch")))
-        instance = body.get("GroupInstanceId", body.get("InstanceId"))
-        yield body["GroupId"], body.get("MemberId") or "", instance, generation
+    if kind.key == FIND_COORDINATOR:
+        if body.get("KeyType", 0) != 0:
+            return ()
+        keys = body.get("CoordinatorKeys") or [body.get("Key")]
+        return [(name, "", None, None) for name in keys if isinstance(name, str)]
+    if kind.key == DELETE_GROUPS:
+        return [(name, "", None, None) for name in body["GroupsNames"]]
+    if kind.key == OFFSET_FETCH and "Groups" in body:
+        return [
+            (group["GroupId"], group.get("MemberId") or "", None, group.get("MemberEpoch")) for group in body["Groups"]
+        ]
+    member, instance, generation = _fields(kind)
+    return [(body["GroupId"], body.get(member) or "", body.get(instance), body.get(generation))]

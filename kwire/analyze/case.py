@@ -17,6 +17,7 @@ from kwire.analyze.facts import Fact, Troubles
 from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
 from kwire.analyze.groups import GroupHistories
 from kwire.analyze.participants import Participants
+from kwire.analyze.revocations import HEARTBEATS, Revocations
 from kwire.analyze.verdicts import Judgement, VerdictLimits, judge
 from kwire.analyze.work import Works
 from kwire.codec.quality import QUALITY_CODES, Quality
@@ -47,6 +48,7 @@ class Case:
         self.cluster = ClusterHistory()
         self.participants = Participants()
         self.groups = GroupHistories(replay=replay)
+        self.revocations = Revocations()
         self.works = Works()
         self.bodies = EqualBodies()
         self.group_findings: list[Finding] = []
@@ -82,6 +84,8 @@ class Case:
                 self.cluster.exchange(exchange)
             if kind is not None and kind.key in OF_GROUPS:
                 self.groups.follow(exchange)
+            if kind is not None and kind.key in HEARTBEATS:
+                self.revocations.exchange(exchange)
         self._refused(refused, self.end)
         return facts
 

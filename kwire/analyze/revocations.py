@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.analyze.callers import host_of
 from kwire.analyze.findings import Reference
+from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
 
 if TYPE_CHECKING:
     from kwire.session.exchange import Exchange
 
+HEARTBEATS = frozenset((CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT))
 MOST = 10_000  # members
 MOST_KEPT = 1000  # revocations and waits that are over
 Partitions = frozenset[tuple[str, int]]
@@ -68,7 +70,7 @@ class OwningMember:
 
 @dataclass(slots=True)
 class Revocations:
-    """exchange(exchange) of such heartbeats, in the order of time. revoked and waited: those that are over and
+    """exchange(exchange) of HEARTBEATS, in the order of time. revoked and waited: those that are over and
     those that last."""
 
     members: dict[tuple[str, str], OwningMember] = field(default_factory=dict)

@@ -176,11 +176,8 @@ class ExchangeBatch:
 
     def keep(self, rows: list[int], bodies: EqualBodies) -> None:
         """Makes and caches the exchanges of these rows; bodies of short messages are kept once they are decoded."""
-        for row, made in zip(rows, self.at(rows), strict=True):
-            self.made[row] = made
-            for message in (made.request, made.response):
-                if message is not None and len(message.data) <= SHORT:
-                    message.bodies = bodies
+        for row, values in zip(rows, self._values(rows), strict=True):
+            self.made[row] = self._made(row, *values, bodies=bodies)
 
     def _parts(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...], tuple[Ints, ...]]:
         """The columns named in COLUMNS, and those named in SIDE for request and response."""
@@ -191,7 +188,9 @@ class ExchangeBatch:
         lists = ([column[rows].tolist() for column in part] for part in self._parts())
         return zip(*(zip(*part, strict=True) for part in lists), strict=True)
 
-    def _made(self, row: int, values: Sequence[int], *sides: Sequence[int]) -> Exchange:
+    def _made(
+        self, row: int, values: Sequence[int], *sides: Sequence[int], bodies: EqualBodies | None = None
+    ) -> Exchange:
         (connection_at, kind_at, correlation_id, identified, client_start, client_length, _, errors, silent, token,
          guarded, refused, ending) = values  # fmt: skip
         connection, kind = self.connections[connection_at], self.kinds[kind_at]
@@ -204,6 +203,7 @@ class ExchangeBatch:
                 last, QUALITIES[quality], self.texts[note], self._marks(start, have) if packet != last else (), kind,
                 correlation_id if identified else None, client, body - start if body >= 0 else None, (),
                 bool(token), REFUSED_VERSION if refused and name == "response" else None, bool(guarded),
+                bodies if have <= SHORT else None,
             ))  # fmt: skip
         request, response = messages
         if response is not None and errors:

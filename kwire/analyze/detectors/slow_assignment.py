@@ -7,35 +7,26 @@ been told to give up some meanwhile and had not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
-from kwire.analyze.revocations import Revocations, RevocationSpan
-from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
+from kwire.analyze.revocations import RevocationSpan
 
 if TYPE_CHECKING:
-    from kwire.analyze.case import Case
-    from kwire.session.exchange import Exchange
+    pass
 
 SECOND, MS = 1_000_000_000, 1_000_000
 
 
 class SlowAssignment(Watch):
-    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
-        super().__init__(case, limits)
-        self.revocations = Revocations()
-
-    def exchange(self, exchange: Exchange) -> None:
-        self.revocations.exchange(exchange)
-
     def findings(self) -> Iterator[Finding]:
-        for wait in self.revocations.waited:
+        for wait in self.case.revocations.waited:
             if wait.length < self.limit("seconds") * SECOND + wait.beat_ms * MS:  # which any answer takes
                 continue
             holders = [
-                span for span in self.revocations.revoked
+                span for span in self.case.revocations.revoked
                 if span.group == wait.group and span.member != wait.member and wait.meets(span) * 2 > wait.length
             ]  # fmt: skip
             if holders or wait.over is not None:  # without either there may be nothing for it to get
@@ -76,6 +67,5 @@ DETECTOR = Detector(
     proof="The answer to its join, and the one that brings partitions; the other member's revocation between.",
     advice="Look at who is waited for.",
     thresholds={"seconds": 5},
-    exchanges=(CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT),
     needs=("clock",),
 )

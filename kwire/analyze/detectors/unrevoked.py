@@ -7,33 +7,24 @@ as long as the member's RebalanceTimeoutMs, then fences it (GroupMetadataManager
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.analyze.detectors import Detector, Watch
 from kwire.analyze.findings import Finding, lasted
-from kwire.analyze.revocations import Revocations, RevocationSpan
+from kwire.analyze.revocations import RevocationSpan
 from kwire.counted import counted
-from kwire.schema.keys import CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT
 
 if TYPE_CHECKING:
-    from kwire.analyze.case import Case
-    from kwire.session.exchange import Exchange
+    pass
 
 MS = 1_000_000
 DEFAULT_TIMEOUT = 300_000  # ms: max.poll.interval.ms
 
 
 class Unrevoked(Watch):
-    def __init__(self, case: Case, limits: Mapping[str, float]) -> None:
-        super().__init__(case, limits)
-        self.revocations = Revocations()
-
-    def exchange(self, exchange: Exchange) -> None:
-        self.revocations.exchange(exchange)
-
     def findings(self) -> Iterator[Finding]:
-        for span in self.revocations.revoked:
+        for span in self.case.revocations.revoked:
             timeout = (span.rebalance_ms if span.rebalance_ms > 0 else DEFAULT_TIMEOUT) * MS
             if span.length >= self.limit("share") * timeout and span.heartbeats >= 2:
                 yield self._finding(span, timeout)
@@ -75,6 +66,5 @@ DETECTOR = Detector(
     proof="The answer that takes partitions away, heartbeats after it, and the one that gives them back.",
     advice="Look at the work in onPartitionsRevoked, and at how often the member polls.",
     thresholds={"share": 0.5},
-    exchanges=(CONSUMER_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT),
     needs=("clock",),
 )
