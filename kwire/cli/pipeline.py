@@ -58,7 +58,13 @@ for tables_command in (report_command, compact_command, vacuum_command):
 
 @command.command(name="run", short_help="Captures to a folder of tables and rollups.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=SourceParam(exists=True))
-@click.option("-o", "--out", "folder", required=True, metavar="DIR", help="Where they go: DIR/messages/date=…/api=…")
+@click.option("-o", "--out", "folder", metavar="DIR", help="Where they go: DIR/messages/date=…/api=…")
+@click.option(
+    "--table-prefix",
+    "prefix",
+    metavar="NAME.",
+    help="No DIR, but tables of a catalog: lake.kafka. has lake.kafka.messages.",
+)
 @click.option("--master", metavar="URL", help="Spark's master, as local[4]; as spark-submit says otherwise.")
 @click.option("--remote", metavar="URL", help="A server of Spark Connect, as sc://HOST:15002; not with --stream.")
 @click.option("--tables", "chosen", metavar="NAMES", help="Only these, with commas between them.")
@@ -121,10 +127,10 @@ for tables_command in (report_command, compact_command, vacuum_command):
 )
 @connection_options
 def run_command(
-    sources: tuple[str, ...], folder: str, master: str | None, remote: str | None, chosen: str | None, split_size: int,
-    bodies: str, findings: bool, form: str, mode: str, incremental: bool, settings: tuple[tuple[str, str], ...],
-    drop_duplicates: bool, no_rollups: bool, as_json: bool, metrics: bool, stream: bool, available_now: bool,
-    max_files: int | None, lateness: int, bounds: Bounds,
+    sources: tuple[str, ...], folder: str | None, prefix: str | None, master: str | None, remote: str | None, chosen:
+    str | None, split_size: int, bodies: str, findings: bool, form: str, mode: str, incremental: bool, settings:
+    tuple[tuple[str, str], ...], drop_duplicates: bool, no_rollups: bool, as_json: bool, metrics: bool, stream: bool,
+    available_now: bool, max_files: int | None, lateness: int, bounds: Bounds,
 ) -> int:  # fmt: skip
     """Reads captures, and folders of captures, into DIR/TABLE/, partitioned by date and API; DIR/rollups/ gets sums.
 
@@ -135,14 +141,20 @@ def run_command(
     from kwire.pipeline import need_spark
 
     need_spark(remote is not None)
+    if bool(folder) == bool(prefix):
+        raise click.UsageError("one of --out and --table-prefix says where the tables go")
     from kwire.cli.step_progress import StepProgress
     from kwire.cli.table import names_of
+    from kwire.pipeline.catalog_tables import CATALOG
     from kwire.pipeline.job import Job
     from kwire.pipeline.messages import is_topic
     from kwire.pipeline.run import run, session
     from kwire.pipeline.stream import run_stream
     from kwire.render.bodies import BodyRenderer
 
+    if prefix and (stream or incremental or mode == "overwrite-partitions"):
+        raise click.UsageError("--table-prefix takes no --stream, --incremental or --mode overwrite-partitions")
+    folder = folder or CATALOG + (prefix or "")
     names = names_of(chosen, bodies != "none", findings)
     if as_json and metrics:
         raise click.UsageError("--json or --metrics: both go to stdout")
@@ -179,10 +191,10 @@ def run_command(
     finally:
         spark.stop()
     if as_json:
-        click.echo(summary(done, folder))
+        click.echo(summary(done, prefix or folder))
     if metrics:
         click.echo(measured(done))
-    status = _conclude(done, folder)
+    status = _conclude(done, prefix or folder)
     return Exit.INTERRUPTED if interrupt.came else status
 
 

@@ -1,4 +1,4 @@
-"""Reads and writes a run's tables with Spark, each in FOLDER/TABLE: parquet, orc, delta, iceberg and others.
+"""Reads and writes a run's tables with Spark, each in FOLDER/TABLE or a catalog: parquet, orc, delta, iceberg, others.
 
 Iceberg needs a catalog: here one whose warehouse is the folder's parent.
 """
@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from kwire.errors import OutputError
+from kwire.pipeline.catalog_tables import is_catalog, named, save_as_table
 from kwire.pipeline.columns import ddl
 from kwire.pipeline.paths import is_elsewhere
 
@@ -43,6 +44,10 @@ def save(
     frame: DataFrame, folder: str, table: str, form: str, partitions: tuple[str, ...] = (), mode: str = "overwrite"
 ) -> None:  # fmt: skip
     """Writes a table. mode: one of MODES, for a table that exists."""
+    if is_catalog(folder):
+        with configured(frame.sparkSession, TIMES):
+            save_as_table(frame, named(folder, table), form, partitions, mode)
+        return
     if form == "iceberg":
         _save_iceberg(frame, _in_catalog(frame.sparkSession, folder, table), partitions, mode)
         return
@@ -72,18 +77,23 @@ def refuse_where_there_is(spark: SparkSession, folder: str, tables: Iterable[str
 
     for table in tables:
         try:
-            if form == "iceberg":
+            if is_catalog(folder):
+                there = spark.catalog.tableExists(named(folder, table))
+            elif form == "iceberg":
                 there = spark.catalog.tableExists(_in_catalog(spark, folder, table))
             else:
                 there = bool(table_of(spark, folder, table, form).inputFiles())
         except AnalysisException:  # there is no such path, or nothing of that format in it
             there = False
         if there:
-            raise OutputError(os.path.join(folder, table), "this is there already: --mode says what is to be done")
+            where = named(folder, table) if is_catalog(folder) else os.path.join(folder, table)
+            raise OutputError(where, "this is there already: --mode says what is to be done")
 
 
 def table_of(spark: SparkSession, folder: str, table: str, form: str = "parquet") -> DataFrame:
     """A table of a run, with its partition columns."""
+    if is_catalog(folder):
+        return spark.table(named(folder, table))
     if form == "iceberg":
         return spark.table(_in_catalog(spark, folder, table))
     reader = spark.read.format(form)

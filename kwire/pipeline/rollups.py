@@ -1,6 +1,7 @@
 """Aggregates of a run's tables, made by Spark: small tables for the usual questions.
 
-Each is written to rollups/NAME/ beside the tables, if the tables that it needs exist.
+Each is written to rollups/NAME/ beside the tables, in a catalog to the table rollup_NAME, if the tables that it needs
+exist.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.pipeline.formats import table_of
+from kwire.pipeline.catalog_tables import is_catalog
+from kwire.pipeline.formats import save, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,6 +71,9 @@ def write_rollups(spark: SparkSession, folder: str, names: Iterable[str], form: 
     for table in {table for name in made for table in ROLLUPS[name].needs}:
         table_of(spark, folder, table, form).createOrReplaceTempView(table)
     for name in made:
-        target = os.path.join(folder, "rollups", name)
-        spark.sql(ROLLUPS[name].sql).coalesce(1).write.mode("overwrite").parquet(target)
+        frame = spark.sql(ROLLUPS[name].sql).coalesce(1)
+        if is_catalog(folder):
+            save(frame, folder, f"rollup_{name}", form)
+        else:
+            frame.write.mode("overwrite").parquet(os.path.join(folder, "rollups", name))
     return made

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from kwire.errors import FilesUnreachable, SparkFailed
 from kwire.pipeline import hive
 from kwire.pipeline.binary_files import bring
+from kwire.pipeline.catalog_tables import fit, is_catalog, named, try_out
+from kwire.pipeline.columns import ddl
 from kwire.pipeline.duplicates import NEEDED, copies, named_apart, without_copies
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import refuse_where_there_is, save
@@ -97,16 +99,17 @@ def run(
     rollups: bool = True, variant: bool = False, drop_duplicates: bool = False, mode: str = "overwrite",
     incremental: bool = False, watch: Watch | None = None,
 ) -> RunOutcome:  # fmt: skip
-    """Reads captures into folder/TABLE/. split_size: bytes; variant: bodies as Spark's variant type. drop_duplicates:
-    keep one recording of what several points captured (duplicates.py). mode: one of formats.MODES, for the tables;
-    rollups always cover all rows. incremental: add only files that no run has read yet; only Parquet in a local folder.
-    watch: is called with the step that the run is at, from another thread. Raises OSError, OutputError, SameNames,
-    FilesUnreachable, SparkFailed."""
+    """Reads captures into folder/TABLE/, or tables of a catalog (catalog_tables.py). split_size: bytes; variant: bodies
+    as Spark's variant type. drop_duplicates: keep one recording of what several points captured (duplicates.py). mode:
+    one of formats.MODES, for the tables; rollups always cover all rows. incremental: add only files that no run has
+    read yet; only Parquet in a local folder. watch: is called with the step that the run is at, from another thread.
+    Raises OSError, OutputError, SameNames, FilesUnreachable, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
     if not hasattr(spark, "_jsparkSession"):  # a server of Spark Connect works in another folder than this
         paths, folder = [_absolute(path) for path in paths], _absolute(folder)
     if mode == "error":
-        refuse_where_there_is(spark, folder, job.names, form)
+        with in_a_line():
+            refuse_where_there_is(spark, folder, job.names, form)
     if not is_elsewhere(folder) and mode.startswith("overwrite") and not incremental:
         hive.spare(
             folder,
@@ -119,7 +122,13 @@ def run(
         ExitStack() as until,
     ):  # fmt: skip
         steps.begin("find captures")
-        _try_out(spark, folder, job.names[0], form)
+        if is_catalog(folder):
+            try_out(spark, folder, form, mode)
+            for name in job.names:
+                rows = spark.createDataFrame([], ddl(name) + ", `date` string")
+                fit(_shaped(rows, name, variant), named(folder, name), form, _partitions(name), mode)
+        else:
+            _try_out(spark, folder, job.names[0], form)
         stores = of_session(spark)
         chosen = ToRead(_found(spark, paths, folder, stores, until))
         if incremental:
@@ -263,9 +272,18 @@ def _saved(
 
     if rest is not None and name not in JUDGEMENTS:
         frame = rest(name, frame)
-    if variant and name == "bodies":
-        frame = frame.selectExpr("* except (body)", "try_parse_json(body) as body")
+    frame = _shaped(frame, name, variant)
     seen = Observation()
     frame = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
-    save(frame, folder, name, form, ("date", "api") if hive.has_api(name) else ("date",), mode)
+    save(frame, folder, name, form, _partitions(name), mode)
     return int(seen.get["rows"])
+
+
+def _shaped(frame: DataFrame, name: str, variant: bool) -> DataFrame:
+    if variant and name == "bodies":
+        return frame.selectExpr("* except (body)", "try_parse_json(body) as body")
+    return frame
+
+
+def _partitions(name: str) -> tuple[str, ...]:
+    return ("date", "api") if hive.has_api(name) else ("date",)

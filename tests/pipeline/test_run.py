@@ -148,6 +148,39 @@ def test_other_formats_are_written_by_the_session(
     assert written(tmp_path, FEW, "orc") == expected([path], FEW)
 
 
+def test_tables_of_a_catalog(
+    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Call, written: Call
+) -> None:
+    """What cannot be is said before the captures are read; somebody else's tables stay."""
+    paths, few = [str(unpacked("kafkajs.pcap"))], ("exchanges", "clients")
+    want, place = expected(paths, few), "catalog:/spark_catalog.kwire_lake.raw_"
+    with pytest.raises(SparkFailed, match="kwire_lake"):
+        run(spark, ["never read"], place, Job(few))
+    spark.sql(f"create database kwire_lake location '{tmp_path}/lake'")
+    try:
+        done = run(spark, paths, place, Job(few), mode="error")
+        assert done.rows == {name: len(rows) for name, rows in want.items()}
+        assert written(place, few) == want
+        names = {row.tableName for row in spark.sql("show tables in kwire_lake").collect() if row.namespace}
+        assert names == {f"raw_{name}" for name in (*few, "rollup_latency", "rollup_errors", "rollup_clients")}
+        with pytest.raises(OutputError, match="raw_exchanges: this is there already"):
+            run(spark, ["never read"], place, Job(few), mode="error")
+        run(spark, paths, place, Job(few), mode="append", rollups=False)
+        assert written(place, few) == {name: sorted(rows * 2) for name, rows in want.items()}
+        run(spark, paths, place, Job(few), rollups=False)
+        assert written(place, few) == want
+        spark.sql("create table kwire_lake.raw_messages (id int) using parquet")
+        for mode, error, said in (
+            ("overwrite", OutputError, "with other columns"), ("append", SparkFailed, "raw_messages"),
+            ("overwrite-partitions", OutputError, "are not written with"),
+        ):  # fmt: skip
+            with pytest.raises(error, match=said):
+                run(spark, ["never read"], place, Job(FEW), mode=mode)
+        assert spark.table("kwire_lake.raw_messages").columns == ["id"]
+    finally:
+        spark.sql("drop database kwire_lake cascade")
+
+
 def test_a_corrupt_file_fails_alone(
     spark: Any,
     tmp_path: Path,
