@@ -44,7 +44,11 @@ SYNONYMS = INHERITED | {  # a topic's configuration, and the broker's whose defa
 }  # fmt: skip
 IN_HOURS = {"log.retention.ms": ("log.retention.hours", "168"), "log.roll.ms": ("log.roll.hours", "168")}
 THROTTLES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-DYNAMIC = frozenset({*INHERITED.values(), *THROTTLES, "num.io.threads", "num.network.threads"})  # while it runs
+OF_ALL_GROUPS = ("group.share.assignment.interval.ms", "group.streams.assignment.interval.ms")
+DYNAMIC = frozenset({  # while it runs
+    *INHERITED.values(), *THROTTLES, *OF_ALL_GROUPS, "num.io.threads", "num.network.threads", "max.connections",
+    "max.connections.per.ip", "metric.reporters", "log.cleaner.backoff.ms",
+})  # fmt: skip
 
 
 CHOICES = {  # the last part of a name: what it may be
@@ -59,6 +63,7 @@ LEAST = {  # what a number is at least
     "min.cleanable.dirty.ratio": 0, "num.partitions": 1, "default.replication.factor": 1, "interval.ms": 100,
     "message.timestamp.before.max.ms": 0, "message.timestamp.after.max.ms": 0, "offsets.retention.minutes": 1,
     "offsets.retention.check.interval.ms": 1, "segment.jitter.ms": 0, "segment.index.bytes": 4,
+    "max.connections": 0, "max.connections.per.ip": 0, "assignment.interval.ms": 0,
     "index.interval.bytes": 0, "flush.messages": 1, "flush.ms": 0, "file.delete.delay.ms": 0,
 }  # fmt: skip
 LEVELS = {  # of compression
@@ -139,6 +144,7 @@ class Configs:
     def __init__(self) -> None:
         self.given: dict[tuple[int, str], dict[str, str]] = {}
         self.static: dict[str, str] = {}  # the broker's own settings; settle() sets them
+        self.altered: dict[str, str] = {}  # of the brokers, while they run: a node's before that of all
         self._inherited: dict[str, tuple[str, int]] = {}  # what topics have from the broker, and its source
         self.changes = 0  # how often something was set, so that others can keep what they made of it
         self._rules: dict[str, BatchRules] = {}  # of topics that were written to since the last change
@@ -167,8 +173,14 @@ class Configs:
 
     def broker(self, name: str) -> str:
         """What holds for the brokers: all nodes share it."""
-        found = next((given[name] for (kind, _), given in self.given.items() if kind == BROKER and name in given), None)
-        return found or self.static.get(name) or known("broker")[name].default
+        return self.altered.get(name, self.static.get(name)) or known("broker")[name].default
+
+    def of_group(self, group: str) -> Mapping[str, str]:
+        """What was set for a group, or for all of them while the brokers run."""
+        own = self.given.get((GROUP, group), {})
+        if self.altered.keys().isdisjoint(OF_ALL_GROUPS):
+            return own
+        return {name.removeprefix("group."): self.altered[name] for name in OF_ALL_GROUPS if name in self.altered} | own
 
     def forget_topic(self, topic: str) -> None:
         self.given.pop((TOPIC, topic), None)
@@ -246,6 +258,8 @@ class Configs:
         self._rules.clear()
 
     def _inherit(self) -> None:
+        nodes = sorted(node for kind, node in self.given if kind == BROKER)
+        self.altered = {name: value for node in nodes for name, value in self.given[BROKER, node].items()}
         self._inherited = self._from_brokers()
         self._was_set()
 
@@ -272,8 +286,13 @@ class Configs:
 def _changed(kind: int, name: str, value: str | None) -> str:
     """The value, when it can be set while the broker runs. Raises Refused."""
     if kind == BROKER and name in known("broker") and name not in DYNAMIC:
-        raise Refused(codes.INVALID_REQUEST, f"Cannot update these configs dynamically: Set({name})")
-    return checked(kind, name, value)
+        raise Refused(codes.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
+    try:
+        return checked(kind, name, value)
+    except Refused as refused:
+        if kind == BROKER and name in DYNAMIC:
+            raise Refused(codes.INVALID_REQUEST, refused.why) from None
+        raise
 
 
 def checked(kind: int, name: str, value: str | None) -> str:
@@ -290,7 +309,13 @@ def checked(kind: int, name: str, value: str | None) -> str:
         elif entry.type == 1 and text not in ("true", "false"):
             raise ValueError
     except ValueError:
-        raise Refused(codes.INVALID_CONFIG, f"Invalid value {text} for configuration {name}") from None
+        words = {
+            1: "Expected value to be either true or false",
+            3: "Not a number of type INT",
+            5: "Not a number of type LONG",
+        }
+        why = words.get(entry.type, "Not a number of type DOUBLE")
+        raise Refused(codes.INVALID_CONFIG, f"Invalid value {text} for configuration {name}: {why}") from None
     if kind != TOPIC:
         group_configs.check(name, text)
     _check_range(name, text)

@@ -51,4 +51,4 @@ def check(name: str, value: str) -> None:
 
 def _limit(name: str, end: str) -> str:
     kind, _, rest = name.partition(".")
-    return f"{kind}.{end}.{rest}"
+    return f"{kind}.{end}.{rest.removeprefix('num.')}"

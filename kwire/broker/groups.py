@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kwire.broker.bridge import Alarm, load, move
-from kwire.broker.configs import GROUP, TOPIC
+from kwire.broker.configs import TOPIC
 from kwire.broker.context import Body, Later, Request
 from kwire.broker.core import LONGEST, BrokerCore
 from kwire.broker.memory import weigh
@@ -41,7 +41,7 @@ class Groups:
         self.state = state
         settings = replace(state.settings.groups, era=state.settings.era or state.settings.groups.era)
         self.coordinator = Coordinator(settings, topics=state.cluster.group_topics)
-        self.coordinator.configs = lambda group: state.cluster.configs.given.get((GROUP, group), {})
+        self.coordinator.configs = state.cluster.configs.of_group
         self.coordinator.make_topics(self._make)
         self._waiting: dict[int, tuple[Request, Later]] = {}
         self._alarm = Alarm(state.clock, self._tick)

@@ -211,9 +211,10 @@ class BrokerServer:
         peer = connection.peer = Peer(next(self._numbers), name[0], name[1], connection.node, login)
         peer.listener = connection.listener.name
         same = [each for each in self.connections if each.peer.host == peer.host]
-        if len(self.connections) >= self.limits.connections:
+        configs = self.state.cluster.configs
+        if len(self.connections) >= int(configs.broker("max.connections")):
             self._make_room(connection, self.connections, "")
-        elif len(same) >= self.limits.per_ip:
+        elif len(same) >= int(configs.broker("max.connections.per.ip")):
             self._make_room(connection, same, f" from {peer.host}")
         self.connections.add(connection)
         self.state.tell("connected", str(peer), f"to node {connection.node}")

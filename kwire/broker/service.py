@@ -63,7 +63,6 @@ class Service:
         self.state = state
         self._library = builtin_library()
         self._served = served()
-        self._announced = announced(state.settings.era, state.telemetry)
         self._versions: dict[tuple[int, int], ServedVersion] = {}  # those that were asked for
 
     def serve(self, peer: Peer, frame: bytes | bytearray, done: Done) -> Work[None] | None:
@@ -120,14 +119,15 @@ class Service:
     def _permitted(self, peer: Peer, key: int, version: int, size: int) -> ServedVersion | None:
         """The same, with all that may speak against a request. Raises Hangup."""
         name = self._library.registry.name_of(key) if 0 <= key < 1000 else None
-        if name is None or name not in self._served or key not in self._announced:
+        there = announced(self.state.settings.era, self.state.telemetry)
+        if name is None or name not in self._served or key not in there:
             raise Hangup(f"API key {key}{f' ({name})' if name else ''} is not served")
         if peer.login is not None and peer.login.user is None and key not in BEFORE_LOGIN:
             raise Hangup(f"{name} before the login")
         if key != PRODUCE and size > self.state.settings.limits.other:
             raise Hangup(f"{name} of {size:,} bytes, the limit is {self.state.settings.limits.other:,}")
-        versions = self.state.faults.ranges().get(key, self._announced[key])
-        if version not in versions or version not in self._announced[key]:
+        versions = self.state.faults.ranges().get(key, there[key])
+        if version not in versions or version not in there[key]:
             if key != API_VERSIONS:
                 raise Hangup(f"{name} v{version} is not served, {versions} are")
             return None

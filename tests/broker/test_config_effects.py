@@ -8,10 +8,22 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from kwire.broker.configs import BROKER, CLIENT_METRICS, GROUP, INHERITED, KINDS, SET, TOPIC, known
+from kwire.broker.configs import (
+    BROKER,
+    CLIENT_METRICS,
+    DELETE,
+    GROUP,
+    INHERITED,
+    KINDS,
+    OF_ALL_GROUPS,
+    SET,
+    TOPIC,
+    known,
+)
 from kwire.broker.context import BrokerSettings
 from kwire.broker.idle_configs import IDLE, NOTES, OF_FILES
 from kwire.broker.server import BrokerServer
@@ -49,6 +61,10 @@ TESTED = {  # where the others have their test
     "delete.topic.enable": "test_config_effects.py::test_topics_may_be_kept_from_being_deleted",
     "log.cleaner.backoff.ms": "test_config_effects.py::test_logs_are_looked_at_as_often_as_told",
     "log.retention.check.interval.ms": "test_config_effects.py::test_logs_are_looked_at_as_often_as_told",
+    **dict.fromkeys(
+        ("max.connections", "max.connections.per.ip"),
+        "test_server.py::test_how_many_connections_there_may_be_is_altered_while_it_runs",
+    ),
     "interval.ms": "apis/test_telemetry.py::test_subscriptions_are_configurations",
     "match": "apis/test_telemetry.py::test_subscriptions_are_configurations",
     "metrics": "apis/test_telemetry.py::test_subscriptions_are_configurations",
@@ -66,7 +82,7 @@ def other(kind: str, name: str) -> str:
 
 
 ALL = [(kind, name) for kind in KINDS.values() for name in known(kind)]
-IN_SETTINGS = [name for name in known("broker") if settings_field(name)]
+IN_SETTINGS = [name for name in known("broker") if settings_field(name) and name not in TESTED]
 OF_GROUPS = [name for name in known("group") if name not in TESTED]
 
 
@@ -189,6 +205,33 @@ def test_logs_are_looked_at_as_often_as_told(name: str) -> None:
         return BrokerServer(configured(BrokerSettings(), told)).pause
 
     assert [asyncio.run(seconds(told)) for told in ({}, {name: 1_000})] == [15.0, 1.0]
+
+
+@pytest.mark.parametrize("name", OF_ALL_GROUPS)
+def test_groups_have_what_was_altered_while_the_broker_runs(make_desk: Any, name: str) -> None:
+    desk, field, own = make_desk(), name.replace(".", "_"), name.removeprefix("group.")
+    configs = desk.state.cluster.configs
+
+    def told(group: str) -> Any:
+        return getattr(desk.state.groups.coordinator.settings_of(group), field)
+
+    configs.change(GROUP, "g", [(own, SET, "7")])
+    configs.change(BROKER, "", [(name, SET, "5")])
+    assert (told("g"), told("h")) == (7, 5)
+    configs.change(BROKER, "", [(name, DELETE, None)])
+    assert (told("g"), told("h")) == (7, 1_000)
+
+
+def test_clients_metrics_are_taken_from_when_there_is_a_reporter(make_desk: Any) -> None:
+    desk, asked = make_desk(), {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"}
+
+    def announced() -> bool:
+        return 71 in [row["ApiKey"] for row in desk.ask("ApiVersions", 4, asked)["ApiKeys"]]
+
+    before = announced()
+    desk.state.cluster.configs.change(BROKER, "1", [("metric.reporters", SET, "some.Reporter")])
+    assert (before, announced()) == (False, True)
+    assert desk.ask("GetTelemetrySubscriptions", 0, {"ClientInstanceId": UUID(int=0)})["ErrorCode"] == codes.NONE
 
 
 def test_client_metrics_are_a_kind_of_their_own(make_desk: Any) -> None:

@@ -40,10 +40,12 @@ def test_changes_of_a_list(changes: list[tuple[str, int, str | None]], expected:
     ("change", "code", "why"),
     [
         (("no.such", SET, "1"), codes.INVALID_CONFIG, "Unknown topic config name: no.such"),
-        (("retention.ms", SET, "soon"), codes.INVALID_CONFIG, "Invalid value soon for configuration retention.ms"),
-        (("preallocate", SET, "yes"), codes.INVALID_CONFIG, "Invalid value yes for configuration preallocate"),
+        (("retention.ms", SET, "soon"), codes.INVALID_CONFIG,
+         "Invalid value soon for configuration retention.ms: Not a number of type LONG"),
+        (("preallocate", SET, "yes"), codes.INVALID_CONFIG,
+         "Invalid value yes for configuration preallocate: Expected value to be either true or false"),
         (("min.cleanable.dirty.ratio", SET, "x"), codes.INVALID_CONFIG,
-         "Invalid value x for configuration min.cleanable.dirty.ratio"),
+         "Invalid value x for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
         (("retention.ms", APPEND, "1"), codes.INVALID_CONFIG,
          "Config value append is not allowed for config key: retention.ms"),
         (("retention.ms", 9, "1"), codes.INVALID_REQUEST, "Unknown operation 9 for retention.ms."),
@@ -102,10 +104,32 @@ def test_topics_have_from_the_broker_what_they_have_not_of_their_own() -> None:
     assert configs.topic("u", "max.message.bytes") == "1048588"
 
 
-def test_what_a_running_broker_does_not_take() -> None:
-    with pytest.raises(Refused, match="Cannot update these configs dynamically") as refused:
-        Configs().change(BROKER, "1", [("num.partitions", SET, "3")])
-    assert refused.value.code == codes.INVALID_REQUEST
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [  # as a real 4.3 answers
+        ("num.partitions", "3", "Cannot update these configs dynamically: [num.partitions]"),
+        ("group.max.size", "3", "Cannot update these configs dynamically: [group.max.size]"),
+        ("connections.max.idle.ms", "3", "Cannot update these configs dynamically: [connections.max.idle.ms]"),
+        ("message.max.bytes", "x", "Invalid value x for configuration message.max.bytes: Not a number of type INT"),
+        ("max.connections", "-1", "Invalid value -1 for configuration max.connections: Value must be at least 0"),
+    ],
+)
+def test_what_a_running_broker_does_not_take(name: str, value: str, why: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Configs().change(BROKER, "1", [(name, SET, value)])
+    assert (refused.value.code, refused.value.why) == (codes.INVALID_REQUEST, why)
+
+
+def test_a_nodes_value_comes_before_that_of_all() -> None:
+    configs = Configs()
+    configs.settle({"max.connections": "9", "metric.reporters": "given"})
+    for node, value in (("1", "5"), ("", "7")):
+        configs.change(BROKER, node, [("max.connections", SET, value), ("metric.reporters", SET, "")])
+    assert (configs.broker("max.connections"), configs.broker("metric.reporters")) == ("5", "")
+    configs.change(BROKER, "1", [("max.connections", DELETE, None)])
+    assert configs.broker("max.connections") == "7"
+    configs.change(BROKER, "", [("max.connections", DELETE, None)])
+    assert configs.broker("max.connections") == "9"
 
 
 def test_synonyms_are_those_of_a_real_broker() -> None:

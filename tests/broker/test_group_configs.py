@@ -14,6 +14,7 @@ from kwire.broker.refused import Refused
     [
         ("share.record.lock.duration.ms", "100", "greater than or equal to group.share.min.record.lock.duration.ms"),
         ("share.delivery.count.limit", "11", "less than or equal to group.share.max.delivery.count.limit"),
+        ("streams.num.standby.replicas", "9", "less than or equal to group.streams.max.standby.replicas"),
         ("share.isolation.level", "dirty", "must be one of: read_uncommitted, read_committed"),
         ("share.auto.offset.reset", "by_duration:1h", "none of earliest, latest, by_duration"),
         ("share.auto.offset.reset", "by_number:PT1H", "none of earliest, latest, by_duration"),

@@ -16,6 +16,7 @@ from typing import Any, cast
 import pytest
 
 import kwire
+from kwire.broker.configs import BROKER, DELETE, SET
 from kwire.broker.context import BrokerLimits, BrokerSettings
 from kwire.broker.handle import Broker
 from kwire.errors import KwireError
@@ -156,6 +157,20 @@ def test_one_connection_too_many() -> None:
         assert until(broker, "closed", bool) == ["there are 1 connections already"]
 
 
+@pytest.mark.parametrize("name", ["max.connections", "max.connections.per.ip"])
+def test_how_many_connections_there_may_be_is_altered_while_it_runs(name: str) -> None:
+    with Broker() as broker, connected(broker) as first:
+        assert asks(first)
+        configs = broker.server.state.cluster.configs
+        configs.change(BROKER, "1", [(name, SET, "1")])
+        with connected(broker) as second:
+            assert ended(second)
+        configs.change(BROKER, "1", [(name, DELETE, None)])
+        with connected(broker) as third:
+            assert asks(third)
+            assert asks(first)
+
+
 @pytest.mark.parametrize("limits", [BrokerLimits(connections=3), BrokerLimits(per_ip=3)])
 def test_connections_that_never_asked_make_room(limits: BrokerLimits) -> None:
     with Broker(settings=BrokerSettings(limits=limits)) as broker, connected(broker) as good:
@@ -188,9 +203,12 @@ def test_the_connection_that_was_silent_for_longest_makes_room(monkeypatch: pyte
 
 def test_unfinished_requests_of_three_lock_nobody_out() -> None:
     with Broker(settings=BrokerSettings(limits=BrokerLimits(unfinished=3 << 20))) as broker:
-        held = [connected(broker) for _ in range(3)]
-        for sock in held:
-            sock.sendall(pack(">i", 2 << 20) + bytes((1 << 20) - 200_000))
+        held, kept = [connected(broker) for _ in range(3)], (1 << 20) - 200_000
+        for count, sock in enumerate(held, 1):
+            sock.sendall(pack(">i", 2 << 20) + bytes(kept))
+            end = time.monotonic() + LATE
+            while broker.server.unfinished.used < count * (kept + 4) and time.monotonic() < end:
+                time.sleep(0.01)  # each has come as a whole before the next
         with connected(broker) as good:
             good.sendall(pack(">ihhih", 1_000_000, 0, 9, 1, -1) + bytes(900_000))
             assert ended(held[0])

@@ -24,8 +24,13 @@ def test_values_go_where_they_belong() -> None:
     ("name", "value", "why"),
     [
         ("num.partition", 4, "Unknown broker config name: num.partition; did you mean num.partitions?"),
-        ("num.partitions", "x", "Invalid value x for configuration num.partitions"),
-        ("auto.create.topics.enable", "maybe", "Invalid value maybe for configuration auto.create.topics.enable"),
+        ("num.partitions", "x", "Invalid value x for configuration num.partitions: Not a number of type INT"),
+        (
+            "auto.create.topics.enable",
+            "maybe",
+            "Invalid value maybe for configuration auto.create.topics.enable: "
+            "Expected value to be either true or false",
+        ),
     ],
 )
 def test_what_has_no_effect_is_refused(name: str, value: Any, why: str) -> None:
