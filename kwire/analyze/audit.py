@@ -291,9 +291,10 @@ class Audit:
         absent = False  # whether the release does not know an API yet
         own = release_of(speaker.library, speaker.software_version)
         names = builtin()
+        known = names.keys()
         for key in sorted({key for key, _ in speaker.uses}):
             versions = {version: use for (of, version), use in speaker.uses.items() if of == key}
-            taken = versions_at(key, to) if key in names.keys() else None  # noqa: SIM118
+            taken = versions_at(key, to) if key in known else None
             if taken is None or key == API_VERSIONS:
                 continue  # an ApiVersions that is refused is asked again in a version that is known
             works = [version for version, use in versions.items() if use.refused < use.count]

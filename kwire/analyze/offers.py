@@ -61,6 +61,7 @@ def release_named(text: str) -> Release:
     return int(parts[0]), int(parts[1]) if len(parts) > 1 else 0
 
 
+@cache
 def versions_at(key: int, release: Release) -> Versions:
     """What brokers of a release take of an API. Before 2.2, of which there are no figures, what 2.2 takes of what was
     there."""
@@ -73,6 +74,7 @@ def versions_at(key: int, release: Release) -> Versions:
     return definition.releases[0].versions if definition.releases and began <= release else NONE
 
 
+@cache
 def is_gone(key: int, release: Release) -> bool:
     """Whether an API was there before a release and is no more."""
     past = [one for one in builtin().api(key).releases if one.order[:2] <= release]
