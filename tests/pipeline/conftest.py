@@ -166,7 +166,7 @@ def _callbacks(spark: Any, plugins: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """local[2], once for all."""
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("Spark needs pyspark and Java")
@@ -182,6 +182,7 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
     )
     made.sparkContext.setLogLevel("OFF")
