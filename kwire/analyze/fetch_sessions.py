@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire.analyze.callers import answer_of
-from kwire.analyze.fetched import fetched, number_column, numbered
-from kwire.codec.columnar import Lists, Numbers, Structs
-from kwire.wire.columns import repeat
+from kwire.analyze.fetched import fetched, number_column, partitions_of
+from kwire.codec.columnar import Numbers
 
 if TYPE_CHECKING:
     from kwire.analyze.findings import Reference
@@ -162,15 +161,7 @@ def offsets_told(decoded: Decoded, number: int) -> OffsetsTold:
 def _forgotten(decoded: Decoded, asked: Bodies, names: dict[str, int]) -> tuple[Ints, Ints, Ints]:
     """The partitions that requests drop from their session: row of the batch, topic (its number in names, which grows)
     and partition."""
-    column = asked.columns.fields.get("ForgottenTopicsData")
-    topics = column.flat if isinstance(column, Lists) else None
-    inner = topics.fields.get("Partitions") if isinstance(topics, Structs) else None
-    if (
-        not isinstance(column, Lists) or not isinstance(topics, Structs) or not isinstance(inner, Lists)
-        or not isinstance(inner.flat, Numbers)
-    ):  # fmt: skip
+    row, topic, partitions = partitions_of(decoded, asked, "ForgottenTopicsData", names)
+    if not isinstance(partitions, Numbers):
         return NOTHING, NOTHING, NOTHING
-    row_of_topic = repeat(asked.rows, np.diff(column.offsets))
-    topic = numbered(decoded, topics, asked.buffer, row_of_topic, names)
-    counts = np.diff(inner.offsets)
-    return repeat(row_of_topic, counts), repeat(topic, counts), inner.flat.values.astype(np.int64)
+    return row, topic, partitions.values.astype(np.int64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.codec.columnar import Lists, Numbers, Slices, Structs
+from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
 from kwire.wire import uuids
 from kwire.wire.columns import Ints, repeat
 
@@ -79,25 +79,33 @@ def _racks(structs: Structs) -> Ints:
 
 
 def _flat(decoded: Decoded, bodies: Bodies, field: str, wanted: Iterable[str]) -> Flat:
+    names: dict[str, int] = {}
+    row, topic, inner = partitions_of(decoded, bodies, field, names)
+    if not isinstance(inner, Structs):
+        nothing = np.zeros(0, np.int64)
+        return Flat([], nothing, nothing, dict.fromkeys(wanted, nothing), nothing)
+    records = inner.fields.get("Records")
+    sizes = np.maximum(records.lengths, 0) if isinstance(records, Slices) else np.zeros(len(inner), np.int64)
+    return Flat(list(names), row, topic, {name: number_column(inner, name) for name in wanted}, sizes)
+
+
+def partitions_of(
+    decoded: Decoded, bodies: Bodies, field: str, names: dict[str, int], inside: str = "Partitions"
+) -> tuple[Ints, Ints, Column | None]:
+    """What a field of topics holds, an element a partition: the row of the batch, the topic (its number in names, which
+    grows) and the partitions' own column; None where the version has none. inside: the name of a topic's partitions."""
     column, nothing = bodies.columns.fields.get(field), np.zeros(0, np.int64)
     topics = column.flat if isinstance(column, Lists) else None
-    inner = topics.fields.get("Partitions") if isinstance(topics, Structs) else None
-    if (
-        not isinstance(column, Lists) or not isinstance(topics, Structs) or not isinstance(inner, Lists)
-        or not isinstance(inner.flat, Structs)
-    ):  # fmt: skip
-        return Flat([], nothing, nothing, dict.fromkeys(wanted, nothing), nothing)
-    names: dict[str, int] = {}
+    inner = topics.fields.get(inside) if isinstance(topics, Structs) else None
+    if not isinstance(column, Lists) or not isinstance(topics, Structs) or not isinstance(inner, Lists):
+        return nothing, nothing, None
     row_of_topic = repeat(bodies.rows, np.diff(column.offsets))
-    topic = numbered(decoded, topics, bodies.buffer, row_of_topic, names)
+    topic = _numbered(decoded, topics, bodies.buffer, row_of_topic, names)
     counts = np.diff(inner.offsets)
-    records = inner.flat.fields.get("Records")
-    sizes = np.maximum(records.lengths, 0) if isinstance(records, Slices) else np.zeros(len(inner.flat), np.int64)
-    values = {name: number_column(inner.flat, name) for name in wanted}
-    return Flat(list(names), repeat(row_of_topic, counts), repeat(topic, counts), values, sizes)
+    return repeat(row_of_topic, counts), repeat(topic, counts), inner.flat
 
 
-def numbered(decoded: Decoded, topics: Structs, buffer: bytes, rows: Ints, names: dict[str, int]) -> Ints:
+def _numbered(decoded: Decoded, topics: Structs, buffer: bytes, rows: Ints, names: dict[str, int]) -> Ints:
     """The topics' numbers in names, which grows; named as Topic, Name or TopicId. buffer: of the columns; rows: of the
     batch. Ids are told apart by connection, as each cluster has names of its own."""
     batch = decoded.batch

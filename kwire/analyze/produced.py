@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kwire.analyze.fetched import numbered
-from kwire.codec.columnar import Lists, Numbers, Slices, Structs
+from kwire.analyze.fetched import partitions_of
+from kwire.codec.columnar import Numbers, Slices, Structs
 from kwire.records.batch import COMPRESSION, MAGIC_AT, OFFSETS, SIZE, TRANSACTIONAL
 from kwire.records.legacy import ATTRIBUTES_AT
 from kwire.records.read import MAX_MAGIC
-from kwire.wire.columns import Columns, repeat
+from kwire.wire.columns import Columns
 
 if TYPE_CHECKING:
     from kwire.session.decoded import Bodies, Decoded
@@ -62,22 +62,15 @@ def produced(decoded: Decoded, number: int) -> Produced:
 
 
 def _columns(decoded: Decoded, bodies: Bodies, names: dict[str, int]) -> tuple[Ints, ...]:
-    nothing = np.zeros(0, np.int64)
-    topics = bodies.columns.fields.get("TopicData")
-    if not isinstance(topics, Lists) or not isinstance(topics.flat, Structs):
-        return (nothing,) * 9
-    parts = topics.flat.fields.get("PartitionData")
-    if not isinstance(parts, Lists) or not isinstance(parts.flat, Structs):
-        return (nothing,) * 9
-    row_of_topic = repeat(bodies.rows, np.diff(topics.offsets))
-    topic = numbered(decoded, topics.flat, bodies.buffer, row_of_topic, names)
-    counts = np.diff(parts.offsets)
-    index, records = parts.flat.fields.get("Index"), parts.flat.fields.get("Records")
-    if not isinstance(index, Numbers) or not isinstance(records, Slices):
-        return (nothing,) * 9
-    read = _headers(Columns(bodies.buffer), records.starts, np.maximum(records.lengths, 0))
-    return (repeat(row_of_topic, counts), repeat(topic, counts), index.values.astype(np.int64), records.starts,
-            np.maximum(records.lengths, 0), *read)  # fmt: skip
+    row, topic, partitions = partitions_of(decoded, bodies, "TopicData", names, inside="PartitionData")
+    if not isinstance(partitions, Structs):
+        return (np.zeros(0, np.int64),) * 9
+    index, records = partitions.fields["Index"], partitions.fields["Records"]
+    assert isinstance(index, Numbers)
+    assert isinstance(records, Slices)
+    size = np.maximum(records.lengths, 0)
+    read = _headers(Columns(bodies.buffer), records.starts, size)
+    return row, topic, index.values.astype(np.int64), records.starts, size, *read
 
 
 def _headers(data: Columns, start: Ints, size: Ints) -> tuple[Ints, Ints, Ints, Ints]:
