@@ -1,34 +1,21 @@
 """What an exchange is about: topics with partitions, group, transactional id, read from the request by its schema.
 
-The schema marks which fields are names of topics, groups and transactions; only requests that put them in fields of
-other kinds (FindCoordinator, configs) have a line of their own.
+SAYS names the fields that count, most of them by the schema's entityType; single bodies are read by it here, columns in
+about_columns.py. RULES has a line for each API that says more, or says it in other fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kwire.codec.plan import Slot, StructPlan
-from kwire.schema.keys import (
-    ALTER_CONFIGS,
-    API_VERSIONS,
-    CONSUMER_GROUP_HEARTBEAT,
-    DESCRIBE_CONFIGS,
-    FETCH,
-    FIND_COORDINATOR,
-    INCREMENTAL_ALTER_CONFIGS,
-    METADATA,
-    SASL_AUTHENTICATE,
-    SASL_HANDSHAKE,
-    SHARE_GROUP_HEARTBEAT,
-    STREAMS_GROUP_HEARTBEAT,
-)
+from kwire.schema import keys
 from kwire.session.quorum import METADATA_TOPIC, RAFT, words_of
 from kwire.session.topics import Partitions
 from kwire.wire.columns import Ints, repeat
@@ -36,17 +23,21 @@ from kwire.wire.columns import Ints, repeat
 if TYPE_CHECKING:
     from kwire.session.api_versions import Kind
     from kwire.session.connection_info import ConnectionInfo
-    from kwire.session.sasl import Identity
     from kwire.session.topics import Topics
 
 PARTITION = ("PartitionIndex", "Partition", "Index", "PartitionId")
+Says = IntEnum("Says", "TOPIC TOPIC_ID GROUP TRANSACTION GENERATION EPOCH MEMBER")
+# what a field says, by its entityType, or by its name where it has none
+SAYS = {
+    "topicName": Says.TOPIC, "topicId": Says.TOPIC_ID, "groupId": Says.GROUP, "transactionalId": Says.TRANSACTION,
+    "memberId": Says.MEMBER, "GenerationId": Says.GENERATION, "MemberEpoch": Says.EPOCH,
+    "GenerationIdOrMemberEpoch": Says.EPOCH,
+}  # fmt: skip
 # in these requests the member epochs -1 and -2 are valid: the member leaves
-HEARTBEATS = (CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT)
-CONFIGS = (DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS)
-ANSWERED = frozenset({SASL_AUTHENTICATE, *RAFT})  # APIs whose About also needs the connection or the response
-# APIs that _words handles
-WORDED = ANSWERED | {METADATA, FIND_COORDINATOR, SASL_HANDSHAKE, API_VERSIONS, *CONFIGS}
-COORDINATORS = {0: "group", 1: "transaction", 2: "share"}
+HEARTBEATS = (keys.CONSUMER_GROUP_HEARTBEAT, keys.SHARE_GROUP_HEARTBEAT, keys.STREAMS_GROUP_HEARTBEAT)
+CONFIGS = (keys.DESCRIBE_CONFIGS, keys.ALTER_CONFIGS, keys.INCREMENTAL_ALTER_CONFIGS)
+COORDINATORS = {0: Says.GROUP, 1: Says.TRANSACTION}  # by KeyType
+SHARE = 2  # the KeyType whose keys are no names
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 
 
@@ -61,6 +52,21 @@ class About:
     epoch: int | None = None
     member: str | None = None
     words: list[str] = field(default_factory=list)
+
+    def add(self, what: int, value: Any, key: int) -> None:
+        """Adds what a field of a message of this API key says; names that are empty say nothing."""
+        if what == Says.TOPIC and value:
+            self.topics.setdefault(value, [])
+        elif what in (Says.GROUP, Says.TRANSACTION):
+            names = self.groups if what == Says.GROUP else self.transactions
+            if value and value not in names:
+                names.append(value)
+        elif what == Says.GENERATION:
+            self.generation = value
+        elif what == Says.EPOCH:
+            self.epoch = value if value >= 0 or key in HEARTBEATS else None
+        elif what == Says.MEMBER and self.member is None:
+            self.member = value
 
 
 @dataclass(slots=True, eq=False)
@@ -88,103 +94,114 @@ class Abouts:
         return list(names), flat[repeat(starts[self.which], many) + within], rows
 
 
-def about(
-    kind: Kind, side: str, body: dict[str, Any], connection: ConnectionInfo, answer: Callable[[], dict[str, Any] | None]
-) -> About:
-    """What an exchange is about. body: the request's, or the response's where the request is missing; side: "request"
-    or "response"; answer: returns the response's body."""
-    out = About()
-    _struct(out, kind.plan(side).root, body, connection.topics, kind.key)
-    if side == "response":
-        return out
-    _words(out, kind, body, connection.identity)
-    if kind.key == FETCH:
-        session = connection.topics.fetched(connection.ends[1], body, out.topics, answer)
-        if session is not None:
-            out.topics = session
-            out.words.append(f"session {body['SessionId']}")
-    if kind.key in RAFT or (kind.key == FETCH and METADATA_TOPIC in out.topics):
-        out.words.append(words_of(kind, body, answer()))
+class Asked(NamedTuple):
+    """A message and where it was seen; body: the request's, or the response's where the request is missing; answer:
+    returns the response's body. about: what its fields say."""
+
+    kind: Kind
+    body: dict[str, Any]
+    connection: ConnectionInfo
+    answer: Callable[[], dict[str, Any] | None]
+    about: About
+
+
+def about(asked: Asked, side: str) -> About:
+    """What an exchange is about. side: whose the body is, "request" or "response"."""
+    out, kind = asked.about, asked.kind
+    _struct(out, kind.plan(side).root, asked.body, asked.connection.topics, kind.key)
+    if side == "request" and kind.key in RULES:
+        out.words += RULES[kind.key](asked)
     return out
 
 
+def says(slot: Slot) -> Says | None:
+    """What a field says: Says.TOPIC, Says.GROUP and so on."""
+    return SAYS.get(slot.field.entity or slot.name)
+
+
+def partitions_in(slot: Slot) -> str | None:
+    """Where an array holds partition numbers: in this field of its structs, or, if "", as its own elements."""
+    if not slot.array or not slot.name.startswith("Partition"):
+        return None
+    if slot.struct is None:
+        return "" if slot.type == "int32" else None
+    return next((inner.name for inner in slot.struct.slots if inner.name in PARTITION), None)
+
+
 def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics, key: int) -> None:
-    """Collects topics, groups and transactions from a struct and the structs nested in it."""
-    topic: str | None = None
-    partitions: list[int] = []
-    for slot in (*plan.slots, *plan.tagged.values()):
+    """Adds what the fields of a struct say, and those of the structs in it."""
+    topic, partitions = "", []
+    for slot in plan.slots:
         value: Any = body.get(slot.name)
         if value is None:
             continue
-        entity = slot.field.entity
-        if entity == "topicName":
-            if slot.array:
-                for name in value:
-                    out.topics.setdefault(name, [])
-            else:
-                topic = value
-        elif entity == "topicId" and isinstance(value, UUID) and value.int:
-            topic = topic or topics.name(value)
-        elif entity == "groupId":
-            _add(out.groups, value)
-        elif entity == "transactionalId":
-            _add(out.transactions, value)
-        elif slot.name == "GenerationId":
-            out.generation = value
-        elif slot.name in ("MemberEpoch", "GenerationIdOrMemberEpoch"):
-            out.epoch = value if value >= 0 or key in HEARTBEATS else None
-        elif entity == "memberId" and out.member is None and isinstance(value, str):
-            out.member = value
-        if slot.array:
-            partitions += _partitions(slot, value)
+        what, numbered = says(slot), partitions_in(slot)
+        values = value if slot.array else [value]
+        if what == Says.TOPIC and not slot.array:
+            topic = value
+        elif what == Says.TOPIC_ID:
+            topic = topic or (topics.name(value) if value.int else "")
+        elif what is not None:
+            for each in values:
+                out.add(what, each, key)
+        if numbered is not None:
+            partitions += [element[numbered] for element in value] if numbered else value
         if slot.struct:
-            for element in value if slot.array else [value]:
+            for element in values:
                 _struct(out, slot.struct, element, topics, key)
     if topic:
         out.topics.setdefault(topic, []).extend(partitions)
 
 
-def _partitions(slot: Slot, value: list[Any]) -> list[int]:
-    """The partition numbers that an array holds."""
-    if not slot.name.startswith("Partition"):
-        return []
-    if slot.struct is None:
-        return list(value) if slot.type == "int32" else []
-    name = next((inner.name for inner in slot.struct.slots if inner.name in PARTITION), None)
-    return [element[name] for element in value] if name else []
+def _fetch(asked: Asked) -> list[str]:
+    body, connection, out = asked.body, asked.connection, asked.about
+    held = connection.topics.fetched(connection.ends[1], body, out.topics, asked.answer)
+    out.topics = out.topics if held is None else held
+    words = [] if held is None else [f"session {body['SessionId']}"]
+    return words + _quorum(asked) if METADATA_TOPIC in out.topics else words
 
 
-def _add(into: list[str], value: object) -> None:
-    for name in value if isinstance(value, list) else [value]:
-        if isinstance(name, str) and name and name not in into:
-            into.append(name)
+def _quorum(asked: Asked) -> list[str]:
+    return [words_of(asked.kind, asked.body, asked.answer())]
 
 
-def _words(out: About, api: Kind, body: dict[str, Any], identity: Identity) -> None:
-    """Adds what fields of some requests say that the schema gives no entityType."""
-    key = api.key
-    if key == FIND_COORDINATOR:
-        names = body.get("CoordinatorKeys") or [body.get("Key")]
-        kind = COORDINATORS.get(body.get("KeyType", 0), "group")
-        if kind == "group":
-            _add(out.groups, names)
-        elif kind == "transaction":
-            _add(out.transactions, names)
-        else:
-            out.words.append(" ".join(["share", *map(str, names)]))
-    elif key == METADATA and not out.topics:
-        everything = body.get("Topics") is None or api.version == 0
-        out.words.append("all topics" if everything else "no topics")
-    elif key == API_VERSIONS and "ClientSoftwareName" in body:
-        out.words.append(f"{body['ClientSoftwareName']} {body['ClientSoftwareVersion']}")
-    elif key == SASL_HANDSHAKE:
-        out.words.append(body["Mechanism"])
-    elif key == SASL_AUTHENTICATE:
-        out.words.append(" ".join(filter(None, (identity.mechanism, identity.principal))))
-    elif key in CONFIGS:
-        for resource in body.get("Resources") or ():
-            kind, name = RESOURCES.get(resource["ResourceType"], "resource"), resource["ResourceName"]
-            if kind == "topic":
-                out.topics.setdefault(name, [])
-            else:
-                out.words.append(f"{kind} {name}".strip())
+def _coordinator(asked: Asked) -> list[str]:
+    names = asked.body.get("CoordinatorKeys") or [asked.body.get("Key")]
+    kind = asked.body.get("KeyType", 0)
+    if kind == SHARE:
+        return [" ".join(["share", *map(str, names)])]
+    for name in names:
+        asked.about.add(COORDINATORS.get(kind, Says.GROUP), name, asked.kind.key)
+    return []
+
+
+def _metadata(asked: Asked) -> list[str]:
+    everything = asked.body.get("Topics") is None or asked.kind.version == 0
+    return [] if asked.about.topics else ["all topics" if everything else "no topics"]
+
+
+def _software(asked: Asked) -> list[str]:
+    name = asked.body.get("ClientSoftwareName")
+    return [] if name is None else [f"{name} {asked.body['ClientSoftwareVersion']}"]
+
+
+def _login(asked: Asked) -> list[str]:
+    who = asked.connection.identity
+    return [" ".join(filter(None, (who.mechanism, who.principal)))]
+
+
+def _resources(asked: Asked) -> list[str]:
+    named = [(RESOURCES.get(one["ResourceType"]), one["ResourceName"]) for one in asked.body.get("Resources") or ()]
+    for kind, name in named:
+        if kind == "topic":
+            asked.about.add(Says.TOPIC, name, asked.kind.key)
+    return [f"{kind or 'resource'} {name}".strip() for kind, name in named if kind != "topic"]
+
+
+BODY_RULES: dict[int, Callable[[Asked], list[str]]] = {
+    keys.METADATA: _metadata, keys.FIND_COORDINATOR: _coordinator, keys.API_VERSIONS: _software,
+    keys.SASL_HANDSHAKE: lambda asked: [asked.body["Mechanism"]], **dict.fromkeys(CONFIGS, _resources),
+}  # fmt: skip
+# these also need the connection or the response
+EXCHANGE_RULES = {keys.FETCH: _fetch, keys.SASL_AUTHENTICATE: _login, **dict.fromkeys(RAFT, _quorum)}
+RULES = BODY_RULES | EXCHANGE_RULES

@@ -16,9 +16,9 @@ import numpy as np
 
 from kwire.codec.columnar import Column, Lists, Numbers, Slices, Structs
 from kwire.codec.columnar_values import decode_messages
-from kwire.codec.plan import Slot, StructPlan
+from kwire.codec.plan import StructPlan
 from kwire.schema.keys import FETCH, PRODUCE
-from kwire.session.about import ANSWERED, HEARTBEATS, PARTITION, WORDED, About, Abouts
+from kwire.session.about import EXCHANGE_RULES, RULES, About, Abouts, Says, partitions_in, says
 from kwire.session.quorum import METADATA_TOPIC
 from kwire.session.topics import FINAL, NONE, Topics
 from kwire.wire import uuids
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 NOTHING = 0  # the index of the empty About
 LARGE = 4096  # bytes; larger bodies are not compared with each other
-TOPIC, GROUP, TRANSACTION, GENERATION, EPOCH, MEMBER = range(6)  # the types of events
 BARE = -1  # the partition of an event that names a topic alone
 
 
@@ -74,7 +73,7 @@ class _Reading:
             rows = rows[plain[rows]]
             if kind is None or not len(rows) or not kind.supported or not (self.kinds is None or number in self.kinds):
                 continue
-            if kind.key in WORDED or _marked(kind.plan("request").root):
+            if kind.key in RULES or _marked(kind.plan("request").root):
                 which[rows] = self._of_kind(kind, rows)
         for row, known in batch.abouts.items() if self.kinds is None else ():
             which[row] = self._add(known)
@@ -96,8 +95,8 @@ class _Reading:
         if kind.key not in (PRODUCE, FETCH):
             one_of_each, of = distinct_bodies(batch.buffer, starts, ends)
             first = rows[one_of_each]
-        if kind.key in WORDED:
-            if kind.key in ANSWERED:  # the connection or the answer says it, not the body alone
+        if kind.key in RULES and kind.key != FETCH:
+            if kind.key in EXCHANGE_RULES:
                 first, of = rows, np.arange(len(rows))
             return np.array([self._single(row) for row in first.tolist()], np.int64)[of]
         found = np.zeros(len(first), np.int64)
@@ -175,26 +174,19 @@ class Events:
         topic = np.full(len(owner), -1)
         inside: list[tuple[Ints, Ints]] = []  # the partitions of each struct: whose they are, and their numbers
         for slot in plan.slots:
-            column = columns.fields[slot.name]
-            entity = slot.field.entity
-            if entity == "topicName" and isinstance(column, Lists):
-                self._add(repeat(owner, np.diff(column.offsets)), TOPIC, self._numbers(column.flat), BARE)
-            elif entity == "topicName" and isinstance(column, Slices):
+            column, what, numbered = columns.fields[slot.name], says(slot), partitions_in(slot)
+            if what == Says.TOPIC and isinstance(column, Slices):
                 topic = self._numbers(column)
-            elif entity == "topicId" and isinstance(column, Slices):
+            elif what == Says.TOPIC_ID and isinstance(column, Slices):
                 topic = np.where(topic >= 0, topic, self._idents(column))
-            elif entity in TEXTS:
-                self._names_in(column, owner, TEXTS[entity])
-            elif slot.name == "GenerationId" and isinstance(column, Numbers):
-                self._add(owner, GENERATION, column.values.astype(np.int64))
-            elif slot.name in ("MemberEpoch", "GenerationIdOrMemberEpoch") and isinstance(column, Numbers):
-                self._add(owner, EPOCH, column.values.astype(np.int64))
-            elif entity == "memberId" and isinstance(column, Slices):
-                self._names_in(column, owner, MEMBER, empty=True)
-            if slot.name.startswith("Partition") and isinstance(column, Lists):
-                numbers = _partitions(slot, column)
-                if numbers is not None:
-                    inside.append((repeat(np.arange(len(owner)), np.diff(column.offsets)), numbers))
+            elif what in (Says.GENERATION, Says.EPOCH) and isinstance(column, Numbers):
+                self._add(owner, what, column.values.astype(np.int64))
+            elif what is not None:
+                self._names_in(column, owner, what)
+            if numbered is not None and isinstance(column, Lists):
+                held = column.flat.fields[numbered] if isinstance(column.flat, Structs) else column.flat
+                assert isinstance(held, Numbers)
+                inside.append((repeat(np.arange(len(owner)), np.diff(column.offsets)), held.values.astype(np.int64)))
             if slot.struct is not None:
                 self._within(column, slot.struct, owner)
         self._topics_of(owner, topic, inside)
@@ -215,14 +207,14 @@ class Events:
         at, partition = at[order], partition[order]
         named = topic[at] >= 0
         at, partition = at[named], partition[named]
-        self._add(owner[at], TOPIC, topic[at], partition)
+        self._add(owner[at], Says.TOPIC, topic[at], partition)
 
-    def _names_in(self, column: Column, owner: Ints, what: int, empty: bool = False) -> None:
+    def _names_in(self, column: Column, owner: Ints, what: int) -> None:
         if isinstance(column, Lists):
             owner, column = repeat(owner, np.diff(column.offsets)), column.flat
-        numbers = self._numbers(column, empty)
+        numbers = self._numbers(column, empty=what == Says.MEMBER)
         there = numbers >= 0
-        self._add(owner[there], what, numbers[there])
+        self._add(owner[there], what, numbers[there], BARE)
 
     def _numbers(self, column: Column, empty: bool = False) -> Ints:
         """The numbers of texts; -1 of null and, unless empty ones count, of what is empty."""
@@ -274,48 +266,17 @@ class Events:
     def about(self, key: bytes) -> About:
         """What these events say."""
         out = About()
-        for what, value, other in np.frombuffer(key, np.int64).reshape(-1, 3).tolist():
-            if what == TOPIC:
-                known = out.topics.setdefault(self._texts[value], [])
-                if other != BARE:
-                    known.append(other)
-            elif what == GROUP and self._texts[value] not in out.groups:
-                out.groups.append(self._texts[value])
-            elif what == TRANSACTION and self._texts[value] not in out.transactions:
-                out.transactions.append(self._texts[value])
-            elif what == GENERATION:
-                out.generation = value
-            elif what == EPOCH:
-                out.epoch = value if value >= 0 or self._key in HEARTBEATS else None
-            elif what == MEMBER and out.member is None:
-                out.member = self._texts[value]
+        for what, value, partition in np.frombuffer(key, np.int64).reshape(-1, 3).tolist():
+            said = value if what in (Says.GENERATION, Says.EPOCH) else self._texts[value]
+            out.add(what, said, self._key)
+            if what == Says.TOPIC and partition != BARE:
+                out.topics[said].append(partition)
         return out
 
 
 EVENT = 24  # bytes of an event but for whose it is
-TEXTS = {"groupId": GROUP, "transactionalId": TRANSACTION}
-
-
-def _partitions(slot: Slot, column: Column) -> Ints | None:
-    """The partition numbers that an array holds, one an element."""
-    if not isinstance(column, Lists):
-        return None
-    if slot.struct is None:
-        return (
-            column.flat.values.astype(np.int64) if isinstance(column.flat, Numbers) and slot.type == "int32" else None
-        )
-    name = next((inner.name for inner in slot.struct.slots if inner.name in PARTITION), None)
-    numbers = column.flat.fields.get(name) if isinstance(column.flat, Structs) and name else None
-    return numbers.values.astype(np.int64) if isinstance(numbers, Numbers) else None
 
 
 def _marked(plan: StructPlan) -> bool:
     """Whether a struct, or one in it, has fields that say what it is about."""
-    return any(
-        slot.field.entity in MARKS or slot.name in EPOCHS or (slot.struct is not None and _marked(slot.struct))
-        for slot in (*plan.slots, *plan.tagged.values())
-    )
-
-
-MARKS = ("topicName", "topicId", "groupId", "transactionalId", "memberId")
-EPOCHS = ("GenerationId", "MemberEpoch", "GenerationIdOrMemberEpoch")
+    return any(says(slot) is not None or (slot.struct is not None and _marked(slot.struct)) for slot in plan.slots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,22 @@ def test_columns_say_what_single_bodies_say(path: Path, few: int) -> None:
         whole += [found.values[place] for place in found.which.tolist()]
         assert [exchange.about for exchange in batch] == whole[-len(batch) :]
     assert whole == single
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])
+def test_names_that_are_empty_are_no_topics(few: int, traffic: Any, tmp_path: Path) -> None:
+    tcp = traffic.connection()
+    for number in range(4):
+        names = {"TopicNames": ["", f"t{number}", ""], "TimeoutMs": 1}
+        tcp.send(traffic.request("DeleteTopics", 1, names, number)).answer(
+            traffic.response("DeleteTopics", 1, {}, number)
+        )
+    settings = Settings(thresholds=Thresholds(bodies=few))
+    (batch,) = Reading([traffic.save(tmp_path / "c.pcap")], settings, tracking=True).batches()
+    single = [exchange.about.topics for exchange in batch]
+    found = abouts_of(batch)
+    assert [found.values[place].topics for place in found.which.tolist()] == [{f"t{number}": []} for number in range(4)]
+    assert single == [{f"t{number}": []} for number in range(4)]
 
 
 def test_what_is_alike_is_made_once() -> None:
