@@ -94,7 +94,7 @@ class Abouts:
         return list(names), flat[repeat(starts[self.which], many) + within], rows
 
 
-class Asked(NamedTuple):
+class AboutSource(NamedTuple):
     """A message and where it was seen; body: the request's, or the response's where the request is missing; answer:
     returns the response's body. about: what its fields say."""
 
@@ -105,12 +105,12 @@ class Asked(NamedTuple):
     about: About
 
 
-def about(asked: Asked, side: str) -> About:
+def about(source: AboutSource, side: str) -> About:
     """What an exchange is about. side: whose the body is, "request" or "response"."""
-    out, kind = asked.about, asked.kind
-    _struct(out, kind.plan(side).root, asked.body, asked.connection.topics, kind.key)
+    out, kind = source.about, source.kind
+    _struct(out, kind.plan(side).root, source.body, source.connection.topics, kind.key)
     if side == "request" and kind.key in RULES:
-        out.words += RULES[kind.key](asked)
+        out.words += RULES[kind.key](source)
     return out
 
 
@@ -130,7 +130,8 @@ def partitions_in(slot: Slot) -> str | None:
 
 def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics, key: int) -> None:
     """Adds what the fields of a struct say, and those of the structs in it."""
-    topic, partitions = "", []
+    topic = ""
+    partitions: list[int] = []
     for slot in plan.slots:
         value: Any = body.get(slot.name)
         if value is None:
@@ -153,54 +154,54 @@ def _struct(out: About, plan: StructPlan, body: dict[str, Any], topics: Topics, 
         out.topics.setdefault(topic, []).extend(partitions)
 
 
-def _fetch(asked: Asked) -> list[str]:
-    body, connection, out = asked.body, asked.connection, asked.about
-    held = connection.topics.fetched(connection.ends[1], body, out.topics, asked.answer)
+def _fetch(source: AboutSource) -> list[str]:
+    body, connection, out = source.body, source.connection, source.about
+    held = connection.topics.fetched(connection.ends[1], body, out.topics, source.answer)
     out.topics = out.topics if held is None else held
     words = [] if held is None else [f"session {body['SessionId']}"]
-    return words + _quorum(asked) if METADATA_TOPIC in out.topics else words
+    return words + _quorum(source) if METADATA_TOPIC in out.topics else words
 
 
-def _quorum(asked: Asked) -> list[str]:
-    return [words_of(asked.kind, asked.body, asked.answer())]
+def _quorum(source: AboutSource) -> list[str]:
+    return [words_of(source.kind, source.body, source.answer())]
 
 
-def _coordinator(asked: Asked) -> list[str]:
-    names = asked.body.get("CoordinatorKeys") or [asked.body.get("Key")]
-    kind = asked.body.get("KeyType", 0)
+def _coordinator(source: AboutSource) -> list[str]:
+    names = source.body.get("CoordinatorKeys") or [source.body.get("Key")]
+    kind = source.body.get("KeyType", 0)
     if kind == SHARE:
         return [" ".join(["share", *map(str, names)])]
     for name in names:
-        asked.about.add(COORDINATORS.get(kind, Says.GROUP), name, asked.kind.key)
+        source.about.add(COORDINATORS.get(kind, Says.GROUP), name, source.kind.key)
     return []
 
 
-def _metadata(asked: Asked) -> list[str]:
-    everything = asked.body.get("Topics") is None or asked.kind.version == 0
-    return [] if asked.about.topics else ["all topics" if everything else "no topics"]
+def _metadata(source: AboutSource) -> list[str]:
+    everything = source.body.get("Topics") is None or source.kind.version == 0
+    return [] if source.about.topics else ["all topics" if everything else "no topics"]
 
 
-def _software(asked: Asked) -> list[str]:
-    name = asked.body.get("ClientSoftwareName")
-    return [] if name is None else [f"{name} {asked.body['ClientSoftwareVersion']}"]
+def _software(source: AboutSource) -> list[str]:
+    name = source.body.get("ClientSoftwareName")
+    return [] if name is None else [f"{name} {source.body['ClientSoftwareVersion']}"]
 
 
-def _login(asked: Asked) -> list[str]:
-    who = asked.connection.identity
+def _login(source: AboutSource) -> list[str]:
+    who = source.connection.identity
     return [" ".join(filter(None, (who.mechanism, who.principal)))]
 
 
-def _resources(asked: Asked) -> list[str]:
-    named = [(RESOURCES.get(one["ResourceType"]), one["ResourceName"]) for one in asked.body.get("Resources") or ()]
+def _resources(source: AboutSource) -> list[str]:
+    named = [(RESOURCES.get(one["ResourceType"]), one["ResourceName"]) for one in source.body.get("Resources") or ()]
     for kind, name in named:
         if kind == "topic":
-            asked.about.add(Says.TOPIC, name, asked.kind.key)
+            source.about.add(Says.TOPIC, name, source.kind.key)
     return [f"{kind or 'resource'} {name}".strip() for kind, name in named if kind != "topic"]
 
 
-BODY_RULES: dict[int, Callable[[Asked], list[str]]] = {
+BODY_RULES: dict[int, Callable[[AboutSource], list[str]]] = {
     keys.METADATA: _metadata, keys.FIND_COORDINATOR: _coordinator, keys.API_VERSIONS: _software,
-    keys.SASL_HANDSHAKE: lambda asked: [asked.body["Mechanism"]], **dict.fromkeys(CONFIGS, _resources),
+    keys.SASL_HANDSHAKE: lambda source: [source.body["Mechanism"]], **dict.fromkeys(CONFIGS, _resources),
 }  # fmt: skip
 # these also need the connection or the response
 EXCHANGE_RULES = {keys.FETCH: _fetch, keys.SASL_AUTHENTICATE: _login, **dict.fromkeys(RAFT, _quorum)}

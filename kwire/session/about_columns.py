@@ -267,10 +267,9 @@ class Events:
         """What these events say."""
         out = About()
         for what, value, partition in np.frombuffer(key, np.int64).reshape(-1, 3).tolist():
-            said = value if what in (Says.GENERATION, Says.EPOCH) else self._texts[value]
-            out.add(what, said, self._key)
+            out.add(what, value if what in (Says.GENERATION, Says.EPOCH) else self._texts[value], self._key)
             if what == Says.TOPIC and partition != BARE:
-                out.topics[said].append(partition)
+                out.topics[self._texts[value]].append(partition)
         return out
 
 

@@ -13,7 +13,7 @@ from kwire.codec.quality import Quality
 from kwire.codec.secrets import conceal, hide_within
 from kwire.codec.span import UNDECODED, Span
 from kwire.errors import DecodeError
-from kwire.session.about import About, Asked, about
+from kwire.session.about import About, AboutSource, about
 from kwire.session.api_versions import Kind
 
 if TYPE_CHECKING:
@@ -262,4 +262,4 @@ class Exchange:
         body = message.body()
         if message.api is None or body is None:
             return About()
-        return about(Asked(message.api, body, connection, self.answer, About()), message.kind)
+        return about(AboutSource(message.api, body, connection, self.answer, About()), message.kind)
