@@ -103,8 +103,8 @@ class Coordinator:
     ) -> None:
         chosen = settings or GroupSettings()
         rules = heartbeat_rules.of_era(chosen.era)
-        self._desk = Context(chosen, new_id, topics, Offsets(), preconditions.of_era(chosen.era), rules)
-        self._desk.purgatory.kinds |= classic.kinds(self._desk) | modern.kinds(self._desk, settled)
+        self._context = Context(chosen, new_id, topics, Offsets(), preconditions.of_era(chosen.era), rules)
+        self._context.purgatory.kinds |= classic.kinds(self._context) | modern.kinds(self._context, settled)
         self._tickets = 0
 
     # requests and answers
@@ -129,15 +129,15 @@ class Coordinator:
         self.tick(now)
         self._tickets += 1
         request = CoordinatorRequest(self._tickets, api, version, body, caller, barred)
-        reply = self._stopped(entry, request) or entry.handle(self._desk, request)
+        reply = self._stopped(entry, request) or entry.handle(self._context, request)
         if reply is not None:
-            self._desk.answer(request, reply.body, reply.check)
+            self._context.answer(request, reply.body, reply.check)
         return request.ticket
 
     def _stopped(self, entry: CoordinatorApi, request: CoordinatorRequest) -> Reply | None:
         if not entry.gated:
             return None
-        context = self._desk
+        context = self._context
         check = preconditions.stopped(
             context, context.preconditions, request.api, request.caller, request.body["GroupId"]
         )
@@ -149,152 +149,152 @@ class Coordinator:
 
     def answers(self) -> list[Answer]:
         """Drains the answers that are ready, in the order in which they were given."""
-        ready, self._desk.answers = self._desk.answers, []
+        ready, self._context.answers = self._context.answers, []
         return ready
 
     def events(self) -> list[Event]:
         """Drains what happened; beyond 262,144 events the oldest are lost."""
-        happened = list(self._desk.events)
-        self._desk.events.clear()
+        happened = list(self._context.events)
+        self._context.events.clear()
         return happened
 
     def gone(self, ticket: int) -> None:
         """Who asked has hung up: no answer will be given. Its member stays, as in Kafka."""
-        self._desk.drop(ticket)
+        self._context.drop(ticket)
 
     @property
     def waiting(self) -> int:
         """How many requests wait for their answer."""
-        return len(self._desk.waiting)
+        return len(self._context.waiting)
 
     # time
 
     def tick(self, now: int) -> None:
         """Expires what is due, each operation as of its own deadline."""
-        self._desk.purgatory.tick(now)
-        self._desk.now = max(self._desk.now, now)
+        self._context.purgatory.tick(now)
+        self._context.now = max(self._context.now, now)
 
     @property
     def due(self) -> int | None:
         """When tick must be called next; None when nothing waits."""
-        return self._desk.purgatory.due
+        return self._context.purgatory.due
 
     # what may be seen and switched
 
     @property
     def settings(self) -> GroupSettings:
-        return self._desk.settings
+        return self._context.settings
 
     @property
     def groups(self) -> dict[str, Any]:
         """By id: Group, ConsumerGroup, ShareGroup or StreamsGroup."""
-        return self._desk.groups
+        return self._context.groups
 
     @property
     def offsets(self) -> Offsets:
         """Committed offsets, and those of open transactions."""
-        return self._desk.offsets
+        return self._context.offsets
 
     @property
     def share_states(self) -> ShareStates:
         """What is stored of share groups' partitions."""
-        return self._desk.share_states
+        return self._context.share_states
 
     @property
     def configs(self) -> Callable[[str], Mapping[str, str]]:
         """A group's own configuration, by its names there: share.record.lock.duration.ms."""
-        return self._desk.configs
+        return self._context.configs
 
     @configs.setter
     def configs(self, configs: Callable[[str], Mapping[str, str]]) -> None:
-        self._desk.configs = configs
+        self._context.configs = configs
 
     def settings_of(self, group: str) -> GroupSettings:
         """The configuration that counts for a group."""
-        return self._desk.settings_of(group)
+        return self._context.settings_of(group)
 
     def log_ends(self, ends: Callable[[UUID, int], int | None]) -> None:
         """Who knows where logs end, for the lag of share groups: by topic id and partition, None for no such log."""
-        self._desk.ends = ends
+        self._context.ends = ends
 
     def make_topics(self, make: Callable[[Sequence[NewTopic]], None]) -> None:
         """Who makes the internal topics of streams groups."""
-        self._desk.new_topics = make
+        self._context.new_topics = make
 
     @property
     def active(self) -> bool:
         """False: every request is answered with COORDINATOR_NOT_AVAILABLE."""
-        return self._desk.active
+        return self._context.active
 
     @active.setter
     def active(self, active: bool) -> None:
-        self._desk.active = active
+        self._context.active = active
 
     @property
     def owns(self) -> Callable[[str], bool]:
         """Whether this coordinator is that group's; else NOT_COORDINATOR."""
-        return self._desk.owns
+        return self._context.owns
 
     @owns.setter
     def owns(self, owns: Callable[[str], bool]) -> None:
-        self._desk.owns = owns
+        self._context.owns = owns
 
     @property
     def loading(self) -> set[str]:
         """Groups that are being loaded: COORDINATOR_LOAD_IN_PROGRESS, and NONE to classic heartbeats."""
-        return self._desk.loading
+        return self._context.loading
 
     @loading.setter
     def loading(self, groups: set[str]) -> None:
-        self._desk.loading = groups
+        self._context.loading = groups
 
     @property
     def may(self) -> Callable[[ClientIdentity, str], bool]:
         """Whether the caller may use that group; else GROUP_AUTHORIZATION_FAILED."""
-        return self._desk.may
+        return self._context.may
 
     @may.setter
     def may(self, may: Callable[[ClientIdentity, str], bool]) -> None:
-        self._desk.may = may
+        self._context.may = may
 
     def revive(self, group: str, now: int) -> None:
         """An empty classic group, for offsets that are there again after a restart."""
-        if group not in self._desk.groups:
+        if group not in self._context.groups:
             self.tick(now)
-            classic.clean_up_later(self._desk, classic.new_group(self._desk, group))
+            classic.clean_up_later(self._context, classic.new_group(self._context, group))
 
     def revive_stored(self, kind: StoredKind, group: str, found: Mapping[str, Rows], now: int) -> None:
         """A group with its members, from its records."""
         self.tick(now)
-        kind.revive(self._desk, group, found)
+        kind.revive(self._context, group, found)
 
     def forget(self, group: str) -> bool:
         """Drops a group as if another broker took it over: whoever waits gets NOT_COORDINATOR. Offsets stay."""
-        found = self._desk.groups.get(group)
+        found = self._context.groups.get(group)
         if found is not None:
-            kind_of(found).end(self._desk, found, "the coordinator gave it up")
+            kind_of(found).end(self._context, found, "the coordinator gave it up")
         return found is not None
 
     def expire(self, group: str, member: str, now: int) -> bool:
         """Ends a member's session; says whether there was such a member."""
         self.tick(now)
-        found = self._desk.groups.get(group)
+        found = self._context.groups.get(group)
         if found is None:
             return False
-        expired = kind_of(found).expire(self._desk, found, member)
+        expired = kind_of(found).expire(self._context, found, member)
         served = modern.modern(found)
         if served is not None:
-            settled(self._desk, served)
+            settled(self._context, served)
         return expired
 
     def end_transaction(self, producer: int, commit: bool) -> None:
         """A transaction ended: its offsets become the groups', or vanish."""
-        self._desk.offsets.end_transaction(producer, commit)
+        self._context.offsets.end_transaction(producer, commit)
 
     def topics_changed(self, now: int) -> None:
         """Topics came, went or grew."""
         self.tick(now)
-        for group in [modern.modern(each) for each in self._desk.groups.values()]:
+        for group in [modern.modern(each) for each in self._context.groups.values()]:
             if group is not None:
                 group.topics_changed()
-                settled(self._desk, group)
+                settled(self._context, group)

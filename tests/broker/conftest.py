@@ -54,7 +54,7 @@ class Alarm:
 
 
 @dataclass
-class Desk:
+class SocketlessBroker:
     """send() gives the list that the reply will be in; ask() the body, which must be there at once."""
 
     settings: BrokerSettings = field(default_factory=BrokerSettings)
@@ -126,15 +126,15 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
+def socketless() -> SocketlessBroker:
     """One node, a topic t with two partitions."""
-    return Desk(BrokerSettings(topics=(("t", 2),)))
+    return SocketlessBroker(BrokerSettings(topics=(("t", 2),)))
 
 
 @pytest.fixture
-def make_desk() -> type[Desk]:
+def make_socketless() -> type[SocketlessBroker]:
     """For other settings."""
-    return Desk
+    return SocketlessBroker
 
 
 @pytest.fixture

@@ -38,13 +38,13 @@ OPEN = {
 
 
 @pytest.fixture
-def guarded(make_desk: Any) -> Any:
+def guarded(make_socketless: Any) -> Any:
     """A broker with an authorizer: topics t1 and t2; who asks is ANONYMOUS, and no super user."""
-    return make_desk(BrokerSettings(topics=(("t1", 1), ("t2", 1)), super_users=("root",)))
+    return make_socketless(BrokerSettings(topics=(("t1", 1), ("t2", 1)), super_users=("root",)))
 
 
-def allow(desk: Any, kind: int, name: str, operation: int, pattern: int = LITERAL) -> None:
-    desk.state.acls.add(Acl(kind, name, pattern, "User:ANONYMOUS", "*", operation, ALLOW))
+def allow(socketless: Any, kind: int, name: str, operation: int, pattern: int = LITERAL) -> None:
+    socketless.state.acls.add(Acl(kind, name, pattern, "User:ANONYMOUS", "*", operation, ALLOW))
 
 
 def test_each_api_needs_rights_or_is_open_on_purpose() -> None:
@@ -114,18 +114,18 @@ def test_one_topic_without_rights_stops_a_transactions_others(guarded: Any) -> N
     assert errors == {"t1": 55, "t2": 29}
 
 
-def test_rules_by_the_protocol(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(topics=(("t", 1),), super_users=("ANONYMOUS",)))
+def test_rules_by_the_protocol(make_socketless: Any) -> None:
+    socketless = make_socketless(BrokerSettings(topics=(("t", 1),), super_users=("ANONYMOUS",)))
     rule = {"ResourceType": 2, "ResourceName": "t", "ResourcePatternType": 3, "Principal": "User:ann", "Host": "*"}
     rule |= {"Operation": 3, "PermissionType": 3}
-    made = desk.ask("CreateAcls", 3, {"Creations": [rule, rule, {**rule, "ResourceName": ""}]})["Results"]
+    made = socketless.ask("CreateAcls", 3, {"Creations": [rule, rule, {**rule, "ResourceName": ""}]})["Results"]
     assert [row["ErrorCode"] for row in made] == [0, 0, 42]
     wanted: dict[str, Any] = {"ResourceTypeFilter": 1, "PatternTypeFilter": 1, "Operation": 1, "PermissionType": 1}
     wanted |= {"ResourceNameFilter": None, "PrincipalFilter": None, "HostFilter": None}
-    (found,) = desk.ask("DescribeAcls", 3, wanted)["Resources"]
+    (found,) = socketless.ask("DescribeAcls", 3, wanted)["Resources"]
     assert (found["ResourceName"], [acl["Principal"] for acl in found["Acls"]]) == ("t", ["User:ann"])
-    (gone,) = desk.ask("DeleteAcls", 3, {"Filters": [wanted]})["FilterResults"]
+    (gone,) = socketless.ask("DeleteAcls", 3, {"Filters": [wanted]})["FilterResults"]
     assert [acl["ResourceName"] for acl in gone["MatchingAcls"]] == ["t"]
-    assert desk.ask("DescribeAcls", 3, wanted)["Resources"] == []
-    (reply,) = desk.send("DescribeAcls", 3, {**wanted, "Operation": 0})
+    assert socketless.ask("DescribeAcls", 3, wanted)["Resources"] == []
+    (reply,) = socketless.send("DescribeAcls", 3, {**wanted, "Operation": 0})
     assert reply.close == "a filter of ACLs with an element that is UNKNOWN"

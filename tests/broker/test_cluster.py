@@ -135,7 +135,7 @@ def test_changes_are_told() -> None:
     assert told == [["a"], ["a"], []]
 
 
-def test_a_new_topic_is_made_without_a_look_at_all_others(desk: Any) -> None:
+def test_a_new_topic_is_made_without_a_look_at_all_others(socketless: Any) -> None:
     """A request may make tens of thousands."""
     looks = []
 
@@ -148,7 +148,7 @@ def test_a_new_topic_is_made_without_a_look_at_all_others(desk: Any) -> None:
             looks.append(1)
             return super().keys()
 
-    desk.state.cluster.by_id = Walked(desk.state.cluster.by_id)
+    socketless.state.cluster.by_id = Walked(socketless.state.cluster.by_id)
     for number in range(3):
-        desk.state.cluster.create(f"t{number}", 1)
+        socketless.state.cluster.create(f"t{number}", 1)
     assert not looks

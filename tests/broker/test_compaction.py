@@ -86,26 +86,26 @@ def test_a_producers_last_batch_stays_without_its_records() -> None:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-def test_a_compacted_topic_takes_no_record_without_a_key(desk: Any, acks: int) -> None:
-    desk.state.cluster.configs.change(2, "t", [("cleanup.policy", 0, "compact")])
-    part = {"Index": 0, "Records": build([(b"k", b"v"), (None, b"v")], timestamp=desk.clock.now() // 1_000_000)}
+def test_a_compacted_topic_takes_no_record_without_a_key(socketless: Any, acks: int) -> None:
+    socketless.state.cluster.configs.change(2, "t", [("cleanup.policy", 0, "compact")])
+    part = {"Index": 0, "Records": build([(b"k", b"v"), (None, b"v")], timestamp=socketless.clock.now() // 1_000_000)}
     body = {"Acks": acks, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
-    row = desk.ask("Produce", 9, body)["Responses"][0]["PartitionResponses"][0]
+    row = socketless.ask("Produce", 9, body)["Responses"][0]["PartitionResponses"][0]
     assert row["ErrorCode"] == 87
     why = "Compacted topic cannot accept message without key in topic partition t-0."
     assert row["RecordErrors"] == [{"BatchIndex": 1, "BatchIndexErrorMessage": why}]
 
 
-def test_the_sweep_compacts_and_keeps_what_only_deleting_would_drop(desk: Any) -> None:
-    change = desk.state.cluster.configs.change
+def test_the_sweep_compacts_and_keeps_what_only_deleting_would_drop(socketless: Any) -> None:
+    change = socketless.state.cluster.configs.change
     change(2, "t", [("cleanup.policy", 0, "compact"), ("segment.ms", 0, "10"), ("retention.ms", 0, "1")])
-    now = desk.clock.now() // 1_000_000
+    now = socketless.clock.now() // 1_000_000
     for value in (b"1", b"2"):
-        desk.produce("t", records=build([(b"k", value)], timestamp=now))
-    desk.clock.run(1_000)
-    desk.state.retain()
-    log = desk.state.cluster.topics["t"].partitions[0].log
+        socketless.produce("t", records=build([(b"k", value)], timestamp=now))
+    socketless.clock.run(1_000)
+    socketless.state.retain()
+    log = socketless.state.cluster.topics["t"].partitions[0].log
     assert there(log) == [(1, b"k", b"2")]
     change(2, "t", [("cleanup.policy", 0, "compact,delete")])
-    desk.state.retain()
+    socketless.state.retain()
     assert there(log) == []

@@ -63,7 +63,7 @@ TESTED = {  # where the others have their test
     "log.retention.check.interval.ms": "test_config_effects.py::test_logs_are_looked_at_as_often_as_told",
     **dict.fromkeys(
         ("max.connections", "max.connections.per.ip"),
-        "test_server.py::test_how_many_connections_there_may_be_is_altered_while_it_runs",
+        "test_limits.py::test_how_many_connections_there_may_be_is_altered_while_it_runs",
     ),
     "interval.ms": "apis/test_telemetry.py::test_subscriptions_are_configurations",
     "match": "apis/test_telemetry.py::test_subscriptions_are_configurations",
@@ -102,46 +102,46 @@ def test_reasons_are_of_configurations_that_exist_and_stand_in_the_guide() -> No
     assert [name for name in NOTES if f"`{name}`" not in text] == []
 
 
-def test_the_reason_is_told_as_documentation(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(topics=(("t", 1),)))
+def test_the_reason_is_told_as_documentation(make_socketless: Any) -> None:
+    socketless = make_socketless(BrokerSettings(topics=(("t", 1),)))
     asked = {"ResourceType": TOPIC, "ResourceName": "t", "ConfigurationKeys": ["local.retention.ms", "retention.ms"]}
     for wanted, reasons in ((True, [IDLE["local.retention.ms"], None]), (False, [None, None])):
-        rows = desk.ask("DescribeConfigs", 4, {"Resources": [asked], "IncludeDocumentation": wanted})["Results"]
+        rows = socketless.ask("DescribeConfigs", 4, {"Resources": [asked], "IncludeDocumentation": wanted})["Results"]
         assert [row["Documentation"] for row in rows[0]["Configs"]] == reasons
 
 
 # ---------------------------------------------------------------- topics
 
 
-def changed(make_desk: Any, name: str, value: str, shown: Callable[[Any], Any], **needed: str) -> bool:
-    """Whether what is shown of a desk is another thing when topic t has the value."""
-    desk = make_desk(BrokerSettings(topics=(("t", 1),)))
+def changed(make_socketless: Any, name: str, value: str, shown: Callable[[Any], Any], **needed: str) -> bool:
+    """Whether what is shown of a socketless is another thing when topic t has the value."""
+    socketless = make_socketless(BrokerSettings(topics=(("t", 1),)))
     for each, text in needed.items():
-        desk.state.cluster.configs.change(TOPIC, "t", [(each.replace("_", "."), SET, text)])
-    before = shown(desk.state)
-    desk.state.cluster.configs.change(TOPIC, "t", [(name, SET, value)])
-    return bool(shown(desk.state) != before)
+        socketless.state.cluster.configs.change(TOPIC, "t", [(each.replace("_", "."), SET, text)])
+    before = shown(socketless.state)
+    socketless.state.cluster.configs.change(TOPIC, "t", [(name, SET, value)])
+    return bool(shown(socketless.state) != before)
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_rules_of_batches_are_the_topics(make_desk: Any, name: str) -> None:
+def test_rules_of_batches_are_the_topics(make_socketless: Any, name: str) -> None:
     kind = name.split(".")[1] if name.endswith(".level") else ""
     needed = {"compression_type": kind} if kind else {}
-    assert changed(make_desk, name, BATCHES[name], lambda state: state.cluster.configs.rules("t"), **needed)
+    assert changed(make_socketless, name, BATCHES[name], lambda state: state.cluster.configs.rules("t"), **needed)
 
 
 @pytest.mark.parametrize("name", COMPACTION)
-def test_rules_of_cleaning_are_the_topics(make_desk: Any, name: str) -> None:
-    assert changed(make_desk, name, COMPACTION[name], lambda state: state.compaction("t"))
+def test_rules_of_cleaning_are_the_topics(make_socketless: Any, name: str) -> None:
+    assert changed(make_socketless, name, COMPACTION[name], lambda state: state.compaction("t"))
 
 
 @pytest.mark.parametrize(("mine", "theirs"), INHERITED.items())
-def test_topics_have_the_brokers(make_desk: Any, mine: str, theirs: str) -> None:
+def test_topics_have_the_brokers(make_socketless: Any, mine: str, theirs: str) -> None:
     values = {**BATCHES, **COMPACTION, "retention.ms": "7", "unclean.leader.election.enable": "true"}
-    desk = make_desk(configured(BrokerSettings(topics=(("t", 1),)), {theirs: values[mine]}))
-    assert desk.state.cluster.configs.topic("t", mine) == values[mine] != known("topic")[mine].default
-    desk.state.cluster.configs.change(BROKER, "", [(theirs, SET, known("topic")[mine].default)])
-    assert desk.state.cluster.configs.topic("t", mine) == known("topic")[mine].default
+    socketless = make_socketless(configured(BrokerSettings(topics=(("t", 1),)), {theirs: values[mine]}))
+    assert socketless.state.cluster.configs.topic("t", mine) == values[mine] != known("topic")[mine].default
+    socketless.state.cluster.configs.change(BROKER, "", [(theirs, SET, known("topic")[mine].default)])
+    assert socketless.state.cluster.configs.topic("t", mine) == known("topic")[mine].default
 
 
 # ---------------------------------------------------------------- brokers and groups
@@ -168,18 +168,18 @@ def test_settings_are_the_brokers_and_are_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_GROUPS)
-def test_settings_are_the_groups_and_are_read(make_desk: Any, name: str) -> None:
-    desk, field = make_desk(), f"group_{name.replace('.', '_')}"
+def test_settings_are_the_groups_and_are_read(make_socketless: Any, name: str) -> None:
+    socketless, field = make_socketless(), f"group_{name.replace('.', '_')}"
     value = str(int(known("group")[name].default) + 1)
-    desk.state.cluster.configs.change(GROUP, "g", [(name, SET, value)])
-    assert getattr(desk.state.groups.coordinator.settings_of("g"), field) == int(value)
-    assert getattr(desk.state.groups.coordinator.settings_of("h"), field) != int(value)
+    socketless.state.cluster.configs.change(GROUP, "g", [(name, SET, value)])
+    assert getattr(socketless.state.groups.coordinator.settings_of("g"), field) == int(value)
+    assert getattr(socketless.state.groups.coordinator.settings_of("h"), field) != int(value)
     assert field in attributes_read()
 
 
-def test_a_share_groups_own_configuration(make_desk: Any) -> None:
-    desk = make_desk()
-    sharing, configs = desk.state.sharing, desk.state.cluster.configs
+def test_a_share_groups_own_configuration(make_socketless: Any) -> None:
+    socketless = make_socketless()
+    sharing, configs = socketless.state.sharing, socketless.state.cluster.configs
     for name, value in (("share.auto.offset.reset", "earliest"), ("share.isolation.level", "read_committed")):
         configs.change(GROUP, "g", [(name, SET, value)])
         assert (sharing.config("g", name), sharing.config("h", name)) == (value, known("group")[name].default)
@@ -188,14 +188,14 @@ def test_a_share_groups_own_configuration(make_desk: Any) -> None:
     assert sharing.rules("g") != before
 
 
-def test_new_topics_have_as_many_replicas_as_told(make_desk: Any) -> None:
-    desk = make_desk(configured(BrokerSettings(nodes=3), {"default.replication.factor": 2}))
-    assert len(desk.state.create("t", 1).partitions[0].replicas) == 2
+def test_new_topics_have_as_many_replicas_as_told(make_socketless: Any) -> None:
+    socketless = make_socketless(configured(BrokerSettings(nodes=3), {"default.replication.factor": 2}))
+    assert len(socketless.state.create("t", 1).partitions[0].replicas) == 2
 
 
-def test_topics_may_be_kept_from_being_deleted(make_desk: Any) -> None:
-    desk = make_desk(configured(BrokerSettings(topics=(("t", 1),)), {"delete.topic.enable": False}))
-    (row,) = desk.ask("DeleteTopics", 4, {"TopicNames": ["t"], "TimeoutMs": 1})["Responses"]
+def test_topics_may_be_kept_from_being_deleted(make_socketless: Any) -> None:
+    socketless = make_socketless(configured(BrokerSettings(topics=(("t", 1),)), {"delete.topic.enable": False}))
+    (row,) = socketless.ask("DeleteTopics", 4, {"TopicNames": ["t"], "TimeoutMs": 1})["Responses"]
     assert row["ErrorCode"] == codes.TOPIC_DELETION_DISABLED
 
 
@@ -208,12 +208,12 @@ def test_logs_are_looked_at_as_often_as_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_ALL_GROUPS)
-def test_groups_have_what_was_altered_while_the_broker_runs(make_desk: Any, name: str) -> None:
-    desk, field, own = make_desk(), name.replace(".", "_"), name.removeprefix("group.")
-    configs = desk.state.cluster.configs
+def test_groups_have_what_was_altered_while_the_broker_runs(make_socketless: Any, name: str) -> None:
+    socketless, field, own = make_socketless(), name.replace(".", "_"), name.removeprefix("group.")
+    configs = socketless.state.cluster.configs
 
     def told(group: str) -> Any:
-        return getattr(desk.state.groups.coordinator.settings_of(group), field)
+        return getattr(socketless.state.groups.coordinator.settings_of(group), field)
 
     configs.change(GROUP, "g", [(own, SET, "7")])
     configs.change(BROKER, "", [(name, SET, "5")])
@@ -222,19 +222,19 @@ def test_groups_have_what_was_altered_while_the_broker_runs(make_desk: Any, name
     assert (told("g"), told("h")) == (7, 1_000)
 
 
-def test_clients_metrics_are_taken_from_when_there_is_a_reporter(make_desk: Any) -> None:
-    desk, asked = make_desk(), {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"}
+def test_clients_metrics_are_taken_from_when_there_is_a_reporter(make_socketless: Any) -> None:
+    socketless, asked = make_socketless(), {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"}
 
     def announced() -> bool:
-        return 71 in [row["ApiKey"] for row in desk.ask("ApiVersions", 4, asked)["ApiKeys"]]
+        return 71 in [row["ApiKey"] for row in socketless.ask("ApiVersions", 4, asked)["ApiKeys"]]
 
     before = announced()
-    desk.state.cluster.configs.change(BROKER, "1", [("metric.reporters", SET, "some.Reporter")])
+    socketless.state.cluster.configs.change(BROKER, "1", [("metric.reporters", SET, "some.Reporter")])
     assert (before, announced()) == (False, True)
-    assert desk.ask("GetTelemetrySubscriptions", 0, {"ClientInstanceId": UUID(int=0)})["ErrorCode"] == codes.NONE
+    assert socketless.ask("GetTelemetrySubscriptions", 0, {"ClientInstanceId": UUID(int=0)})["ErrorCode"] == codes.NONE
 
 
-def test_client_metrics_are_a_kind_of_their_own(make_desk: Any) -> None:
-    desk = make_desk()
-    desk.state.cluster.configs.change(CLIENT_METRICS, "m", [("interval.ms", SET, "1000")])
-    assert desk.state.cluster.configs.given[CLIENT_METRICS, "m"] == {"interval.ms": "1000"}
+def test_client_metrics_are_a_kind_of_their_own(make_socketless: Any) -> None:
+    socketless = make_socketless()
+    socketless.state.cluster.configs.change(CLIENT_METRICS, "m", [("interval.ms", SET, "1000")])
+    assert socketless.state.cluster.configs.given[CLIENT_METRICS, "m"] == {"interval.ms": "1000"}

@@ -84,11 +84,11 @@ class FakeOwner:
 
 
 @pytest.fixture
-def served(make_desk: Any) -> tuple[Any, ServedConnection, FakeTransport, FakeOwner]:
-    desk, owner, transport = make_desk(), FakeOwner(), FakeTransport()
-    connection = ServedConnection(owner, desk.service, 1, Listener("PLAINTEXT"), None)
+def served(make_socketless: Any) -> tuple[Any, ServedConnection, FakeTransport, FakeOwner]:
+    socketless, owner, transport = make_socketless(), FakeOwner(), FakeTransport()
+    connection = ServedConnection(owner, socketless.service, 1, Listener("PLAINTEXT"), None)
     connection.connection_made(transport)
-    return desk, connection, transport, owner
+    return socketless, connection, transport, owner
 
 
 def framed(data: bytes) -> bytes:
@@ -106,30 +106,30 @@ def answers(written: list[bytes]) -> int:
 
 
 def test_the_answers_of_a_step_are_sent_together(served: Any) -> None:
-    desk, connection, transport, owner = served
-    connection.data_received(framed(desk.frame(*METADATA)) * 16)
+    socketless, connection, transport, owner = served
+    connection.data_received(framed(socketless.frame(*METADATA)) * 16)
     assert owner.run() == 1  # nobody gets in line for what the step has done already
     assert (len(transport.written), answers(transport.written)) == (1, 16)
-    connection.data_received(framed(desk.frame(*METADATA)) * (AT_ONCE + 1))
+    connection.data_received(framed(socketless.frame(*METADATA)) * (AT_ONCE + 1))
     owner.run()
     assert (len(transport.written), answers(transport.written)) == (3, 16 + AT_ONCE + 1)
 
 
 def test_large_answers_do_not_wait_for_the_end_of_the_step(served: Any) -> None:
-    desk, connection, transport, owner = served
+    socketless, connection, transport, owner = served
     for number in range(40):
-        desk.state.create(f"topic-{number}", 10)
-    size = len(desk.raw(desk.frame(*METADATA))[0].data)
-    connection.data_received(framed(desk.frame(*METADATA)) * 30)
+        socketless.state.create(f"topic-{number}", 10)
+    size = len(socketless.raw(socketless.frame(*METADATA))[0].data)
+    connection.data_received(framed(socketless.frame(*METADATA)) * 30)
     owner.run()
     assert answers(transport.written) == 30
     assert TOGETHER < max(map(len, transport.written)) <= TOGETHER + size
 
 
 def test_who_does_not_read_is_not_answered_further(served: Any) -> None:
-    desk, connection, transport, owner = served
+    socketless, connection, transport, owner = served
     transport.wrote = connection.pause_writing
-    connection.data_received(framed(desk.frame(*METADATA)) * (AT_ONCE + 1))
+    connection.data_received(framed(socketless.frame(*METADATA)) * (AT_ONCE + 1))
     owner.run()
     assert answers(transport.written) == AT_ONCE
     connection.resume_writing()
@@ -138,10 +138,10 @@ def test_who_does_not_read_is_not_answered_further(served: Any) -> None:
 
 
 def test_reading_pauses_for_requests_that_have_to_wait_and_for_no_others(served: Any) -> None:
-    desk, connection, transport, owner = served
+    socketless, connection, transport, owner = served
     part = {"Index": 0, "Records": bytes(KEPT)}
     body = {"Acks": 1, "TimeoutMs": 1, "TopicData": [{"Name": "t", "PartitionData": [part]}]}
-    request = framed(desk.frame("Produce", 9, body))
+    request = framed(socketless.frame("Produce", 9, body))
     connection.data_received(request)
     owner.run()
     assert (transport.read, answers(transport.written)) == ([], 1)
@@ -157,8 +157,8 @@ def test_reading_pauses_for_requests_that_have_to_wait_and_for_no_others(served:
 
 
 def test_what_was_answered_goes_out_before_the_connection_ends(served: Any) -> None:
-    desk, connection, transport, owner = served
-    connection.data_received(framed(desk.frame(*METADATA)) * 3 + b"GET / HTTP/1.1\r\n")
+    socketless, connection, transport, owner = served
+    connection.data_received(framed(socketless.frame(*METADATA)) * 3 + b"GET / HTTP/1.1\r\n")
     owner.run()
     assert answers(transport.written) == 3
     assert transport.closed
@@ -166,8 +166,8 @@ def test_what_was_answered_goes_out_before_the_connection_ends(served: Any) -> N
 
 
 def test_half_a_request_takes_no_turn(served: Any) -> None:
-    desk, connection, transport, owner = served
-    data = framed(desk.frame(*METADATA))
+    socketless, connection, transport, owner = served
+    data = framed(socketless.frame(*METADATA))
     for byte in data[:-1]:
         connection.data_received(bytes((byte,)))
     assert owner.run() == 0

@@ -40,7 +40,7 @@ class Replay:
 
     head: Row
     steps: list[Row]
-    desk: Any
+    socketless: Any
     peers: dict[str, Peer] = field(default_factory=dict)
     pending: list[tuple[str, Row, list[Any], int]] = field(default_factory=list)
     found: list[str] = field(default_factory=list)
@@ -49,12 +49,12 @@ class Replay:
         """What the broker does otherwise, a line each."""
         self.know(self.head["topics"])
         if self.head["configs"]:
-            self.desk.state.cluster.configs.given[GROUP, self.head["script"]] = self.head["configs"]
+            self.socketless.state.cluster.configs.given[GROUP, self.head["script"]] = self.head["configs"]
         for step in self.steps:
             if step.get("api") == "InitProducerId":
-                self.desk.state.cluster.producers_given = step["response"]["ProducerId"] - 1_000
-        self.desk.clock.time = self.begun()
-        self.start = self.desk.clock.now()
+                self.socketless.state.cluster.producers_given = step["response"]["ProducerId"] - 1_000
+        self.socketless.clock.time = self.begun()
+        self.start = self.socketless.clock.now()
         for number, step in enumerate(self.steps):
             self.advance(round(step["at_ms"]))
             if "topics" in step:
@@ -74,11 +74,11 @@ class Replay:
                 body = body_of("ProduceRequest", step["version"], step["request"])
                 header = read_header(body["TopicData"][0]["PartitionData"][0]["Records"], 0)
                 return int((header.max_timestamp - step["at_ms"] + 1) * MS)
-        return int(self.desk.clock.now())
+        return int(self.socketless.clock.now())
 
     def know(self, topics: Row) -> None:
         for name, row in topics.items():
-            cluster = self.desk.state.cluster
+            cluster = self.socketless.state.cluster
             made = cluster.create(name, row["partitions"])
             cluster.topics[name] = moved = made._replace(id=from_text(row["id"]))
             del cluster.by_id[made.id]
@@ -88,16 +88,16 @@ class Replay:
     def advance(self, to: int) -> None:
         """Time passes, ms; in small steps as long as somebody waits."""
         while (left := to - self.now()) > 0:
-            self.desk.clock.run(min(left, 20) if self.pending else left)
+            self.socketless.clock.run(min(left, 20) if self.pending else left)
             self.collect()
 
     def now(self) -> int:
-        return int((self.desk.clock.now() - self.start) // MS)
+        return int((self.socketless.clock.now() - self.start) // MS)
 
     def ask(self, title: str, step: Row) -> None:
         peer = self.peers.setdefault(step["client"], Peer(len(self.peers) + 10, "127.0.0.1", 40_000, 1))
         body = body_of(step["api"] + "Request", step["version"], step["request"])
-        replies = self.desk.raw(self.desk.frame(step["api"], step["version"], body, step["client"]), peer)
+        replies = self.socketless.raw(self.socketless.frame(step["api"], step["version"], body, step["client"]), peer)
         self.pending.append((title, step, replies, self.now()))
         self.collect()
 
@@ -113,7 +113,7 @@ class Replay:
             self.found.append(f"{title}: closed: {reply.close}")
             return
         api, version = step["api"], step["version"]
-        ours = comparable(own(api, self.head["script"], self.desk.body(api, version, reply)))
+        ours = comparable(own(api, self.head["script"], self.socketless.body(api, version, reply)))
         real = comparable(once(body_of(api + "Response", version, step["response"])))
         self.found += [f"{title}: {line}" for line in unlike(real, ours)]
         if api not in ASKS_OTHERS and not -EARLIER <= took - step["took_ms"] <= LATER:
@@ -133,13 +133,13 @@ def own(api: str, group: str, body: Row) -> Row:
     return body | {"Groups": [row for row in body["Groups"] if row["GroupId"] == group]}
 
 
-def transcript(path: Path, make_desk: Callable[..., Any]) -> Replay:
+def transcript(path: Path, make_socketless: Callable[..., Any]) -> Replay:
     head, steps = load(path)
     major, minor = head["broker"].split(".")[:2]
     groups = replace(GroupSettings(), **LAB | head["settings"])
-    return Replay(head, steps, make_desk(BrokerSettings(era=(int(major), int(minor)), groups=groups)))
+    return Replay(head, steps, make_socketless(BrokerSettings(era=(int(major), int(minor)), groups=groups)))
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_groups_are_served_as_the_real_broker_did(path: Path, make_desk: Callable[..., Any]) -> None:
-    assert "\n".join(transcript(path, make_desk).run()) == ""
+def test_groups_are_served_as_the_real_broker_did(path: Path, make_socketless: Callable[..., Any]) -> None:
+    assert "\n".join(transcript(path, make_socketless).run()) == ""

@@ -12,11 +12,11 @@ from kwire.errors import HookFailed
 HEARTBEAT = {"GroupId": "g", "GenerationId": 1, "MemberId": "m"}
 
 
-def failed(desk: Any, hook: Any) -> str:
+def failed(socketless: Any, hook: Any) -> str:
     """What the client's connection and the list of failures say."""
-    desk.faults.control("Heartbeat", hook)
-    why = desk.send("Heartbeat", 4, HEARTBEAT)[0].close
-    assert [str(error) for error in desk.faults.failures] == [why]
+    socketless.faults.control("Heartbeat", hook)
+    why = socketless.send("Heartbeat", 4, HEARTBEAT)[0].close
+    assert [str(error) for error in socketless.faults.failures] == [why]
     return str(why)
 
 
@@ -24,9 +24,9 @@ def raises(_: Any) -> dict[str, int]:
     return {"ErrorCode": 1 // 0}
 
 
-def test_a_hook_that_raises_names_its_line(desk: Any) -> None:
+def test_a_hook_that_raises_names_its_line(socketless: Any) -> None:
     line = raises.__code__.co_firstlineno + 1
-    why = failed(desk, raises)
+    why = failed(socketless, raises)
     assert why.startswith(f"the hook on Heartbeat at tests/broker/test_hooks.py:{line} raised ZeroDivisionError: ")
 
 
@@ -41,19 +41,19 @@ def test_a_hook_that_raises_names_its_line(desk: Any) -> None:
         ("eror=1", "gave no rule's actions: fault eror=1: no action eror; did you mean error?"),
     ],
 )  # fmt: skip
-def test_what_is_no_answer(desk: Any, said: Any, why: str) -> None:
-    assert f" {why}" in failed(desk, lambda _: said)
+def test_what_is_no_answer(socketless: Any, said: Any, why: str) -> None:
+    assert f" {why}" in failed(socketless, lambda _: said)
 
 
-def test_fields_of_other_versions_are_left_out(desk: Any) -> None:
-    desk.faults.control("Heartbeat", lambda _: {"ErrorCode": 27, "ThrottleTimeMs": 5})
-    assert desk.ask("Heartbeat", 0, HEARTBEAT) == {"ErrorCode": 27}
-    assert desk.ask("Heartbeat", 4, HEARTBEAT) == {"ErrorCode": 27, "ThrottleTimeMs": 5}
+def test_fields_of_other_versions_are_left_out(socketless: Any) -> None:
+    socketless.faults.control("Heartbeat", lambda _: {"ErrorCode": 27, "ThrottleTimeMs": 5})
+    assert socketless.ask("Heartbeat", 0, HEARTBEAT) == {"ErrorCode": 27}
+    assert socketless.ask("Heartbeat", 4, HEARTBEAT) == {"ErrorCode": 27, "ThrottleTimeMs": 5}
 
 
-def test_nested_fields_are_checked_too(desk: Any) -> None:
-    desk.faults.control("Metadata", lambda _: {"Topics": [{"Name": "t", "Partition": []}]})
-    (reply,) = desk.send("Metadata", 12, {"Topics": None})
+def test_nested_fields_are_checked_too(socketless: Any) -> None:
+    socketless.faults.control("Metadata", lambda _: {"Topics": [{"Name": "t", "Partition": []}]})
+    (reply,) = socketless.send("Metadata", 12, {"Topics": None})
     assert "Topics.Partition: no such field in Topics; did you mean Partitions?" in str(reply.close)
 
 

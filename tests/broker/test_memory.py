@@ -19,8 +19,8 @@ def join(group: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def small(make_desk: Any) -> Any:
-    return make_desk(BrokerSettings(topics=(("t", 3),), limits=BrokerLimits(remembered=400_000)))
+def small(make_socketless: Any) -> Any:
+    return make_socketless(BrokerSettings(topics=(("t", 3),), limits=BrokerLimits(remembered=400_000)))
 
 
 @pytest.mark.parametrize(

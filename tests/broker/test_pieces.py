@@ -53,9 +53,9 @@ def test_a_null_array_stays_null() -> None:
 
 
 def test_a_fetch_that_waited_on_many_partitions_is_written_in_steps(
-    make_desk: Any, monkeypatch: pytest.MonkeyPatch
+    make_socketless: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = make_desk(BrokerSettings(topics=(("orders", 2_000),)))
+    socketless = make_socketless(BrokerSettings(topics=(("orders", 2_000),)))
     sizes: list[int] = []
     real = pieces._written
     monkeypatch.setattr(
@@ -71,12 +71,12 @@ def test_a_fetch_that_waited_on_many_partitions_is_written_in_steps(
     calls: list[Any] = []
     peer = Peer(2, "127.0.0.1", 4, 1)
     peer.soon = calls.append
-    replies = desk.raw(desk.frame("Fetch", 12, body), peer)
+    replies = socketless.raw(socketless.frame("Fetch", 12, body), peer)
     assert not replies
-    desk.produce("orders", b"one", partition=1_999)
+    socketless.produce("orders", b"one", partition=1_999)
     while calls:
         for _ in calls.pop(0)() or ():
-            desk.steps += 1
-    assert len(desk.body("Fetch", 12, replies[0])["Responses"][0]["Partitions"]) == 2_000
+            socketless.steps += 1
+    assert len(socketless.body("Fetch", 12, replies[0])["Responses"][0]["Partitions"]) == 2_000
     assert len(sizes) > 2_000
     assert max(sizes) < 200  # bytes that are written in one go

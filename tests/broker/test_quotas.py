@@ -90,30 +90,30 @@ def test_setting_removing_and_finding() -> None:
     assert len(made.find([], strict=False)) == 2
 
 
-def test_a_throttled_client_is_told_and_not_heard(desk: Any) -> None:
+def test_a_throttled_client_is_told_and_not_heard(socketless: Any) -> None:
     entity = [{"EntityType": "client-id", "EntityName": "greedy"}]
     ops = [{"Key": PRODUCED, "Value": 10.0, "Remove": False}, {"Key": CONSUMED, "Value": 10.0, "Remove": False}]
     asked = {"Entries": [{"Entity": entity, "Ops": ops}], "ValidateOnly": False}
-    assert desk.ask("AlterClientQuotas", 1, asked)["Entries"][0]["ErrorCode"] == 0
+    assert socketless.ask("AlterClientQuotas", 1, asked)["Entries"][0]["ErrorCode"] == 0
     wanted = {"Components": [{"EntityType": "client-id", "MatchType": 0, "Match": "greedy"}], "Strict": True}
-    (entry,) = desk.ask("DescribeClientQuotas", 1, wanted)["Entries"]
+    (entry,) = socketless.ask("DescribeClientQuotas", 1, wanted)["Entries"]
     assert {value["Key"]: value["Value"] for value in entry["Values"]} == {PRODUCED: 10.0, CONSUMED: 10.0}
-    assert desk.produce("t", b"x" * 500)["ErrorCode"] == 0
+    assert socketless.produce("t", b"x" * 500)["ErrorCode"] == 0
     peer = Peer(9, "127.0.0.1", 40009, 1)
-    frame = desk.frame("Fetch", 11, desk.fetch_body("t"), "greedy")
-    (reply,) = desk.raw(frame, peer)
-    assert desk.body("Fetch", 11, reply)["ThrottleTimeMs"] == 11_000
-    later = desk.raw(desk.frame("Metadata", 12, {"Topics": None}, "greedy"), peer)
-    desk.clock.run(10_999)
+    frame = socketless.frame("Fetch", 11, socketless.fetch_body("t"), "greedy")
+    (reply,) = socketless.raw(frame, peer)
+    assert socketless.body("Fetch", 11, reply)["ThrottleTimeMs"] == 11_000
+    later = socketless.raw(socketless.frame("Metadata", 12, {"Topics": None}, "greedy"), peer)
+    socketless.clock.run(10_999)
     assert later == []
-    desk.clock.run(1)
+    socketless.clock.run(1)
     assert len(later) == 1
-    assert [event.kind for event in desk.state.happenings].count("throttled") == 1
+    assert [event.kind for event in socketless.state.happenings].count("throttled") == 1
     body = {"Acks": -1, "TimeoutMs": 1000, "TopicData": []}
-    assert desk.ask("Produce", 9, body, client="greedy")["ThrottleTimeMs"] == 0
+    assert socketless.ask("Produce", 9, body, client="greedy")["ThrottleTimeMs"] == 0
 
 
-def test_what_cannot_be_described(desk: Any) -> None:
+def test_what_cannot_be_described(socketless: Any) -> None:
     for kind, match in (("planet", 0), ("user", 9)):
         wanted = {"Components": [{"EntityType": kind, "MatchType": match, "Match": "x"}], "Strict": True}
-        assert desk.ask("DescribeClientQuotas", 1, wanted)["ErrorCode"] in (35, 42)
+        assert socketless.ask("DescribeClientQuotas", 1, wanted)["ErrorCode"] in (35, 42)

@@ -80,14 +80,16 @@ def test_the_internet_checksum(data: bytes, expected: int) -> None:
     assert checksum(data) == expected
 
 
-def test_a_capture_is_readable_while_it_grows_and_after_it_is_closed(desk: Any, sized: Any, tmp_path: Path) -> None:
+def test_a_capture_is_readable_while_it_grows_and_after_it_is_closed(
+    socketless: Any, sized: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "c.pcapng"
     recorder = Recorder(Output(path))
     recorder.open()
     stream = recorder.begin(("127.0.0.1", 40000), ("127.0.0.1", 9092))
-    asked = desk.frame("Metadata", 12, {"Topics": None})
+    asked = socketless.frame("Metadata", 12, {"Topics": None})
     stream.client(sized(asked))
-    stream.broker(desk.raw(asked)[0].data)
+    stream.broker(socketless.raw(asked)[0].data)
     (exchange,) = kwire.read(path)
     assert exchange.request is not None
     assert exchange.response is not None

@@ -51,14 +51,16 @@ LARGE: list[tuple[str, int, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("api", "version", "body"), LARGE, ids=[f"{api} v{version}" for api, version, _ in LARGE])
 def test_the_answer_is_the_same_in_slices(
-    make_desk: Any, monkeypatch: pytest.MonkeyPatch, api: str, version: int, body: dict[str, Any]
+    make_socketless: Any, monkeypatch: pytest.MonkeyPatch, api: str, version: int, body: dict[str, Any]
 ) -> None:
-    desk, other = (make_desk(BrokerSettings(topics=(("t", 3),))) for _ in range(2))
-    for each in (desk, other):
+    socketless, other = (make_socketless(BrokerSettings(topics=(("t", 3),))) for _ in range(2))
+    for each in (socketless, other):
         each.state.cluster.id = "c"
-        each.state.cluster.topics["t"] = each.state.cluster.topics["t"]._replace(id=desk.state.cluster.topics["t"].id)
-    sliced = desk.ask(api, version, body)
-    assert desk.steps > 5
+        each.state.cluster.topics["t"] = each.state.cluster.topics["t"]._replace(
+            id=socketless.state.cluster.topics["t"].id
+        )
+    sliced = socketless.ask(api, version, body)
+    assert socketless.steps > 5
     monkeypatch.setattr(slices, "MANY", 1 << 30)
     assert sliced == other.ask(api, version, body)
     assert other.steps < 5
@@ -72,56 +74,58 @@ def test_every_table_entry_names_arrays_that_there_are() -> None:
         assert {cut.answered for cut in cuts} <= {field.name for field in response.fields}
 
 
-def test_few_things_are_answered_in_one_go(desk: Any) -> None:
-    desk.ask("DescribeGroups", 5, {"Groups": [f"g{n}" for n in range(pieces.MANY)]})
-    assert desk.steps == 0
+def test_few_things_are_answered_in_one_go(socketless: Any) -> None:
+    socketless.ask("DescribeGroups", 5, {"Groups": [f"g{n}" for n in range(pieces.MANY)]})
+    assert socketless.steps == 0
 
 
-def test_all_topics_are_told_in_slices_when_they_are_many(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(topics=tuple((f"t{n:03}", 3) for n in range(200))))
-    body = desk.ask("Metadata", 4, {"Topics": None})
+def test_all_topics_are_told_in_slices_when_they_are_many(make_socketless: Any) -> None:
+    socketless = make_socketless(BrokerSettings(topics=tuple((f"t{n:03}", 3) for n in range(200))))
+    body = socketless.ask("Metadata", 4, {"Topics": None})
     assert [row["Name"] for row in body["Topics"]] == [f"t{n:03}" for n in range(200)]
     assert [len(row["Partitions"]) for row in body["Topics"]] == [3] * 200
-    assert desk.steps > 3
-    assert len(desk.ask("ElectLeaders", 2, {"TopicPartitions": None})["ReplicaElectionResults"]) == 200
+    assert socketless.steps > 3
+    assert len(socketless.ask("ElectLeaders", 2, {"TopicPartitions": None})["ReplicaElectionResults"]) == 200
 
 
 @pytest.mark.slow
-def test_an_answer_has_a_limit_and_so_has_the_memory_for_it(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(answer=1 << 20)))
-    frame = desk.frame("DescribeConfigs", 1, {"Resources": [CONFIGS] * 20_000})
-    desk.ask("DescribeConfigs", 1, {"Resources": [CONFIGS] * 600})
+def test_an_answer_has_a_limit_and_so_has_the_memory_for_it(make_socketless: Any) -> None:
+    socketless = make_socketless(BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(answer=1 << 20)))
+    frame = socketless.frame("DescribeConfigs", 1, {"Resources": [CONFIGS] * 20_000})
+    socketless.ask("DescribeConfigs", 1, {"Resources": [CONFIGS] * 600})
     tracemalloc.start()
-    (reply,) = desk.raw(frame)
+    (reply,) = socketless.raw(frame)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert reply == (None, "the answer to DescribeConfigs is larger than 1,048,576 bytes")
     assert peak < 30 << 20  # 20,000 descriptions would take 300 MB
 
 
-def test_a_request_may_hold_so_many_elements(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(elements=60_000, batches=20_000)))
-    (reply,) = desk.send("DescribeGroups", 5, {"Groups": ["g"] * 60_001})
+def test_a_request_may_hold_so_many_elements(make_socketless: Any) -> None:
+    socketless = make_socketless(
+        BrokerSettings(topics=(("t", 1),), limits=BrokerLimits(elements=60_000, batches=20_000))
+    )
+    (reply,) = socketless.send("DescribeGroups", 5, {"Groups": ["g"] * 60_001})
     assert reply.close == "DescribeGroups with more than 60,000 elements"
     parts = [{"Index": 0, "Records": b""}] * 20_001
-    (reply,) = desk.send("Produce", 9, {"Acks": 1, "TopicData": [{"Name": "t", "PartitionData": parts}]})
+    (reply,) = socketless.send("Produce", 9, {"Acks": 1, "TopicData": [{"Name": "t", "PartitionData": parts}]})
     assert reply.close == "Produce with more than 20,000 elements"
 
 
-def test_what_cannot_be_read_is_not_gone_over_slowly(desk: Any) -> None:
-    frame = desk.frame("DescribeGroups", 0, {"Groups": [""] * 40_000})
-    (reply,) = desk.raw(frame[:-1])
+def test_what_cannot_be_read_is_not_gone_over_slowly(socketless: Any) -> None:
+    frame = socketless.frame("DescribeGroups", 0, {"Groups": [""] * 40_000})
+    (reply,) = socketless.raw(frame[:-1])
     assert reply.close is not None
     assert reply.close.startswith("DescribeGroups v0 cannot be read: ")
 
 
-def test_produce_without_an_answer_in_slices(desk: Any) -> None:
+def test_produce_without_an_answer_in_slices(socketless: Any) -> None:
     parts = [{"Index": 0, "Records": build([(None, b"v")])} for _ in range(600)]
-    (reply,) = desk.send("Produce", 9, {"Acks": 0, "TopicData": [{"Name": "t", "PartitionData": parts}]})
+    (reply,) = socketless.send("Produce", 9, {"Acks": 0, "TopicData": [{"Name": "t", "PartitionData": parts}]})
     assert reply == (None, None)
-    assert desk.state.cluster.topics["t"].partitions[0].log.end == 600
+    assert socketless.state.cluster.topics["t"].partitions[0].log.end == 600
 
 
-def test_a_throttle_is_in_the_answer_of_slices(desk: Any) -> None:
-    desk.faults.add("DescribeGroups:throttle=3s")
-    assert desk.ask("DescribeGroups", 5, {"Groups": [f"g{n}" for n in range(600)]})["ThrottleTimeMs"] == 3_000
+def test_a_throttle_is_in_the_answer_of_slices(socketless: Any) -> None:
+    socketless.faults.add("DescribeGroups:throttle=3s")
+    assert socketless.ask("DescribeGroups", 5, {"Groups": [f"g{n}" for n in range(600)]})["ThrottleTimeMs"] == 3_000

@@ -39,25 +39,27 @@ def test_what_has_no_effect_is_refused(name: str, value: Any, why: str) -> None:
     assert str(error.value) == why
 
 
-def test_what_is_in_force_is_told_and_topics_have_it(make_desk: Any) -> None:
-    desk = make_desk(configured(BrokerSettings(topics=(("t", 1),)), {"message.max.bytes": 100, "num.partitions": 3}))
+def test_what_is_in_force_is_told_and_topics_have_it(make_socketless: Any) -> None:
+    socketless = make_socketless(
+        configured(BrokerSettings(topics=(("t", 1),)), {"message.max.bytes": 100, "num.partitions": 3})
+    )
 
     def told(kind: int, name: str, key: str) -> tuple[str, int]:
         asked = {"ResourceType": kind, "ResourceName": name, "ConfigurationKeys": [key]}
-        (row,) = desk.ask("DescribeConfigs", 4, {"Resources": [asked]})["Results"][0]["Configs"]
+        (row,) = socketless.ask("DescribeConfigs", 4, {"Resources": [asked]})["Results"][0]["Configs"]
         return row["Value"], row["ConfigSource"]
 
     assert told(4, "1", "message.max.bytes") == ("100", 4)
     assert told(2, "t", "max.message.bytes") == ("100", 4)
     assert told(4, "1", "num.partitions") == ("3", 4)
     assert told(4, "1", "group.initial.rebalance.delay.ms") == ("0", 4)
-    assert desk.produce("t", b"x" * 200)["ErrorCode"] == 10
-    (row,) = desk.ask("Metadata", 12, {"Topics": [{"Name": "new"}], "AllowAutoTopicCreation": True})["Topics"]
+    assert socketless.produce("t", b"x" * 200)["ErrorCode"] == 10
+    (row,) = socketless.ask("Metadata", 12, {"Topics": [{"Name": "new"}], "AllowAutoTopicCreation": True})["Topics"]
     assert len(row["Partitions"]) == 3
 
 
-def test_what_no_acl_speaks_of_is_open_when_told_so(make_desk: Any) -> None:
+def test_what_no_acl_speaks_of_is_open_when_told_so(make_socketless: Any) -> None:
     for told, code in (({}, 29), ({"allow.everyone.if.no.acl.found": "true"}, 0)):
-        desk = make_desk(configured(BrokerSettings(super_users=("root",), topics=(("t", 1),)), told))
-        answer = desk.ask("Metadata", 9, {"Topics": [{"Name": "t"}], "AllowAutoTopicCreation": False})
+        socketless = make_socketless(configured(BrokerSettings(super_users=("root",), topics=(("t", 1),)), told))
+        answer = socketless.ask("Metadata", 9, {"Topics": [{"Name": "t"}], "AllowAutoTopicCreation": False})
         assert answer["Topics"][0]["ErrorCode"] == code

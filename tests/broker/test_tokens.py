@@ -67,15 +67,15 @@ def test_logging_in_with_a_token() -> None:
             log_in(users, name, password)
 
 
-def test_tokens_by_the_protocol(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(users=(("ann", "a"), ("bob", "b"))))
+def test_tokens_by_the_protocol(make_socketless: Any) -> None:
+    socketless = make_socketless(BrokerSettings(users=(("ann", "a"), ("bob", "b"))))
 
     def ask(user: str | None, api: str, by_token: bool = False, **body: Any) -> Any:
-        peer = Peer(5, "127.0.0.1", 40005, 1, ServerLogin(desk.state.users))
+        peer = Peer(5, "127.0.0.1", 40005, 1, ServerLogin(socketless.state.users))
         assert peer.login is not None
         peer.login.user, peer.login.by_token = user, by_token
-        (reply,) = desk.raw(desk.frame(api, 2, body), peer)
-        return desk.body(api, 2, reply)
+        (reply,) = socketless.raw(socketless.frame(api, 2, body), peer)
+        return socketless.body(api, 2, reply)
 
     assert ask("ann", "CreateDelegationToken", True, Renewers=[], MaxLifetimeMs=-1)["ErrorCode"] == 64
     renewers = [{"PrincipalType": "Group", "PrincipalName": "x"}]

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kwire.broker.context import BrokerSettings
 from kwire.records import build, read_records
 
-from .conftest import Desk
+from .conftest import SocketlessBroker
 
 IDS, PARTITIONS, NODES, TIMEOUT_MS = ("x", "y", "z"), 2, 3, 60_000
 
@@ -41,8 +41,8 @@ class Incarnation:
 class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
-        self.desk = Desk(BrokerSettings(nodes=NODES, topics=(("t", PARTITIONS),)))
-        self.topic = self.desk.state.cluster.topics["t"]
+        self.socketless = SocketlessBroker(BrokerSettings(nodes=NODES, topics=(("t", PARTITIONS),)))
+        self.topic = self.socketless.state.cluster.topics["t"]
         self.all: list[Incarnation] = []
         self.committed: set[bytes] = set()
         self.stable = [0] * PARTITIONS
@@ -78,7 +78,7 @@ class Machine(RuleBasedStateMachine):
         rows = [{"Name": "t", "PartitionData": [{"Index": partition, "Records": batch}]}]
         body = {"TransactionalId": one.id, "Acks": -1, "TimeoutMs": 1000, "TopicData": rows}
         leader = self.topic.partitions[partition].leader
-        got = self.desk.ask("Produce", 12 if one.new else 11, body, leader)
+        got = self.socketless.ask("Produce", 12 if one.new else 11, body, leader)
         error = got["Responses"][0]["PartitionResponses"][0]["ErrorCode"]
         if one.fenced:
             assert error
@@ -121,18 +121,18 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def a_minute_passes(self) -> None:
-        self.desk.clock.run(TIMEOUT_MS + 1_000)
+        self.socketless.clock.run(TIMEOUT_MS + 1_000)
         for one in self.all:
             if one.began:
                 one.fenced, one.open, one.began = True, [], False
 
     @rule()
     def coordinators_move(self) -> None:
-        self.desk.state.cluster.moved += 1
+        self.socketless.state.cluster.moved += 1
 
     @rule(partition=st.integers(0, PARTITIONS - 1))
     def a_leader_moves(self, partition: int) -> None:
-        self.desk.state.cluster.move_leader(self.topic.partitions[partition])
+        self.socketless.state.cluster.move_leader(self.topic.partitions[partition])
 
     @rule(partition=st.integers(0, PARTITIONS - 1))
     def somebody_without_transactions_writes(self, partition: int) -> None:
@@ -173,7 +173,7 @@ class Machine(RuleBasedStateMachine):
         while True:
             part = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": 300}
             body = {"MaxWaitMs": 0, "MinBytes": 0, "MaxBytes": 1 << 20, "IsolationLevel": 1}
-            got = self.desk.ask("Fetch", 11, body | {"Topics": [{"Topic": "t", "Partitions": [part]}]}, leader)
+            got = self.socketless.ask("Fetch", 11, body | {"Topics": [{"Topic": "t", "Partitions": [part]}]}, leader)
             row = got["Responses"][0]["Partitions"][0]
             assert row["ErrorCode"] == 0
             aborted = sorted(row["AbortedTransactions"], key=lambda each: each["FirstOffset"])
@@ -197,7 +197,7 @@ class Machine(RuleBasedStateMachine):
         return self.topic.partitions[partition].log
 
     def coordinator(self, name: str, api: str, version: int, body: dict[str, Any]) -> Any:
-        return self.desk.ask(api, version, body, self.desk.state.cluster.coordinator(name))
+        return self.socketless.ask(api, version, body, self.socketless.state.cluster.coordinator(name))
 
 
 TestTransactions = Machine.TestCase

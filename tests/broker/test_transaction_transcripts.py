@@ -38,29 +38,29 @@ class Replay:
 
     head: Row
     steps: list[Row]
-    desk: Any
+    socketless: Any
     given: set[str] = field(default_factory=set)
     at: int = 0
     others: Any = field(default_factory=lambda: count(900_000))
 
     def run(self) -> list[str]:
         """What the broker does otherwise, a line each."""
-        self.desk.state.transactions.coordinator._desk.new_producer = self.new_producer
-        self.desk.clock.time = AFTER
+        self.socketless.state.transactions.coordinator._context.new_producer = self.new_producer
+        self.socketless.clock.time = AFTER
         for topic, partitions in self.head["topics"].items():
-            self.desk.state.create(topic, partitions)
+            self.socketless.state.create(topic, partitions)
         if self.head.get("denied"):
-            self.desk.state.acls = Acls([], open=True)
+            self.socketless.state.acls = Acls([], open=True)
             for kind in (TOPIC, GROUP, TRANSACTIONAL_ID):
                 name = self.head["denied"]
-                self.desk.state.acls.add(Acl(kind, name, PREFIXED, "User:ANONYMOUS", "*", ALL, DENY))
-        start = self.desk.clock.now()
+                self.socketless.state.acls.add(Acl(kind, name, PREFIXED, "User:ANONYMOUS", "*", ALL, DENY))
+        start = self.socketless.clock.now()
         found = []
         for number, step in enumerate(self.steps):
-            self.desk.clock.run(max(start + round(step["at_ms"] * MS) - self.desk.clock.now(), 0) // MS)
+            self.socketless.clock.run(max(start + round(step["at_ms"] * MS) - self.socketless.clock.now(), 0) // MS)
             if "epochs" in step:
                 for name, epoch in step["epochs"].items():
-                    txn = self.desk.state.transactions.coordinator.transactions[name]
+                    txn = self.socketless.state.transactions.coordinator.transactions[name]
                     txn.epoch, txn.last_epoch = epoch, -1
                 continue
             self.at = number
@@ -71,7 +71,7 @@ class Replay:
     def differences(self, step: Row) -> list[str]:
         real = body_of(step["api"] + "Response", step["version"], step["response"])
         asked = body_of(step["api"] + "Request", step["version"], step["request"])
-        ours = self.desk.ask(step["api"], step["version"], asked)
+        ours = self.socketless.ask(step["api"], step["version"], asked)
         if step["api"] == "ListTransactions":
             ours["TransactionStates"] = [
                 row for row in ours["TransactionStates"] if row["TransactionalId"].startswith(self.head["script"])
@@ -106,15 +106,15 @@ def decided(value: Any, key: str = "") -> Any:
     return value >= 0 if key in TIMES else value
 
 
-def transcript(path: Path, make_desk: Callable[..., Any]) -> Replay:
+def transcript(path: Path, make_socketless: Callable[..., Any]) -> Replay:
     head, steps = load(path)
     major, minor = head["broker"].split(".")[:2]
-    return Replay(head, steps, make_desk(BrokerSettings(era=(int(major), int(minor)), transactions=LAB)))
+    return Replay(head, steps, make_socketless(BrokerSettings(era=(int(major), int(minor)), transactions=LAB)))
 
 
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_the_broker_answers_as_the_real_one_did(path: Path, make_desk: Callable[..., Any]) -> None:
-    assert "\n".join(transcript(path, make_desk).run()) == ""
+def test_the_broker_answers_as_the_real_one_did(path: Path, make_socketless: Callable[..., Any]) -> None:
+    assert "\n".join(transcript(path, make_socketless).run()) == ""
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])

@@ -224,7 +224,7 @@ class Members(RuleBasedStateMachine):
 
     @invariant()
     def delayed_operations_balance(self) -> None:
-        purgatory = self.coordinator._desk.purgatory
+        purgatory = self.coordinator._context.purgatory
         assert purgatory.begun == purgatory.completed + purgatory.expired + len(purgatory)
 
     @invariant()

@@ -56,7 +56,7 @@ class TransactionCoordinator:
         exists: Callable[[str, int], bool] = anything,
     ) -> None:
         chosen = settings or TransactionSettings()
-        self._desk = TxnContext(chosen, new_producer or count().__next__, exists, self.group_place)
+        self._context = TxnContext(chosen, new_producer or count().__next__, exists, self.group_place)
 
     def ask(
         self, api: str, version: int, body: Mapping[str, Any], caller: ClientIdentity = NOBODY, now: int = 0
@@ -70,28 +70,28 @@ class TransactionCoordinator:
             raise UnknownName("transaction coordinator API", api, tuple(APIS))
         self.tick(now)
         request = TxnRequest(api, version, dict(body), caller)
-        reply = handle(self._desk, request)
-        return self._desk.answer(request, reply.body, reply.check)
+        reply = handle(self._context, request)
+        return self._context.answer(request, reply.body, reply.check)
 
     def add(self, name: str, producer: int, epoch: int, places: Iterable[Place], now: int) -> Check:
         """A broker adds partitions for the producer that writes to them; error NONE: they belong to it now."""
         self.tick(now)
         if not name:
             return apis.nameless()
-        return self._desk.placed(name) or apis.added(self._desk, name, producer, epoch, places)
+        return self._context.placed(name) or apis.added(self._context, name, producer, epoch, places)
 
     def verify(
         self, name: str, producer: int, epoch: int, places: Iterable[Place], now: int
     ) -> tuple[Check, set[Place]]:
         """A broker asks whether partitions belong to the open transaction; with those that do."""
         self.tick(now)
-        check = self._desk.placed(name) if name else apis.nameless()
-        return (check, set()) if check else apis.verified(self._desk, name, producer, epoch, places)
+        check = self._context.placed(name) if name else apis.nameless()
+        return (check, set()) if check else apis.verified(self._context, name, producer, epoch, places)
 
     @property
     def missing_error(self) -> int:
         """The error for a partition that is not in the transaction."""
-        return apis.missing_error(self._desk)
+        return apis.missing_error(self._context)
 
     def group_place(self, group: str) -> Place:
         """The partition of __consumer_offsets that joins a transaction with the group's offsets."""
@@ -101,64 +101,64 @@ class TransactionCoordinator:
 
     def markers(self) -> list[Marker]:
         """Drains the orders to write markers."""
-        orders, self._desk.markers = self._desk.markers, []
+        orders, self._context.markers = self._context.markers, []
         return orders
 
     def marked(self, name: str, places: Iterable[Place], now: int) -> None:
         """Markers of the transaction stand in these partitions, or never will because the partitions are gone."""
         self.tick(now)
-        self._desk.marked(name, places)
+        self._context.marked(name, places)
 
     # after a restart
 
     def revive(self, name: str, fields: Mapping[str, Any], now: int) -> None:
         """A transactional id from its record; what was open is aborted."""
         self.tick(now)
-        stored.restore(self._desk, name, dict(fields))
+        stored.restore(self._context, name, dict(fields))
 
     # faults
 
     def forget(self, name: str) -> None:
         """Drops a transactional id as if it had expired; what it has open is aborted first."""
-        txn = self._desk.transactions.get(name)
+        txn = self._context.transactions.get(name)
         if txn is not None:
             self.expire(name)
-            self._desk.forget(txn, "it was dropped on purpose")
+            self._context.forget(txn, "it was dropped on purpose")
 
     def expire(self, name: str) -> bool:
         """Aborts the open transaction as if it had timed out; says whether there was one."""
-        txn = self._desk.transactions.get(name)
+        txn = self._context.transactions.get(name)
         if txn is None or txn.state is not TxnState.ONGOING:
             return False
-        self._desk.fence(txn, "it was timed out on purpose")
+        self._context.fence(txn, "it was timed out on purpose")
         return True
 
     # time
 
     def tick(self, now: int) -> None:
         """Aborts and forgets what is due, each as of its own deadline."""
-        while (found := self._desk.timers.pop(now)) is not None:
+        while (found := self._context.timers.pop(now)) is not None:
             key, deadline = found
-            self._desk.now = max(self._desk.now, deadline)
-            self._desk.expire(key)
-        self._desk.now = max(self._desk.now, now)
+            self._context.now = max(self._context.now, deadline)
+            self._context.expire(key)
+        self._context.now = max(self._context.now, now)
 
     @property
     def due(self) -> int | None:
         """When tick must be called next; None when nothing waits."""
-        return self._desk.timers.due
+        return self._context.timers.due
 
     def events(self) -> list[Event]:
         """Drains what happened; Event.group is the transactional id."""
-        happened = list(self._desk.events)
-        self._desk.events.clear()
+        happened = list(self._context.events)
+        self._context.events.clear()
         return happened
 
     # what may be seen and switched
 
     @property
     def settings(self) -> TransactionSettings:
-        return self._desk.settings
+        return self._context.settings
 
     @property
     def level(self) -> int:
@@ -167,41 +167,41 @@ class TransactionCoordinator:
 
     @level.setter
     def level(self, level: int) -> None:
-        self._desk.settings = replace(self._desk.settings, transaction_version=level)
+        self._context.settings = replace(self._context.settings, transaction_version=level)
 
     @property
     def transactions(self) -> dict[str, Transaction]:
         """By transactional id."""
-        return self._desk.transactions
+        return self._context.transactions
 
     @property
     def epoch(self) -> int:
         """The coordinator's own epoch, which markers carry."""
-        return self._desk.epoch
+        return self._context.epoch
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
-        self._desk.epoch = epoch
+        self._context.epoch = epoch
 
     @property
     def owns(self) -> Callable[[str], bool]:
         """Whether this coordinator is that transactional id's; else NOT_COORDINATOR."""
-        return self._desk.owns
+        return self._context.owns
 
     @owns.setter
     def owns(self, owns: Callable[[str], bool]) -> None:
-        self._desk.owns = owns
+        self._context.owns = owns
 
     @property
     def loading(self) -> set[str]:
         """Transactional ids that are being loaded: COORDINATOR_LOAD_IN_PROGRESS."""
-        return self._desk.loading
+        return self._context.loading
 
     @property
     def may(self) -> Callable[[ClientIdentity, str], bool]:
         """Whether the caller may use that transactional id; else TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
-        return self._desk.may
+        return self._context.may
 
     @may.setter
     def may(self, may: Callable[[ClientIdentity, str], bool]) -> None:
-        self._desk.may = may
+        self._context.may = may

@@ -7,19 +7,19 @@ from typing import Any
 from kwire.broker.context import BrokerSettings
 
 
-def test_scram_users_by_the_protocol(make_desk: Any) -> None:
-    desk = make_desk(BrokerSettings(super_users=("ANONYMOUS",)))
+def test_scram_users_by_the_protocol(make_socketless: Any) -> None:
+    socketless = make_socketless(BrokerSettings(super_users=("ANONYMOUS",)))
     secret = {"Salt": b"s" * 16, "SaltedPassword": b"p" * 32}
 
     def alter(*, drop: list[tuple[str, int]] = [], put: list[tuple[str, int, int]] = []) -> dict[str, int]:  # noqa: B006
         gone = [{"Name": name, "Mechanism": mechanism} for name, mechanism in drop]
         made = [{"Name": name, "Mechanism": number, "Iterations": times, **secret} for name, number, times in put]
-        rows = desk.ask("AlterUserScramCredentials", 0, {"Deletions": gone, "Upsertions": made})["Results"]
+        rows = socketless.ask("AlterUserScramCredentials", 0, {"Deletions": gone, "Upsertions": made})["Results"]
         return {row["User"]: row["ErrorCode"] for row in rows}
 
     def describe(*names: str) -> dict[str, tuple[int, list[int]]]:
         asked = {"Users": [{"Name": name} for name in names] or None}
-        rows = desk.ask("DescribeUserScramCredentials", 0, asked)["Results"]
+        rows = socketless.ask("DescribeUserScramCredentials", 0, asked)["Results"]
         return {row["User"]: (row["ErrorCode"], [i["Iterations"] for i in row["CredentialInfos"]]) for row in rows}
 
     assert alter(put=[("ann", 1, 4096), ("ann", 2, 8192), ("bob", 1, 4096)]) == {"ann": 0, "bob": 0}
