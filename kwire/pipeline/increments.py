@@ -8,7 +8,6 @@ point's name.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from kwire.capture.tcp import Key
 from kwire.pipeline.capture_quality import of_chain, of_file
 from kwire.pipeline.leftover_segments import LeftoverSegments, leftover_of
 from kwire.pipeline.plan import TaskPlan, placed, span, task_of
+from kwire.pipeline.saved_state import loaded, saved
 from kwire.pipeline.stitch import Stitch
 from kwire.pipeline.survey import Survey
 from kwire.session.reader import Settings
@@ -72,12 +72,12 @@ class StreamState:
 
     def saved(self) -> bytes:
         """The state as bytes, for load."""
-        return pickle.dumps(self)
+        return saved(self)
 
 
-def load(data: bytes) -> StreamState:
-    """The state from saved(). A pickle: load only what kwire itself wrote."""
-    state = pickle.loads(data)
+def load(data: bytes, where: str = "") -> StreamState:
+    """The state from saved(), read from where. Raises OutputError if another version wrote it and it does not fit."""
+    state = loaded(data, where)
     assert isinstance(state, StreamState)
     return state
 

@@ -53,6 +53,10 @@ class BatchStream:
         """Spark's checkpoint folder."""
         return os.path.join(self.folder, KEPT, "checkpoint")
 
+    def check(self) -> None:
+        """Raises OutputError if the last batch's state is of a version of kwire that this one cannot go on from."""
+        self._state(last_batch(self.folder))
+
     def batch(self, number: int, paths: Sequence[str]) -> None:
         """Processes the files of a batch; repeating it changes nothing."""
         self._take(number, self._state(number - 1), sorted(paths))
@@ -120,7 +124,7 @@ class BatchStream:
 
     def _state(self, number: int) -> StreamState:
         path = self._path(number)
-        return load(path.read_bytes()) if path.exists() else StreamState()
+        return load(path.read_bytes(), str(path)) if path.exists() else StreamState()
 
     def _save(self, number: int, state: StreamState) -> None:
         """Saves the state after a batch; the state before it and all waiting files are kept, in case the batch is
@@ -153,9 +157,10 @@ def run_stream(
 ) -> RunOutcome:  # fmt: skip
     """Reads the files of a folder, or a topic's messages, as they come. split_size: bytes; lateness: ns; most: files or
     messages per batch; once: process what is there, then end; otherwise stop(query) is called and returns when the
-    query has ended. Raises NoTopic, SparkFailed."""
+    query has ended. Raises NoTopic, OutputError, SparkFailed."""
     source, folder = local(source), local(folder)
     stream = BatchStream(spark, folder, job, split_size, lateness, is_topic(source))
+    stream.check()
     with in_a_line():
         frame = arriving(spark, source, most) if stream.in_order else _files(spark, source, most)
         writer = frame.writeStream.foreachBatch(_taker(stream, source)).option("checkpointLocation", stream.checkpoint)

@@ -102,7 +102,8 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return known
 
     def _state(self, files: int) -> StreamState:
-        return load((self._folder / f"state-{files:010}").read_bytes()) if files else StreamState()
+        path = self._folder / f"state-{files:010}"
+        return load(path.read_bytes(), str(path)) if files else StreamState()
 
     def _write(self, name: str, data: bytes) -> None:
         folder = self._folder

@@ -1,0 +1,79 @@
+"""A stream's state as bytes: a pickle behind a line that says which kwire wrote it, and which fields its classes had.
+
+A state with other fields would load, and break in the middle of a batch; so fields are compared first. Where they are
+the same, another version goes on with it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Iterable
+from enum import EnumType
+from importlib import import_module
+from typing import Any
+
+import kwire
+from kwire.errors import OutputError
+
+FORM = 1  # to be raised when the same fields come to mean something else
+FIRST = b"kwire stream state "
+
+
+def saved(state: object) -> bytes:
+    """The state as bytes, for loaded."""
+    data = pickle.dumps(state)
+    said = {"form": FORM, "kwire": kwire.__version__, "classes": {name: _fields(name) for name in _classes(data)}}
+    return FIRST + json.dumps(said).encode() + b"\n" + data
+
+
+def loaded(data: bytes, where: str) -> Any:
+    """The state from saved. where: what it was read from. A pickle: load only what kwire itself wrote. Raises
+    OutputError if another version's does not fit."""
+    line, _, rest = data.partition(b"\n")
+    if not line.startswith(FIRST):
+        raise _other(where, "an older version" if data[:1] == b"\x80" else "something else")
+    said = json.loads(line.removeprefix(FIRST))
+    if said["form"] != FORM or any(_fields(name) != fields for name, fields in said["classes"].items()):
+        raise _other(where, f"version {said['kwire']}")
+    return pickle.loads(rest)
+
+
+class _Classes(pickle.Unpickler):
+    """Notes the classes of kwire's that a pickle names."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data))
+        self.names: set[str] = set()
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.partition(".")[0] == "kwire":
+            self.names.add(f"{module}:{name}")
+        return super().find_class(module, name)
+
+
+def _classes(data: bytes) -> Iterable[str]:
+    found = _Classes(data)
+    found.load()
+    return sorted(found.names)
+
+
+def _fields(name: str) -> list[str] | None:
+    """The names of what an object of the class holds; None if there is no such class."""
+    module, _, inner = name.partition(":")
+    try:
+        known = getattr(import_module(module), inner)
+    except (ImportError, AttributeError):
+        return None
+    if isinstance(known, EnumType):
+        return list(known.__members__)
+    fields = getattr(known, "_fields", None) or getattr(known, "__slots__", None)
+    return sorted(fields or known.__init__.__code__.co_names)
+
+
+def _other(where: str, whose: str) -> OutputError:
+    return OutputError(
+        where, f"this stream's state is of {whose} of kwire, and this is {kwire.__version__}: go on with that one, or "
+        "begin anew in another folder"
+    )  # fmt: skip
