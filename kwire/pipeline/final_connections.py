@@ -20,14 +20,14 @@ from kwire.pipeline.leftover_segments import pair
 
 class FinalConnections:
     """Columns in the order in which the connections began: keys from the client to the broker, ordinals in the split,
-    and the sequence numbers of the clients' first bytes. twins: indexes of second recordings. take_parts() removes the
-    parts, so that pickling leaves them out.
+    and the sequence numbers of the clients' and the brokers' first bytes, 0 where there are none. twins: indexes of
+    second recordings. take_parts() removes the parts, so that pickling leaves them out.
     """
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
         self.ordinals: list[int] = []
-        self.firsts: list[int] = []
+        self.firsts: tuple[list[int], list[int]] = [], []
         self.twins: set[int] = set()
         self._parts: list[ConnectionPart] = []
 
@@ -40,7 +40,8 @@ class FinalConnections:
             self.twins.add(len(self.keys))
         self.keys.append(part.key)
         self.ordinals.append(part.ordinal)
-        self.firsts.append(part.exit.flows[0].first or 0)
+        for firsts, flow in zip(self.firsts, part.exit.flows, strict=True):
+            firsts.append(flow.first or 0)
         self._parts.append(part)
 
     def take_parts(self) -> list[ConnectionPart]:
@@ -55,17 +56,17 @@ class FinalConnections:
     def __getstate__(self) -> tuple[Any, ...]:
         peers: dict[tuple[int, ...], int] = {}
         which = [peers.setdefault((*key[:2], *key[3:]), len(peers)) for key in self.keys]
-        columns = which, [key[2] for key in self.keys], np.diff(self.ordinals, prepend=0), self.firsts
+        columns = which, [key[2] for key in self.keys], np.diff(self.ordinals, prepend=0), *self.firsts
         return list(peers), [_packed(column) for column in columns], self._parts, self.twins
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         peers, columns, self._parts, self.twins = state
-        which, ports, steps, firsts = (_unpacked(*column) for column in columns)
+        which, ports, steps, *firsts = (_unpacked(*column) for column in columns)
         self.keys = [
             (*peers[peer][:2], port, *peers[peer][2:])
             for peer, port in zip(which.tolist(), ports.tolist(), strict=True)
         ]
-        self.ordinals, self.firsts = np.cumsum(steps).tolist(), firsts.tolist()
+        self.ordinals, self.firsts = np.cumsum(steps).tolist(), (firsts[0].tolist(), firsts[1].tolist())
 
 
 class EpochNames:
@@ -85,9 +86,9 @@ class EpochNames:
 def _packed(values: Sequence[int] | np.ndarray[Any, Any]) -> tuple[int, bytes]:
     """Non-negative integers with bytes of equal weight together, which compresses well; with their width."""
     numbers = np.asarray(values, np.int64)
-    width = next(size for size in (1, 2, 4, 8) if not len(numbers) or int(numbers.max()) < 1 << (8 * size - 1))
-    return width, np.ascontiguousarray(numbers.astype(f"<i{width}").view(np.uint8).reshape(-1, width).T).tobytes()
+    width = next(size for size in (1, 2, 4, 8) if not len(numbers) or int(numbers.max()) < 1 << 8 * size)
+    return width, np.ascontiguousarray(numbers.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T).tobytes()
 
 
 def _unpacked(width: int, data: bytes) -> np.ndarray[Any, Any]:
-    return np.frombuffer(data, np.uint8).reshape(width, -1).T.copy().view(f"<i{width}").reshape(-1).astype(np.int64)
+    return np.frombuffer(data, np.uint8).reshape(width, -1).T.copy().view(f"<u{width}").reshape(-1).astype(np.int64)

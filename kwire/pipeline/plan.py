@@ -204,23 +204,24 @@ def met_otherwise(surveys: Sequence[Survey]) -> set[Key]:
         others |= {pair(key) for left in made.leftover for key in left.segments.keys}
         begun |= made.firsts | {flow.first or 0 for part in made.parts for flow in part.exit.flows}
     finals = [
-        (pair(key), first, number in made.final.twins)
+        (pair(key), firsts, number in made.final.twins)
         for made in surveys
-        for number, (key, first) in enumerate(zip(made.final.keys, made.final.firsts, strict=True))
+        for number, (key, *firsts) in enumerate(zip(made.final.keys, *made.final.firsts, strict=True))
     ]
-    for both, first, _ in finals:
+    for both, (first, _), _ in finals:
         if both in others or known.get(both) == first:
             out.add(both)
         known[both] = first
-    begun |= {first for both, first, twin in finals if twin and both in out}
-    for both, first, twin in finals:
-        if twin or first < RANDOM:
-            continue
-        other = whose.setdefault(first, both)
-        if other != both:
-            out |= {other, both}
-        elif first in begun:
-            out.add(both)
+    begun.update(first for both, firsts, twin in finals if twin and both in out for first in firsts)
+    for both, firsts, twin in finals:
+        for first in firsts if not twin else ():
+            if first < RANDOM:
+                continue
+            other = whose.setdefault(first, both)
+            if other != both:
+                out |= {other, both}
+            elif first in begun:
+                out.add(both)
     return out
 
 

@@ -55,9 +55,13 @@ def test_each_connection_is_counted_once(
     assert not any("63.0.0.1" in row for row in rows["messages"] if not answers and size == 1 << 20)
 
 
-@pytest.mark.parametrize("size", [29_701, 36_101])
+@pytest.mark.parametrize(
+    ("size", "lag", "answers"),
+    [(29_701, 1000, False), (36_101, 1000, False), (27_188, 30_000_000, True), (56_341, 30_000_000, True)],
+)
 def test_splits_end_where_they_like(
-    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call, cut: Call, size: int
-) -> None:
-    path = save(tmp_path / "a.pcap", translated(packets_of(unpacked("old39.pcap.gz")), 1000))
+    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call, cut: Call, size: int,
+    lag: int, answers: bool,
+) -> None:  # fmt: skip
+    path = save(tmp_path / "a.pcap", translated(packets_of(unpacked("old39.pcap.gz")), lag, answers))
     assert cut([path], DEFAULT, size, 1 << 22)[0] == expected([path], DEFAULT)
