@@ -83,7 +83,9 @@ for tables_command in (report_command, compact_command, vacuum_command):
     show_default=True,
     help="The table bodies too, as JSON text or as Spark's variant.",
 )
-@click.option("--findings", is_flag=True, help="The tables findings and audit too; not with --stream.")
+@click.option(
+    "--findings", is_flag=True, help="The tables findings and audit too, by point and day; not with --stream."
+)
 @click.option(
     "--format",
     "form",
@@ -169,7 +171,7 @@ def run_command(
         if incremental or mode != "overwrite":
             raise click.UsageError("--stream goes on where it was, without --mode and --incremental")
     elif incremental:
-        _fit_for_more(folder, form, mode, bodies, drop_duplicates, names)
+        _fit_for_more(folder, form, mode, bodies, drop_duplicates)
     if not stream and any(map(is_topic, sources)):
         raise click.UsageError("what Kafka has comes with --stream; with --available-now too it ends")
     interrupt = Interrupt()
@@ -238,11 +240,10 @@ def _fit_for_streams(
 
 
 def _fit_for_more(
-    folder: str, form: str, mode: str, bodies: str, drop_duplicates: bool, names: list[str]
+    folder: str, form: str, mode: str, bodies: str, drop_duplicates: bool
 ) -> None:  # fmt: skip
     """Raises UsageError for what cannot be added to."""
     from kwire.pipeline.paths import is_elsewhere
-    from kwire.tables.columns import JUDGEMENTS
 
     if mode != "overwrite":
         raise click.UsageError("--incremental adds: it takes no --mode")
@@ -250,8 +251,6 @@ def _fit_for_more(
         raise click.UsageError("--incremental writes Parquet, to a folder of this machine's, and bodies as JSON")
     if drop_duplicates:
         raise click.UsageError("--drop-duplicates needs all captures at once, and --incremental reads the new ones")
-    if JUDGEMENTS.keys() & set(names):
-        raise click.UsageError("findings and audit need all captures at once, and --incremental reads the new ones")
 
 
 def summary(done: RunOutcome, folder: str) -> str:

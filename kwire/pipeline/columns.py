@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from kwire.errors import UnknownName, WrongType
-from kwire.tables.columns import COLUMNS
+from kwire.tables.columns import COLUMNS, JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ def spark_type(kind: str) -> str:
 def ddl(table: str) -> str:
     """A table's schema as Spark DDL."""
     return ", ".join(f"`{name}` {spark_type(kind)}" for name, kind, _ in COLUMNS[table])
+
+
+def lake_ddl(table: str) -> str:
+    """The schema of a table of a run: with date, and of judgements with capture_point."""
+    return ddl(table) + ", `date` string" + (", `capture_point` string" if table in JUDGEMENTS else "")
 
 
 def as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:

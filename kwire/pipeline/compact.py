@@ -48,7 +48,7 @@ def rewrites(folder: Path, target: int = TARGET) -> Iterator[Rewrite]:
     """The partitions in which files can be merged into fewer of at most target bytes. Raises OutputError, OSError."""
     runs, last = ledger.runs(str(folder)), last_batch(folder)
     for table, day in days(folder, INSTEAD):
-        for place in (day, *sorted(day.glob("api=*"))):
+        for place in (day, *sorted(day.glob("*=*"))):
             merges = _merges(table, place, runs, last, target)
             merged = [path for _, paths in merges for path in paths]
             if merged:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OutputError
 from kwire.pipeline.catalog_tables import is_catalog, named, save_as_table
-from kwire.pipeline.columns import ddl
+from kwire.pipeline.columns import lake_ddl
 from kwire.pipeline.paths import is_elsewhere
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def table_of(spark: SparkSession, folder: str, table: str, form: str = "parquet"
         return spark.table(_in_catalog(spark, folder, table))
     reader = spark.read.format(form)
     if form in ("parquet", "orc"):  # the others know their schema
-        reader = reader.schema(ddl(table) + ", `date` string")
+        reader = reader.schema(lake_ddl(table))
     return reader.load(os.path.join(folder, table))
 
 

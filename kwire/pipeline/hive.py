@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import OutputError
-from kwire.tables.columns import COLUMNS
+from kwire.tables.columns import COLUMNS, JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.writer import OPENERS
 
@@ -28,9 +28,7 @@ OURS = re.compile(r"date=|_|\.|part-|(meta)?data$")  # names in a table's folder
 NONE = "__HIVE_DEFAULT_PARTITION__"  # where a partition's column is null
 ROWS = 1 << 17  # most rows of a partition that wait
 IN_ALL = 1 << 20  # rows that wait in all partitions together
-TIMES = dict.fromkeys(
-    ("connections", "clients", "findings", "audit"), "first_time_ns"
-)  # the columns that give the date; elsewhere time_ns
+TIMES = dict.fromkeys(("connections", "clients"), "first_time_ns")  # the columns that give the date; elsewhere time_ns
 
 
 class WrittenFile(NamedTuple):
@@ -99,6 +97,11 @@ def file_schema(table: str) -> pa.Schema:
     return schema.remove(schema.get_field_index("api")) if has_api(table) else schema
 
 
+def partitions_of(table: str) -> tuple[str, ...]:
+    """The columns by which a table is partitioned."""
+    return ("date", "capture_point") if table in JUDGEMENTS else ("date", "api") if has_api(table) else ("date",)
+
+
 def has_api(table: str) -> bool:
     """Whether the table is partitioned by API."""
     return any(name == "api" for name, _, _ in COLUMNS[table])
@@ -144,6 +147,8 @@ def remove(folder: str, tables: Iterable[str], tag: str) -> None:
 
 def days_of(table: str, batch: pa.RecordBatch) -> pa.Array:
     """The date of each row as text, null without a time."""
+    if table in JUDGEMENTS:
+        return batch.column("date")
     days, texts = _days(table, batch)
     return pa.array([texts[day] for day in days.tolist()], pa.string())
 
@@ -157,6 +162,10 @@ def _days(table: str, batch: pa.RecordBatch) -> tuple[np.ndarray, dict[int, str 
 def _partitions(table: str, batch: pa.RecordBatch) -> Iterable[tuple[str, pa.RecordBatch]]:
     """(partition path, rows without the partition columns)."""
     if not batch.num_rows:
+        return
+    if table in JUDGEMENTS:  # of one capture point and day
+        date, point = (batch.column(name)[0].as_py() for name in ("date", "capture_point"))
+        yield f"date={date}/capture_point={_escaped(point)}", batch.select(SCHEMAS[table].names)
         return
     days, texts = _days(table, batch)
     schema = file_schema(table)

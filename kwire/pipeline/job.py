@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from kwire.capture.tcp import Key
 from kwire.pipeline.binary_files import small_batches
-from kwire.pipeline.columns import as_spark, ddl
+from kwire.pipeline.columns import as_spark, lake_ddl
 from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.hive import Hive, WrittenFile, days_of
 from kwire.pipeline.leftover_segments import pair
@@ -34,6 +34,8 @@ from kwire.pipeline.survey import Survey
 from kwire.pipeline.workers import few_collections
 from kwire.session.reader import Settings
 from kwire.tables.build import BodyTexts
+from kwire.tables.columns import JUDGEMENTS
+from kwire.tables.schemas import SCHEMAS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,8 +97,8 @@ def survey_splits(
         made.unpersist()
 
 
-def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job, more: Sequence[tuple[str, bytes]] = ()) -> DataFrame:
-    """A frame of schema FINAL with the rows of all splits, of the stitch, and more."""
+def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job) -> DataFrame:
+    """A frame of schema FINAL with the rows of all splits, and of the stitch."""
     spark, numbers = surveyed.spark, {(split.path, split.number): at for at, split in enumerate(surveyed.splits)}
     known = [
         {"split": numbers[task.split.path, task.split.number], "fixes": pickle.dumps(task.ordinals)}
@@ -107,7 +109,7 @@ def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job, more: Sequence[t
     stitched = RowBytes()
     for table, batch in plan.rows:
         stitched.write(table, batch)
-    there = [{"name": name, "data": data} for name, data in (*stitched.close(), *more)]
+    there = [{"name": name, "data": data} for name, data in stitched.close()]
     frames = [spark.createDataFrame(pa.Table.from_pylist(there, SHAPE_FINAL), FINAL)]
     if known and surveyed.made is not None:
         fixes = F.broadcast(spark.createDataFrame(pa.Table.from_pylist(known, FIXES)))
@@ -119,8 +121,8 @@ def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job, more: Sequence[t
 
 
 def table_frame(rows: DataFrame, table: str, names: dict[UUID, str]) -> DataFrame:
-    """A table of the rows in Spark's types, with a date column."""
-    return rows.where(F.col("name") == table).mapInArrow(_naming(table, names), ddl(table) + ", `date` string")
+    """A table of the rows in Spark's types, with the columns of its partitions."""
+    return rows.where(F.col("name") == table).mapInArrow(_naming(table, names), lake_ddl(table))
 
 
 def write_rows(
@@ -156,7 +158,7 @@ def _surveying(tasks: list[list[tuple[int, Split]]], job: Job, finals: bool) -> 
             parts = made.final.take_parts()
             more = [(PARTS, pickle.dumps(parts))] if parts else []
             for name, data in (*out.close(), *more, (SURVEY, zlib.compress(pickle.dumps(made)))):
-                yield _row(SHAPE, number, name, data)
+                yield one_row(SHAPE, number, name, data)
 
     return run
 
@@ -167,7 +169,7 @@ def _choosing(apart: set[Key]) -> Any:
             for number, data in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
                 found = [part for part in pickle.loads(data.as_buffer()) if pair(part.key) in apart]
                 if found:
-                    yield _row(SHAPE, number, PARTS, pickle.dumps(found))
+                    yield one_row(SHAPE, number, PARTS, pickle.dumps(found))
 
     return run
 
@@ -179,7 +181,7 @@ def _reading(tasks: list[Any], names: dict[UUID, str], job: Job) -> Any:
             with few_collections():
                 read_task(tasks[number], job.names, out.write, job.settings, names, bodies=job.bodies)
             for name, data in out.close():
-                yield _row(SHAPE_FINAL, name, data, None)
+                yield one_row(SHAPE_FINAL, name, data, None)
 
     return run
 
@@ -187,7 +189,10 @@ def _reading(tasks: list[Any], names: dict[UUID, str], job: Job) -> Any:
 def _naming(table: str, names: dict[UUID, str]) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, batch in _final_rows(batches, names):
-            yield as_spark(batch, table).append_column("date", days_of(table, batch))
+            out = as_spark(batch.select(SCHEMAS[table].names), table).append_column("date", days_of(table, batch))
+            if table in JUDGEMENTS:
+                out = out.append_column("capture_point", batch.column("capture_point"))
+            yield out
 
     return run
 
@@ -197,7 +202,7 @@ def _writing(names: dict[UUID, str], staged: str, tag: str) -> Any:
         hive = Hive(staged, f"{tag}-{_task()}")
         for table, batch in _final_rows(batches, names):
             hive.write(table, batch)
-        yield _row(DATA, pickle.dumps(hive.close()))
+        yield one_row(DATA, pickle.dumps(hive.close()))
 
     return run
 
@@ -219,7 +224,8 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
         yield from batch.column(0).to_pylist()
 
 
-def _row(schema: pa.Schema, *values: object) -> pa.RecordBatch:
+def one_row(schema: pa.Schema, *values: object) -> pa.RecordBatch:
+    """A batch of a single row."""
     return pa.RecordBatch.from_arrays(
         [pa.array([value], kind) for value, kind in zip(values, schema.types, strict=True)], schema=schema
     )

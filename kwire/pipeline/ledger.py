@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -24,6 +24,7 @@ from kwire.errors import OutputError
 from kwire.pipeline.paths import is_elsewhere
 from kwire.pipeline.stores import Stores, each, opened, size_of
 from kwire.staging import take_lock
+from kwire.tables.columns import JUDGEMENTS
 
 FILES = "files"
 ENDS = 1 << 16  # bytes at both ends of a file that identify it
@@ -32,6 +33,7 @@ MARKER = ".begun"
 SCHEMA = pa.schema([
     ("run", pa.string()), ("tables", pa.list_(pa.string())), ("path", pa.string()), ("size", pa.int64()),
     ("modified_ns", pa.int64()), ("digest", pa.string()), ("head", pa.string()), ("read_ns", pa.int64()),
+    ("day", pa.string()),
 ])  # fmt: skip
 ANEW = "read them all once without --incremental"
 
@@ -47,7 +49,8 @@ class ToRead:
 
 
 class Ledger:
-    """The list of a folder, for a run that adds to these tables. Raises OutputError if their contents are not known."""
+    """The list of a folder, for a run that adds to these tables. days: of the captures' first packets, by path. Raises
+    OutputError if the tables' contents are not known."""
 
     def __init__(self, folder: str, tables: Sequence[str]) -> None:
         _sweep(folder)
@@ -63,6 +66,9 @@ class Ledger:
             for path in Path(folder, table).rglob("*.parquet"):
                 if run_of(path.name) not in known:
                     raise OutputError(os.path.join(folder, table), f"which captures are in it is not known: {ANEW}")
+                if table in JUDGEMENTS and not path.parent.name.startswith("capture_point="):
+                    raise OutputError(os.path.join(folder, table), f"it is not by capture point yet: {ANEW}")
+        self.days: dict[str, str | None] = {row["path"]: row["day"] for row in rows}
         self._digests = {row["digest"] for row in rows}
         self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
 
@@ -81,7 +87,7 @@ class Ledger:
         return out
 
     def _grew(self, path: str, stores: Stores) -> bool:
-        size, head = self._heads.get(_full(path), (0, ""))
+        size, head = self._heads.get(full(path), (0, ""))
         if not size:
             return False
         with opened(path, stores.of(path)) as file:
@@ -125,11 +131,12 @@ def run_of(name: str) -> str | None:
 
 
 def enter(
-    folder: str, run: str, tables: Sequence[str], paths: Sequence[str], anew: bool, stores: Stores
+    folder: str, run: str, tables: Sequence[str], days: Mapping[str, str | None], anew: bool, stores: Stores
 ) -> None:  # fmt: skip
-    """Records that a run read these captures into these tables. anew: they hold nothing else."""
+    """Records that a run read captures into these tables. days: of their first packets, by path; anew: the tables hold
+    nothing else."""
     place = Path(folder, FILES)
-    found = each(lambda path: list(_rows(path, stores)), paths)
+    found = each(lambda path: [row | {"day": days[path]} for row in _rows(path, stores)], days)
     rows = [row | {"run": run, "tables": list(tables)} for rows in found for row in rows]
     part = place / f".{run}.part"
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), part)
@@ -163,12 +170,13 @@ def _rows(path: str, stores: Stores) -> Iterator[dict[str, str | int]]:
     with suppress(OSError), opened(path, stores.of(path)) as file:  # it may have been removed since
         size, modified = size_of(file), 0 if is_elsewhere(path) else os.stat(path).st_mtime_ns
         yield {
-            "path": _full(path), "size": size, "modified_ns": modified, "digest": _digest(file, size),
+            "path": full(path), "size": size, "modified_ns": modified, "digest": _digest(file, size),
             "head": _head(file, size), "read_ns": time.time_ns(),
         }  # fmt: skip
 
 
-def _full(path: str) -> str:
+def full(path: str) -> str:
+    """The path from the root."""
     return path if is_elsewhere(path) else os.path.abspath(path)
 
 

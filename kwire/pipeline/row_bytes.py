@@ -7,8 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from kwire.tables.schemas import SCHEMAS
-
 MOST = 1 << 25  # bytes of rows per piece, so that each fits into Spark's memory
 
 
@@ -26,7 +24,7 @@ class RowBytes:
         if known is None:
             sink = pa.BufferOutputStream()
             options = pa.ipc.IpcWriteOptions(compression="lz4")
-            known = self._open[table] = sink, pa.ipc.new_stream(sink, SCHEMAS[table], options=options)
+            known = self._open[table] = sink, pa.ipc.new_stream(sink, batch.schema, options=options)
         known[1].write_batch(batch)
         self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
         if self._sizes[table] > MOST:

@@ -7,31 +7,31 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from socket import create_connection
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kwire.errors import FilesUnreachable, SparkFailed
 from kwire.pipeline import hive
 from kwire.pipeline.binary_files import bring
 from kwire.pipeline.catalog_tables import fit, is_catalog, named, try_out
-from kwire.pipeline.columns import ddl
+from kwire.pipeline.columns import lake_ddl
 from kwire.pipeline.duplicates import NEEDED, copies, named_apart, without_copies
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import refuse_where_there_is, save
 from kwire.pipeline.job import DISK, Job, rows_by_split, survey_splits, table_frame, write_rows
-from kwire.pipeline.ledger import Ledger, ToRead, enter, running
+from kwire.pipeline.judging import by_point, date_of, judged
+from kwire.pipeline.ledger import Ledger, ToRead, enter, full, running
 from kwire.pipeline.paths import is_elsewhere, local
-from kwire.pipeline.plan import TaskPlan, stitch, survey_all, wanted
+from kwire.pipeline.plan import span, stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
-from kwire.pipeline.row_bytes import RowBytes
 from kwire.pipeline.splits import SIZE, expand, plan
 from kwire.pipeline.steps import Steps, Watch
-from kwire.pipeline.stores import Stores, brought, of_session
+from kwire.pipeline.stores import Stores, of_session
 from kwire.staging import staging
-from kwire.tables.build import build
 from kwire.tables.columns import JUDGEMENTS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ CONNECT, ANSWERS = 15002, 30  # the port of Spark Connect; s to wait for its ser
 class RunOutcome:
     """What a run did. rows: by table; seams: bytes sent to the driver; parts, again: parts of connections, and how many
     were read twice; failed: files that could not be read, with the reason; known, grown: number of files read by
-    earlier runs, and files that became longer since."""
+    earlier runs, and files that became longer since; days: of the first packets of those that were read, by path."""
 
     rows: dict[str, int] = field(default_factory=dict)
     packets: int = 0
@@ -60,6 +60,7 @@ class RunOutcome:
     failed: dict[str, str] = field(default_factory=dict)
     known: int = 0
     grown: list[str] = field(default_factory=list)
+    days: dict[str, str | None] = field(default_factory=dict)
 
 
 def session(
@@ -125,24 +126,24 @@ def run(
         if is_catalog(folder):
             try_out(spark, folder, form, mode)
             for name in job.names:
-                rows = spark.createDataFrame([], ddl(name) + ", `date` string")
-                fit(_shaped(rows, name, variant), named(folder, name), form, _partitions(name), mode)
+                rows = spark.createDataFrame([], lake_ddl(name))
+                fit(_shaped(rows, name, variant), named(folder, name), form, hive.partitions_of(name), mode)
         else:
             _try_out(spark, folder, job.names[0], form)
         stores = of_session(spark)
-        chosen = ToRead(_found(spark, paths, folder, stores, until))
+        chosen, before = ToRead(_found(spark, paths, folder, stores, until)), None
         if incremental:
-            mode, chosen = "append", Ledger(folder, job.names).choose(chosen.new, stores)
+            before = Ledger(folder, job.names)
+            mode, chosen = "append", before.choose(chosen.new, stores)
         if incremental and not chosen.new:
             done = RunOutcome(dict.fromkeys(job.names, 0))
         else:
             done = _tables(
                 spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, stores,
-                steps,
+                steps, before.days if before else {},
             )  # fmt: skip
             if ours:
-                read = [path for path in chosen.new if path not in done.failed]
-                enter(folder, run, job.names, read, anew=mode == "overwrite", stores=stores)
+                enter(folder, run, job.names, done.days, anew=mode == "overwrite", stores=stores)
             if rollups:
                 steps.begin("rollups", note=f"{sum(done.rows.values()):,} rows written")
                 write_rollups(spark, folder, job.names, form)
@@ -193,9 +194,12 @@ def _found(spark: SparkSession, paths: Sequence[str], folder: str, stores: Store
 def _tables(
     spark: SparkSession, there: Sequence[str], folder: str, job: Job, split_size: int, form: str, variant: bool,
     drop_duplicates: bool, mode: str, run: str, stores: Stores, steps: Steps,
+    known: Mapping[str, str | None],
 ) -> RunOutcome:  # fmt: skip
-    names, judged = job.names, [name for name in job.names if name in JUDGEMENTS]
-    job = replace(job, names=tuple(name for name in names if name not in judged))
+    """known: days of the captures that earlier runs read, by path."""
+    judgements = [name for name in job.names if name in JUDGEMENTS]
+    names = [name for name in job.names if name not in judgements]
+    job = replace(job, names=tuple(names))
     if drop_duplicates:
         named_apart(there)
         job = replace(job, names=tuple(dict.fromkeys([*job.names, *NEEDED])))
@@ -214,15 +218,14 @@ def _tables(
             note=f"{planned.packets:,} packets; seams {surveyed.seams:,} bytes; {planned.again:,} of {planned.parts:,} "
             "parts read again",
         )
-        good = [path for path in there if path not in planned.failed]
-        rows = rows_by_split(surveyed, planned, job, _judged(good, judged, job, stores) if judged else ())
+        rows = rows_by_split(surveyed, planned, job)
         twice = copies(planned.origins)
         whole = form != "parquet" or is_elsewhere(folder)
-        by_spark = [name for name in names if whole or (variant and name == "bodies") or (twice and name not in judged)]
+        by_spark = [name for name in names if whole or (variant and name == "bodies") or twice]
         if len(by_spark) > 1 and any(not task.made for task in planned.tasks):
             until.callback(rows.persist(DISK).unpersist)
         counts = dict.fromkeys(names, 0)
-        counts |= _written(rows, [name for name in names if name not in by_spark], planned, folder, mode, run)
+        counts |= _written(rows, [name for name in names if name not in by_spark], planned.names, folder, mode, run)
         rest = None
         if twice:
             rest = until.enter_context(
@@ -230,31 +233,37 @@ def _tables(
             )
         for name in by_spark:
             counts[name] = _saved(table_frame(rows, name, planned.names), folder, name, form, mode, variant, rest)
+        days = {made[0].split.path: date_of(span(made)[0]) for made in files if made[0].error is None}
+    if judgements:
+        points = by_point({full(path): day for path, day in days.items()}, known)
+        steps.begin("judge", note=f"{len(points):,} capture points and days")
+        with judged(spark, points, judgements, job.settings, stores) as rows:
+            if whole:
+                for name in judgements:
+                    counts[name] = _saved(table_frame(rows, name, {}), folder, name, form, mode)
+            else:
+                again = [f"{name}/{one.partition}" for name in judgements for one in points] if known else ()
+                counts |= _written(rows, judgements, {}, folder, mode, run, again)
     return RunOutcome(
         counts, planned.packets, len(splits), size, surveyed.seams, planned.parts, planned.again, planned.exchanges,
-        planned.failed,
+        planned.failed, days=days,
     )  # fmt: skip
 
 
-def _judged(paths: Sequence[str], names: Sequence[str], job: Job, stores: Stores) -> list[tuple[str, bytes]]:
-    """Makes the tables that judge whole captures: the captures are read once more, here."""
-    rows = RowBytes()
-    with tempfile.TemporaryDirectory() as near:
-        here = [path if (store := stores.of(path)) is None else brought(path, store, near) for path in paths]
-        build(here, names, rows.write, job.settings)
-    return rows.close()
-
-
 def _written(
-    rows: DataFrame, names: Sequence[str], planned: TaskPlan, folder: str, mode: str, run: str
+    rows: DataFrame, names: Sequence[str], topics: dict[UUID, str], folder: str, mode: str, run: str,
+    again: Iterable[str] = (),
 ) -> dict[str, int]:  # fmt: skip
-    """Writes tables into a folder that all workers see; returns the number of rows of each."""
+    """Writes tables into a folder that all workers see; returns the number of rows of each. again: partitions, as
+    TABLE/date=…, whose rows these replace."""
     counts = dict.fromkeys(names, 0)
     if not names:
         return counts
     with staging(folder) as staged:
-        files = write_rows(rows, names, planned.names, staged, run)
-        places = {f"{found.table}/{found.partition}" for found in files} if mode == "overwrite-partitions" else set()
+        files = write_rows(rows, names, topics, staged, run)
+        places = {place for place in again if os.path.isdir(os.path.join(folder, place))}
+        if mode == "overwrite-partitions":
+            places |= {f"{found.table}/{found.partition}" for found in files}
         hive.place(folder, staged, files, names if mode == "overwrite" else places, keep=True)
     for found in files:
         counts[found.table] += found.rows
@@ -264,18 +273,18 @@ def _written(
 
 
 def _saved(
-    frame: DataFrame, folder: str, name: str, form: str, mode: str, variant: bool, rest: Rest | None
+    frame: DataFrame, folder: str, name: str, form: str, mode: str, variant: bool = False, rest: Rest | None = None
 ) -> int:  # fmt: skip
     """Writes a table with Spark, in any format and file system; returns the number of rows. rest: drops duplicates."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    if rest is not None and name not in JUDGEMENTS:
+    if rest is not None:
         frame = rest(name, frame)
     frame = _shaped(frame, name, variant)
     seen = Observation()
     frame = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
-    save(frame, folder, name, form, _partitions(name), mode)
+    save(frame, folder, name, form, hive.partitions_of(name), mode)
     return int(seen.get["rows"])
 
 
@@ -283,7 +292,3 @@ def _shaped(frame: DataFrame, name: str, variant: bool) -> DataFrame:
     if variant and name == "bodies":
         return frame.selectExpr("* except (body)", "try_parse_json(body) as body")
     return frame
-
-
-def _partitions(name: str) -> tuple[str, ...]:
-    return ("date", "api") if hive.has_api(name) else ("date",)

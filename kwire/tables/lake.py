@@ -1,7 +1,7 @@
 """Lakes: folders of tables written by kwire pipeline run, as Arrow datasets, which read only what a query needs.
 
-Files are Parquet in hive partitions (TABLE/date=…/api=…), local or in any file system of pyarrow. A filter on date
-skips whole partitions.
+Files are Parquet in hive partitions (TABLE/date=…/api=…; judgements have capture_point=…), local or in any file system
+of pyarrow. A filter on date skips whole partitions.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from kwire.errors import QueryError
+from kwire.tables.columns import JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 
-PARTITIONS = pa.schema([("date", pa.string()), ("api", pa.string())])
+PARTITIONS = pa.schema([("date", pa.string()), ("api", pa.string()), ("capture_point", pa.string())])
 ADDRESS = re.compile(r"(?P<scheme>\w[\w+.-]+)://")
 LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}  # formats whose Parquet files do not all count
 
@@ -56,7 +57,8 @@ def _dataset(system: fs.FileSystem, name: str, path: str) -> ds.Dataset:
     for log, engine in LOGS.items():
         if _is_folder(system, f"{path}/{log}"):
             raise QueryError(f"{path} is a table of {engine}'s, which knows what of it counts: ask it there")
-    schema = pa.schema([_without_zone(field) for field in SCHEMAS[name]] + [PARTITIONS.field("date")])
+    more = ["date", "capture_point"] if name in JUDGEMENTS else ["date"]
+    schema = pa.schema([_without_zone(field) for field in SCHEMAS[name]] + [PARTITIONS.field(one) for one in more])
     try:
         partitions = ds.partitioning(PARTITIONS, flavor="hive")
         return ds.dataset(path, schema, filesystem=system, format="parquet", partitioning=partitions)

@@ -49,6 +49,7 @@ LOCKED = {
 }
 NO_COLUMN = re.compile(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"')
 EVERY_COLUMN = sorted({column for columns in COLUMNS.values() for column, _, _ in columns})
+OF_LAKES = {"date": "the day, UTC", "capture_point": "whose files of that day were judged together"}
 Progress = Callable[[Capture], None]
 
 
@@ -158,7 +159,7 @@ class QuerySession:
         """A table's columns: name, type, description. Raises UnknownName."""
         if name not in self.tables():
             raise self._no_table(name)
-        what = {column: text for column, _, text in COLUMNS.get(name, ())} | {"date": "the day, UTC, in a lake"}
+        what = {column: text for column, _, text in COLUMNS.get(name, ())} | OF_LAKES
         quoted = name.replace('"', '""')
         rows = self._db.sql(f'describe "{quoted}"').fetchall()
         return [(str(row[0]), str(row[1]), what.get(row[0], "")) for row in rows]

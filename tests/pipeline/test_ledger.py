@@ -37,7 +37,7 @@ def written(folder: Path, paths: list[str], tables: tuple[str, ...] = TABLES, an
             place = folder / table / "date=2026-11-21"
             place.mkdir(parents=True, exist_ok=True)
             (place / f"{run}-00000-ab-{table}.parquet").write_bytes(b"rows")
-        enter(str(folder), run, tables, paths, anew, Stores())
+        enter(str(folder), run, tables, dict.fromkeys(paths, "2026-11-21"), anew, Stores())
     return run
 
 
@@ -107,6 +107,13 @@ def test_tables_that_nobody_tells_of_are_refused(lake: Path, name: str) -> None:
     with pytest.raises(OutputError, match="which captures are in it is not known"):
         Ledger(str(lake), TABLES)
     assert (lake / "messages" / name).exists()
+
+
+def test_judgements_of_before_there_were_capture_points_are_refused(tmp_path: Path, captures: list[str]) -> None:
+    lake = tmp_path / "lake"
+    written(lake, captures, ("findings",))
+    with pytest.raises(OutputError, match="findings: it is not by capture point yet: read them all once"):
+        Ledger(str(lake), ("findings",))
 
 
 def test_a_digest_is_of_size_and_both_ends(tmp_path: Path) -> None:

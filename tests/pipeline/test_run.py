@@ -26,7 +26,6 @@ from kwire.pipeline.rollups import ROLLUPS
 from kwire.pipeline.run import run, session
 from kwire.pipeline.steps import RunStep
 from kwire.pipeline.stream import BatchStream, run_stream
-from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS, DEFAULT
 
 FEW = ("messages", "exchanges", "connections", "quality")
@@ -88,23 +87,6 @@ def test_a_batch_job_writes_the_tables_and_rollups(
     assert list(found) == list(ROLLUPS)
     assert found["topics"].rows[0][:4] == ["classic-orders", 4, 3757, 200]
     assert ("notkafka.pcap", "not Kafka", "AMQP version 0.9.1", 1) in {tuple(row[:4]) for row in found["quality"].rows}
-
-
-def test_what_judges_captures_as_a_whole_is_a_table_too(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], written: Call
-) -> None:
-    """However the captures are cut into splits; files that are none are left out."""
-    paths = [str(unpacked("old39.pcap.gz")), str(tmp_path / "bad.pcap")]
-    Path(paths[1]).write_bytes(b"nonsense" * 10)
-    names = ("clients", "findings", "audit")
-    done = run(spark, paths, str(tmp_path / "out"), Job(names), split_size=9000, rollups=False)
-    tables = tables_of(paths[:1], names)
-    assert done.rows == {name: tables[name].num_rows for name in names}
-    assert done.rows["findings"] > 0
-    found = written(tmp_path / "out", ("audit",))["audit"]
-    assert sum("'verdict': 'blocked'" in row for row in found) == tables["audit"]["verdict"].to_pylist().count(
-        "blocked"
-    )
 
 
 def test_a_run_that_adds_reads_what_no_run_has_read(

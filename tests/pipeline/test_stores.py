@@ -132,7 +132,7 @@ def test_the_ledger_knows_far_captures(far: Path, tmp_path: Path) -> None:
     lake, found = str(tmp_path / "lake"), Stores()
     paths = found.listed("s3a://far/")
     with running(lake) as run:
-        enter(lake, run, ["messages"], paths[:1], True, found)
+        enter(lake, run, ["messages"], {paths[0]: "2026-11-21"}, True, found)
     chosen = Ledger(lake, ["messages"]).choose(paths, found)
     assert (chosen.new, chosen.known) == (paths[1:], paths[:1])
     (far / "a.pcap").write_bytes(b"a" * 200)
