@@ -98,6 +98,10 @@ class ConnectionPart:
     twin: bool = False
 
 
+State = tuple[Any, ...]  # of a connection at rest, by state_at_rest
+Whose = tuple[tuple[str | None, ...], tuple[tuple[bytes, str], ...], Login]  # identity, client ids, login
+
+
 class Edge(NamedTuple):
     """The state of a connection that the next part must match: for the client's and the broker's stream the next
     sequence number, the SYN's, and the bytes of an incomplete frame; the open correlation ids; whether it was closed;
@@ -214,6 +218,34 @@ def exit_at_rest(rest: Rest) -> PartExit | None:
         Partial(end, taken, b"", 0, (0, 0), []) for end, taken in zip(rest.ends, rest.taken, strict=True)
     )
     return _exit(rest.info, (asked, answered), rest.taken, [])
+
+
+def state_at_rest(rest: Rest, block: int, number: int, turn: int, ordinal: int, client: Whose) -> State:
+    """What part_of_state needs for the part of a connection at rest, in plain values. client: who its client is."""
+    info, tcp = rest.info, rest.info.tcp
+    return (
+        tcp.key, block, number, turn, ordinal, info.heads, client, tcp.first_time, tcp.last_time, tcp.segments,
+        tcp.fins, tcp.reset, tcp.fin, tcp.rst, tcp.opening, tcp.opened_at, info.exchanges,
+        *(
+            (stream.first, stream.syn, stream.next, stream.position, stream.end, stream.repeated, end, taken)
+            for stream, end, taken in zip(tcp.streams, rest.ends, rest.taken, strict=True)
+        ),
+    )  # fmt: skip
+
+
+def part_of_state(state: State) -> ConnectionPart:
+    """The part of a connection that its client opened, and that ended at rest."""
+    key, block, number, turn, ordinal, heads, (identity, clients, login), first_time, last_time, segments = state[:10]
+    fins, reset, fin, rst, opening, opened_at, exchanges, *streams = state[10:]
+    asked, answered = (
+        Flow(first, syn, following, position, end, repeated, Partial(at, taken, b"", 0, (0, 0), []), taken)
+        for first, syn, following, position, end, repeated, at, taken in streams
+    )
+    exit = PartExit(
+        (asked, answered), 0, first_time, last_time, segments, (bool(fins & 1), bool(fins & 2)), reset, fin, rst,
+        opening, opened_at, [], exchanges, identity, dict(clients), login,
+    )  # fmt: skip
+    return ConnectionPart(key, True, block, number, (None, None), exit, ordinal, turn, final=True, heads=heads)
 
 
 def exit_of_twin(info: ConnectionInfo) -> PartExit | None:

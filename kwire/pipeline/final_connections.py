@@ -2,20 +2,24 @@
 
 The stitch needs their endpoints to count epochs: a few bytes each, in columns. The parts are kept beside the split's
 rows and fetched only if the same endpoints occur otherwise too, in a part, in leftover segments, or with the same SYN,
-or if another connection may be a second recording of it.
+or if another connection may be a second recording of it. As this is rare, those of connections at rest are kept as
+plain values, of which parts are made when they are fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kwire.capture.ip import address_text, endpoint
 from kwire.capture.tcp import Key
-from kwire.pipeline.connection_parts import ConnectionPart
+from kwire.pipeline.connection_parts import ConnectionPart, State, Whose, part_of_state, state_at_rest
 from kwire.pipeline.leftover_segments import pair
+from kwire.session.resting import Rest
+
+Kept = ConnectionPart | State
 
 
 class FinalConnections:
@@ -29,7 +33,8 @@ class FinalConnections:
         self.ordinals: list[int] = []
         self.firsts: tuple[list[int], list[int]] = [], []
         self.twins: set[int] = set()
-        self._parts: list[ConnectionPart] = []
+        self._parts: list[Kept] = []
+        self._whose: dict[tuple[Any, ...], Whose] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -38,20 +43,34 @@ class FinalConnections:
         """Adds the next connection."""
         if part.twin:
             self.twins.add(len(self.keys))
-        self.keys.append(part.key)
-        self.ordinals.append(part.ordinal)
-        for firsts, flow in zip(self.firsts, part.exit.flows, strict=True):
-            firsts.append(flow.first or 0)
-        self._parts.append(part)
+        self._add(part.key, part.ordinal, [flow.first for flow in part.exit.flows], part)
 
-    def take_parts(self) -> list[ConnectionPart]:
-        """Removes and returns all parts."""
+    def add_at_rest(self, rest: Rest, block: int, number: int, turn: int, ordinal: int) -> None:
+        """Adds the next connection, which its client opened and which ended at rest. block to ordinal: as in
+        ConnectionPart."""
+        info = rest.info
+        said = info.identity.said, tuple(info.clients.items())
+        whose = self._whose.setdefault(said, (*said, info.login))
+        if whose[2] != info.login:
+            whose = (*said, info.login)
+        state = state_at_rest(rest, block, number, turn, ordinal, whose)
+        self._add(info.tcp.key, ordinal, [stream.first for stream in info.tcp.streams], state)
+
+    def _add(self, key: Key, ordinal: int, begins: list[int | None], kept: Kept) -> None:
+        self.keys.append(key)
+        self.ordinals.append(ordinal)
+        for firsts, first in zip(self.firsts, begins, strict=True):
+            firsts.append(first or 0)
+        self._parts.append(kept)
+
+    def take_parts(self) -> list[Kept]:
+        """Removes and returns all parts, for parts_between."""
         parts, self._parts = self._parts, []
         return parts
 
     def parts(self, pairs: set[Key]) -> list[ConnectionPart]:
         """The parts of connections between these endpoints, unless they were taken."""
-        return [part for part in self._parts if pair(part.key) in pairs]
+        return parts_between(self._parts, pairs)
 
     def __getstate__(self) -> tuple[Any, ...]:
         peers: dict[tuple[int, ...], int] = {}
@@ -61,12 +80,22 @@ class FinalConnections:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         peers, columns, self._parts, self.twins = state
+        self._whose = {}
         which, ports, steps, *firsts = (_unpacked(*column) for column in columns)
         self.keys = [
             (*peers[peer][:2], port, *peers[peer][2:])
             for peer, port in zip(which.tolist(), ports.tolist(), strict=True)
         ]
         self.ordinals, self.firsts = np.cumsum(steps).tolist(), (firsts[0].tolist(), firsts[1].tolist())
+
+
+def parts_between(kept: Iterable[Kept], pairs: set[Key]) -> list[ConnectionPart]:
+    """The parts of connections between these endpoints."""
+    return [
+        part if isinstance(part, ConnectionPart) else part_of_state(part)
+        for part in kept
+        if pair(part.key if isinstance(part, ConnectionPart) else part[0]) in pairs
+    ]
 
 
 class EpochNames:

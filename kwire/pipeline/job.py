@@ -24,8 +24,8 @@ from kwire.capture.tcp import Key
 from kwire.pipeline.binary_files import small_batches
 from kwire.pipeline.columns import as_spark, lake_ddl
 from kwire.pipeline.connection_parts import ConnectionPart
+from kwire.pipeline.final_connections import parts_between
 from kwire.pipeline.hive import Hive, WrittenFile, days_of
-from kwire.pipeline.leftover_segments import pair
 from kwire.pipeline.plan import TaskPlan, read_task, survey_with_rows, wanted
 from kwire.pipeline.provisional import fixed
 from kwire.pipeline.row_bytes import RowBytes, rows_of
@@ -167,7 +167,7 @@ def _choosing(apart: set[Key]) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number, data in zip(batch.column(0).to_pylist(), batch.column(2), strict=True):
-                found = [part for part in pickle.loads(data.as_buffer()) if pair(part.key) in apart]
+                found = parts_between(pickle.loads(data.as_buffer()), apart)
                 if found:
                     yield one_row(SHAPE, number, PARTS, pickle.dumps(found))
 

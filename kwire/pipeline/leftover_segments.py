@@ -19,6 +19,7 @@ from kwire.session.reader import Settings
 from kwire.session.twins import RANDOM
 from kwire.wire.columns import tally
 
+SHIPPED = 1 << 16  # bytes of a connection's segments that are sent to the stitch; more are read again
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
 
 
@@ -40,14 +41,13 @@ def pair(key: Key) -> Key:
 
 def chosen(segments: Segments, keys: Collection[Key]) -> Segments:
     """The segments of these connections, with a buffer of their own."""
-    flows = np.array([pair(key) in keys for key in segments.keys], bool)
-    return _taken(segments, np.flatnonzero(flows[segments.flow]))
+    return _taken(segments, np.flatnonzero(_flows(segments, keys)[segments.flow]))
 
 
 def firsts(segments: Segments, keys: Collection[Key]) -> set[int]:
     """The sequence numbers at which the streams of these connections begin in a block, without low ones
     (session/twins.py)."""
-    left = np.array([pair(key) in keys for key in segments.keys], bool)
+    left = _flows(segments, keys)
     if not left.any():
         return set()
     first = np.zeros(len(segments.keys), np.intp)
@@ -57,14 +57,30 @@ def firsts(segments: Segments, keys: Collection[Key]) -> set[int]:
     return set(begins[begins >= RANDOM].tolist())
 
 
-def sizes_of(segments: Segments, keys: Collection[Key]) -> Counter[Key]:
+def left_over(
+    kept: Sequence[tuple[int, bool, Segments]], keys: Collection[Key]
+) -> tuple[set[Key], list[LeftoverSegments]]:  # fmt: skip
+    """The segments of these connections in blocks; first those connections of which there are too many, so that they
+    are to be read again. kept: block, whether joined, segments."""
+    sizes = sum((_sizes_of(segments, keys) for _, _, segments in kept), Counter[Key]())
+    again = {key for key, size in sizes.items() if size > SHIPPED}
+    few = ((at, joined, chosen(segments, set(keys) - again)) for at, joined, segments in kept)
+    return again, [LeftoverSegments(at, joined, segments) for at, joined, segments in few if len(segments)]
+
+
+def _sizes_of(segments: Segments, keys: Collection[Key]) -> Counter[Key]:
     """The bytes of these connections."""
     totals = tally(segments.flow, segments.have, len(segments.keys))
     out: Counter[Key] = Counter()
-    for key, total in zip(map(pair, segments.keys), totals.tolist(), strict=True):
-        if key in keys:
-            out[key] += int(total)
+    for flow in np.flatnonzero(_flows(segments, keys)).tolist():
+        out[pair(segments.keys[flow])] += int(totals[flow])
     return out
+
+
+def _flows(segments: Segments, keys: Collection[Key]) -> NDArray[np.bool_]:
+    """Which flows are of these connections."""
+    both = {*keys, *((*key[3:], *key[:3]) for key in keys)}
+    return np.array([key in both for key in segments.keys], bool)
 
 
 def weigh(segments: Segments) -> Segments:

@@ -9,7 +9,6 @@ again with the names from the stitch.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from kwire.capture.streams import WRAP
 from kwire.capture.tcp import ConnectionFilter, Key, Segments
 from kwire.errors import KwireError
 from kwire.pipeline.connection_parts import ConnectionPart, is_over
-from kwire.pipeline.leftover_segments import LeftoverSegments, chosen, firsts, pair, sizes_of, weigh
+from kwire.pipeline.leftover_segments import firsts, left_over, pair, weigh
 from kwire.pipeline.midstream import Half
 from kwire.pipeline.provisional import ProvisionalNames, provisional_name
 from kwire.pipeline.remote_bytes import Finder, leave, long
@@ -52,7 +51,6 @@ from kwire.wire.columns import tally
 QUIET = 14 * 60 * 1_000_000_000  # ns; after a longer silence a connection may have been given up
 LONGEST = 400 * 1_000_000_000  # ns that a request may wait in a part
 OPEN_MOST = 2000
-SHIPPED = 1 << 16  # bytes of a connection's segments that are sent to the stitch; more are read again
 
 
 def survey(
@@ -118,9 +116,12 @@ class _Reading:
         out.notes, out.drops, out.dropped, out.unread = cut.notes, cut.drops, cut.dropped, self._segmenter.counts
         if self._segmenter.pending and not cut.split.whole:
             out.odd = out.odd or "a datagram is cut by its splits"
-        over: list[tuple[Track, ConnectionPart]] = []
+        over: list[tuple[Track, ConnectionPart | None]] = []
         pairs: list[tuple[list[Track], list[ConnectionPart]]] = []
         for key, tracks in self._pairs.items():
+            if finals and key not in self._spoiled and all(track.ended_at_rest for track in tracks):
+                pairs.append((tracks, []))
+                continue
             parts = [] if key in self._spoiled else [track.part_of() for track in tracks]
             good = [part for part in parts if part is not None]
             if not good or len(good) < len(tracks):
@@ -130,9 +131,9 @@ class _Reading:
         out.firsts = {first for _, _, segments, _ in self._kept for first in firsts(segments, self._spoiled)}
         for tracks, good in pairs:
             if finals and all(map(is_over, good)) and all(map(self._closed, tracks)):
-                over += zip(tracks, good, strict=True)
+                over += zip(tracks, good, strict=True) if good else ((track, None) for track in tracks)
             else:
-                out.parts += good
+                out.parts += good or [part for track in tracks if (part := track.part_of())]
         out.rows = self._builder is not None
         if any(long(part) for part in out.parts):
             finder = Finder((segments, base) for _, _, segments, base in self._kept if base is not None)
@@ -141,7 +142,8 @@ class _Reading:
         for track, part in sorted(over, key=lambda one: one[0].ordinal):
             self._final(track, part)
         out.clients = self._clients.all
-        self._leave()
+        out.again, out.leftover = left_over([kept[:3] for kept in self._kept], self._spoiled)
+        vars(self).clear()  # conversations refer back here: so all goes at once, without a collection of cycles
         return out
 
     def _closed(self, track: Track) -> bool:
@@ -367,34 +369,30 @@ class _Reading:
         self._spoiled.add(pair(track.connection.key))
         track.spoil()
 
-    def _final(self, track: Track, part: ConnectionPart) -> None:
-        """Closes a connection that is complete in the split; its names, kinds and clients go to the survey's totals."""
+    def _final(self, track: Track, part: ConnectionPart | None) -> None:
+        """Closes a connection that is complete in the split; its names, kinds and clients go to the survey's totals.
+        part: None if it ended at rest."""
         out, builder = self._survey, self._builder
         info = track.info
         assert info is not None
         assert builder is not None
         builder.close(info)
-        out.final.add(part)
-        for kind, block in part.kinds.items():
-            out.kinds[kind] = min(block, out.kinds.get(kind, block))
-        if not part.twin:
+        if part is not None:
+            out.final.add(part)
+            part.clients, part.names, part.kinds, part.final = [], {}, {}, True
+        elif track.rest is not None:
+            out.final.add_at_rest(track.rest, track.block, track.number, track.turn, track.ordinal)
+        for kind, block in track.kinds.items():
+            if block < out.kinds.setdefault(kind, block):
+                out.kinds[kind] = block
+        if not info.twin_of:
             broker = track.connection.ends[1 - (info.client or 0)]
-            out.brokers[broker] = min(track.block, out.brokers.get(broker, track.block))
-        out.names.update(part.names)
-        whose = {f"{part.ordinal} {out.split.number} {out.split.path}"}
-        self._clients.merge([replace(client, connections=whose) for client in part.clients])
-        part.clients, part.names, part.kinds, part.final = [], {}, {}, True
-
-    def _leave(self) -> None:
-        """Adds the segments of irregular connections to the survey."""
-        out = self._survey
-        sizes = sum((sizes_of(segments, self._spoiled) for _, _, segments, _ in self._kept), Counter[Key]())
-        out.again = {key for key, size in sizes.items() if size > SHIPPED}
-        for at, joined, segments, _ in self._kept:
-            few = chosen(segments, self._spoiled - out.again)
-            if len(few):
-                out.leftover.append(LeftoverSegments(at, joined, few))
-        self._kept = []
+            if track.block < out.brokers.setdefault(broker, track.block):
+                out.brokers[broker] = track.block
+        out.names.update(track.names)
+        if track.clients is not None:
+            whose = {f"{track.ordinal} {out.split.number} {out.split.path}"}
+            self._clients.merge([replace(client, connections=whose) for client in track.clients.all])
 
 
 _NOWHERE: Any = None  # until the split is read

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     Rest = Callable[[str, DataFrame], DataFrame]
 
 
+QUICK = "-XX:TieredStopAtLevel=1"  # Spark only moves kwire's bytes: compiling it well takes longer than it then saves
 CONNECT, ANSWERS = 15002, 30  # the port of Spark Connect; s to wait for its server
 
 
@@ -85,6 +86,8 @@ def session(
         builder = builder.master(master)
     if not remote:
         builder = builder.config("spark.ui.showConsoleProgress", "false")
+        if master and master.startswith("local"):
+            builder = builder.config("spark.driver.defaultJavaOptions", QUICK)
     if (
         not remote and "PYSPARK_GATEWAY_PORT" not in os.environ
     ):  # under spark-submit its configuration says what is logged

@@ -50,6 +50,16 @@ class Track:
             return self.conversation.info
         return None if self.rest is None else self.rest.info
 
+    @property
+    def ended_at_rest(self) -> bool:
+        """Whether it ended regularly, with nothing left to read; then its part is only made if it is asked for."""
+        rest, connection = self.rest, self.connection
+        if rest is None or self.spoiled or not connection.closed:
+            return False
+        first, second = connection.streams
+        odd = first.held or first.pieces or second.held or second.pieces or rest.info.login.active
+        return not odd and not rest.info.twin_of
+
     def part_of(self) -> ConnectionPart | None:
         """Its part; None when the stitch must read it."""
         conversation, info = self.conversation, self.info

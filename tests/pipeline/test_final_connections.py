@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from struct import pack_into, unpack_from
 
@@ -12,6 +13,8 @@ import pytest
 from calls import Call
 
 from kwire.pipeline import plan as planning
+from kwire.pipeline.final_connections import parts_between
+from kwire.pipeline.leftover_segments import pair
 from kwire.pipeline.splits import plan
 from kwire.pipeline.survey import Survey
 from kwire.session.reader import Settings
@@ -83,4 +86,22 @@ def test_next_to_nothing_travels_of_them(unpacked: Callable[[str], Path]) -> Non
     assert len(sent) < len(made.final) * 12 + 500 < most
     known = pickle.loads(sent)
     assert (known.keys, known.ordinals, known.firsts) == (made.final.keys, made.final.ordinals, made.final.firsts)
-    assert [part.key for part in parts] == known.keys
+    assert [part.key for part in parts_between(parts, set(map(pair, known.keys)))] == known.keys
+
+
+@pytest.mark.parametrize("name", ["old39.pcap.gz", "pyclients.pcap", "admin.pcap.gz"])
+def test_what_is_kept_of_them_makes_the_parts_that_a_survey_without_them_has(
+    unpacked: Callable[[str], Path], name: str
+) -> None:
+    [made] = surveys(unpacked(name), 1 << 20)
+    [split] = plan([unpacked(name)], 1 << 20, 1 << 20)
+    plain = planning.survey_with_rows(
+        split, DEFAULT, lambda *_: None, Settings(), planning.wanted(DEFAULT), window=1 << 20
+    )
+    asked = {pair(key) for key in made.final.keys[::2]}
+    kept = pickle.loads(pickle.dumps(made.final.take_parts()))
+    assert any(isinstance(part, tuple) for part in kept)
+    wanted = [
+        replace(part, final=True, kinds={}, clients=[], names={}) for part in plain.parts if pair(part.key) in asked
+    ]
+    assert sorted(parts_between(kept, asked), key=lambda part: part.number) == wanted != []
