@@ -154,8 +154,8 @@ def run_command(
     from kwire.pipeline.stream import run_stream
     from kwire.render.bodies import BodyRenderer
 
-    if prefix and (stream or incremental or mode == "overwrite-partitions"):
-        raise click.UsageError("--table-prefix takes no --stream, --incremental or --mode overwrite-partitions")
+    if prefix and stream:
+        raise click.UsageError("--table-prefix takes no --stream")
     folder = folder or CATALOG + (prefix or "")
     names = names_of(chosen, bodies != "none", findings)
     if as_json and metrics:
@@ -243,12 +243,15 @@ def _fit_for_more(
     folder: str, form: str, mode: str, bodies: str, drop_duplicates: bool
 ) -> None:  # fmt: skip
     """Raises UsageError for what cannot be added to."""
+    from kwire.pipeline.catalog_tables import is_catalog
     from kwire.pipeline.paths import is_elsewhere
 
     if mode != "overwrite":
         raise click.UsageError("--incremental adds: it takes no --mode")
-    if form != "parquet" or bodies == "variant" or is_elsewhere(folder):
-        raise click.UsageError("--incremental writes Parquet, to a folder of this machine's, and bodies as JSON")
+    if not is_catalog(folder) and (form != "parquet" or bodies == "variant" or is_elsewhere(folder)):
+        raise click.UsageError(
+            "--incremental writes Parquet, to a folder of this machine's, and bodies as JSON; with --table-prefix any"
+        )
     if drop_duplicates:
         raise click.UsageError("--drop-duplicates needs all captures at once, and --incremental reads the new ones")
 

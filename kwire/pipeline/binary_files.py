@@ -20,9 +20,9 @@ from uuid import uuid4
 import pyarrow as pa
 
 from kwire.errors import FilesUnreachable, KwireError
+from kwire.pipeline.catalog_tables import configured
 from kwire.pipeline.columns import as_spark, ddl
 from kwire.pipeline.failures import reason
-from kwire.pipeline.formats import configured
 from kwire.session.reader import Settings
 from kwire.tables.build import tables_of
 from kwire.tables.schemas import SCHEMAS

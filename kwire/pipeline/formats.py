@@ -6,13 +6,12 @@ Iceberg needs a catalog: here one whose warehouse is the folder's parent.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from kwire.errors import OutputError
-from kwire.pipeline.catalog_tables import is_catalog, named, save_as_table
+from kwire.pipeline.catalog_tables import configured, is_catalog, named, save_as_table
 from kwire.pipeline.columns import lake_ddl
 from kwire.pipeline.paths import is_elsewhere
 
@@ -22,22 +21,6 @@ if TYPE_CHECKING:
 
 MODES = ("overwrite", "append", "overwrite-partitions", "error")
 TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}  # else they are of Impala's type
-
-
-@contextmanager
-def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets these settings of the session in this context."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, known in before.items():
-            if known is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, known)
 
 
 def save(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ SCHEMA = pa.schema([
     ("day", pa.string()),
 ])  # fmt: skip
 ANEW = "read them all once without --incremental"
+UNKNOWN = f"which captures are in it is not known: {ANEW}"
 
 
 @dataclass(slots=True)
@@ -49,28 +50,13 @@ class ToRead:
 
 
 class Ledger:
-    """The list of a folder, for a run that adds to these tables. days: of the captures' first packets, by path. Raises
-    OutputError if the tables' contents are not known."""
+    """What is known of the captures that were read. rows: of SCHEMA. days: of their first packets, by path."""
 
-    def __init__(self, folder: str, tables: Sequence[str]) -> None:
-        _sweep(folder)
-        files = sorted(Path(folder, FILES).glob("run-*.parquet"))
-        rows = [row for path in files for row in pq.read_table(path, schema=SCHEMA).to_pylist()]
-        known = runs(folder)
-        for table in tables:
-            for row in rows:
-                if table not in row["tables"]:
-                    raise OutputError(
-                        os.path.join(folder, table), f"{row['path']} is not in it, only in others: {ANEW}"
-                    )
-            for path in Path(folder, table).rglob("*.parquet"):
-                if run_of(path.name) not in known:
-                    raise OutputError(os.path.join(folder, table), f"which captures are in it is not known: {ANEW}")
-                if table in JUDGEMENTS and not path.parent.name.startswith("capture_point="):
-                    raise OutputError(os.path.join(folder, table), f"it is not by capture point yet: {ANEW}")
-        self.days: dict[str, str | None] = {row["path"]: row["day"] for row in rows}
-        self._digests = {row["digest"] for row in rows}
-        self._heads = {row["path"]: (row["size"], row["head"]) for row in rows}
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        there = list(rows)
+        self.days: dict[str, str | None] = {row["path"]: row["day"] for row in there}
+        self._digests = {row["digest"] for row in there}
+        self._heads = {row["path"]: (row["size"], row["head"]) for row in there}
 
     def choose(self, paths: Sequence[str], stores: Stores) -> ToRead:
         """Sorts captures by state. A copy under another name is known; of two new copies the first is new. Raises
@@ -92,6 +78,29 @@ class Ledger:
             return False
         with opened(path, stores.of(path)) as file:
             return bool(size_of(file) > size and _head(file, size) == head)
+
+
+def of_folder(folder: str, tables: Sequence[str]) -> Ledger:
+    """The list of a folder, for a run that adds to these tables. Raises OutputError if their contents are not known."""
+    _sweep(folder)
+    files = sorted(Path(folder, FILES).glob("run-*.parquet"))
+    rows = [row for path in files for row in pq.read_table(path, schema=SCHEMA).to_pylist()]
+    known = runs(folder)
+    for table in tables:
+        refuse_others(rows, table, os.path.join(folder, table))
+        for path in Path(folder, table).rglob("*.parquet"):
+            if run_of(path.name) not in known:
+                raise OutputError(os.path.join(folder, table), UNKNOWN)
+            if table in JUDGEMENTS and not path.parent.name.startswith("capture_point="):
+                raise OutputError(os.path.join(folder, table), f"it is not by capture point yet: {ANEW}")
+    return Ledger(rows)
+
+
+def refuse_others(rows: Iterable[Mapping[str, Any]], table: str, where: str) -> None:
+    """Raises OutputError if a capture was read into other tables only."""
+    for row in rows:
+        if table not in row["tables"]:
+            raise OutputError(where, f"{row['path']} is not in it, only in others: {ANEW}")
 
 
 @contextmanager
@@ -136,14 +145,18 @@ def enter(
     """Records that a run read captures into these tables. days: of their first packets, by path; anew: the tables hold
     nothing else."""
     place = Path(folder, FILES)
-    found = each(lambda path: [row | {"day": days[path]} for row in _rows(path, stores)], days)
-    rows = [row | {"run": run, "tables": list(tables)} for rows in found for row in rows]
     part = place / f".{run}.part"
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), part)
+    pq.write_table(entries(run, tables, days, stores), part)
     os.replace(part, place / f"{run}.parquet")
     for old in place.glob("run-*.parquet") if anew else ():
         if old.stem != run:
             old.unlink()
+
+
+def entries(run: str, tables: Sequence[str], days: Mapping[str, str | None], stores: Stores) -> pa.Table:
+    """The rows of SCHEMA that say that a run read captures into these tables. days: as of enter."""
+    found = each(lambda path: [row | {"day": days[path]} for row in _rows(path, stores)], days)
+    return pa.Table.from_pylist([row | {"run": run, "tables": list(tables)} for rows in found for row in rows], SCHEMA)
 
 
 def digest_of(path: str, stores: Stores) -> str:

@@ -17,14 +17,14 @@ from uuid import UUID
 from kwire.errors import FilesUnreachable, SparkFailed
 from kwire.pipeline import hive
 from kwire.pipeline.binary_files import bring
-from kwire.pipeline.catalog_tables import fit, is_catalog, named, try_out
+from kwire.pipeline.catalog_tables import CatalogRun, fit, is_catalog, named, try_out
 from kwire.pipeline.columns import lake_ddl
 from kwire.pipeline.duplicates import NEEDED, copies, named_apart, without_copies
 from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import refuse_where_there_is, save
 from kwire.pipeline.job import DISK, Job, rows_by_split, survey_splits, table_frame, write_rows
 from kwire.pipeline.judging import by_point, date_of, judged
-from kwire.pipeline.ledger import Ledger, ToRead, enter, full, running
+from kwire.pipeline.ledger import ToRead, enter, full, of_folder, running
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import span, stitch, survey_all, wanted
 from kwire.pipeline.rollups import ROLLUPS, write_rollups
@@ -106,20 +106,22 @@ def run(
     """Reads captures into folder/TABLE/, or tables of a catalog (catalog_tables.py). split_size: bytes; variant: bodies
     as Spark's variant type. drop_duplicates: keep one recording of what several points captured (duplicates.py). mode:
     one of formats.MODES, for the tables; rollups always cover all rows. incremental: add only files that no run has
-    read yet; only Parquet in a local folder. watch: is called with the step that the run is at, from another thread.
-    Raises OSError, OutputError, SameNames, FilesUnreachable, SparkFailed."""
+    read yet; only Parquet in a local folder, or tables of a catalog. watch: is called with the step that the run is at,
+    from another thread. Raises OSError, OutputError, SameNames, FilesUnreachable, SparkFailed."""
     paths, folder = [local(path) for path in paths], local(folder)
     if not hasattr(spark, "_jsparkSession"):  # a server of Spark Connect works in another folder than this
         paths, folder = [_absolute(path) for path in paths], _absolute(folder)
+    mode = "append" if incremental else mode
     if mode == "error":
         with in_a_line():
             refuse_where_there_is(spark, folder, job.names, form)
-    if not is_elsewhere(folder) and mode.startswith("overwrite") and not incremental:
+    if not is_elsewhere(folder) and mode.startswith("overwrite"):
         hive.spare(
             folder,
             [*job.names, *(f"rollups/{name}" for name in ROLLUPS if rollups)],
             [path for path in paths if not is_elsewhere(path)],
         )
+    listed = CatalogRun(spark, folder, form, job.names) if is_catalog(folder) else None
     ours = form == "parquet" and not is_elsewhere(folder)
     with (
         in_a_line(), running(folder) if ours else nullcontext("run") as run, Steps(spark, watch) as steps,
@@ -127,7 +129,7 @@ def run(
     ):  # fmt: skip
         steps.begin("find captures")
         if is_catalog(folder):
-            try_out(spark, folder, form, mode)
+            try_out(spark, folder, form)
             for name in job.names:
                 rows = spark.createDataFrame([], lake_ddl(name))
                 fit(_shaped(rows, name, variant), named(folder, name), form, hive.partitions_of(name), mode)
@@ -136,15 +138,19 @@ def run(
         stores = of_session(spark)
         chosen, before = ToRead(_found(spark, paths, folder, stores, until)), None
         if incremental:
-            before = Ledger(folder, job.names)
-            mode, chosen = "append", before.choose(chosen.new, stores)
+            before = listed.ledger() if listed else of_folder(folder, job.names)
+            chosen = before.choose(chosen.new, stores)
         if incremental and not chosen.new:
             done = RunOutcome(dict.fromkeys(job.names, 0))
         else:
+            if listed:
+                listed.begin(anew=mode == "overwrite")
             done = _tables(
                 spark, chosen.new, folder, job, split_size, form, variant, drop_duplicates, mode, run, stores,
                 steps, before.days if before else {},
             )  # fmt: skip
+            if listed:
+                listed.end(done.days, stores)
             if ours:
                 enter(folder, run, job.names, done.days, anew=mode == "overwrite", stores=stores)
             if rollups:
@@ -243,10 +249,11 @@ def _tables(
         with judged(spark, points, judgements, job.settings, stores) as rows:
             if whole:
                 for name in judgements:
-                    counts[name] = _saved(table_frame(rows, name, {}), folder, name, form, mode)
+                    again = "overwrite-partitions" if known else mode
+                    counts[name] = _saved(table_frame(rows, name, {}), folder, name, form, again)
             else:
-                again = [f"{name}/{one.partition}" for name in judgements for one in points] if known else ()
-                counts |= _written(rows, judgements, {}, folder, mode, run, again)
+                places = [f"{name}/{one.partition}" for name in judgements for one in points] if known else ()
+                counts |= _written(rows, judgements, {}, folder, mode, run, places)
     return RunOutcome(
         counts, planned.packets, len(splits), size, surveyed.seams, planned.parts, planned.again, planned.exchanges,
         planned.failed, days=days,

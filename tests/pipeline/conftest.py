@@ -10,7 +10,7 @@ import pickle
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from kwire.pipeline.reading import survey
 from kwire.pipeline.splits import plan
 from kwire.session.reader import Settings
 from kwire.tables.build import tables_of
+from kwire.tables.columns import COLUMNS
 from kwire.tables.schemas import SCHEMAS
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
@@ -190,3 +191,20 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     _callbacks(made, request.config.pluginmanager)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def written(spark: Any) -> Callable[..., dict[str, list[str]]]:
+    """The rows of tables that a job wrote."""
+
+    def rows(folder: Path, names: Iterable[str], form: str = "parquet") -> dict[str, list[str]]:
+        from kwire.pipeline.formats import table_of
+
+        out = {}
+        for name in names:
+            columns = [f"`{column}`" for column, kind, _ in COLUMNS[name] if kind != "timestamp"]
+            found = table_of(spark, str(folder), name, form).select(*columns).collect()
+            out[name] = sorted(repr(row.asDict(True)) for row in found)
+        return out
+
+    return rows

@@ -8,7 +8,7 @@ import pytest
 
 from kwire.errors import OutputError
 from kwire.pipeline import ledger
-from kwire.pipeline.ledger import Ledger, enter, running
+from kwire.pipeline.ledger import enter, of_folder, running
 from kwire.pipeline.stores import Stores
 
 TABLES = ("messages", "exchanges")
@@ -46,7 +46,7 @@ def test_what_is_new_is_chosen(lake: Path, captures: list[str], tmp_path: Path) 
     copy.write_bytes(Path(captures[0]).read_bytes())
     twin = tmp_path / "twin.pcap"
     twin.write_bytes(Path(captures[2]).read_bytes())
-    found = Ledger(str(lake), TABLES).choose([*captures, str(copy), str(twin)], Stores())
+    found = of_folder(str(lake), TABLES).choose([*captures, str(copy), str(twin)], Stores())
     assert (found.new, found.known, found.grown) == ([captures[2]], [*captures[:2], str(copy), str(twin)], [])
 
 
@@ -54,7 +54,7 @@ def test_a_file_that_grew_is_told_and_one_of_a_ring_that_begins_anew_is_new(lake
     with open(captures[0], "ab") as file:
         file.write(b"more")
     Path(captures[1]).write_bytes(b"\xff" * 400_000)  # longer, and another
-    found = Ledger(str(lake), TABLES).choose(captures, Stores())
+    found = of_folder(str(lake), TABLES).choose(captures, Stores())
     assert (found.new, found.known, found.grown) == (captures[1:], [], [captures[0]])
 
 
@@ -63,7 +63,7 @@ def test_a_short_file_that_grows(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
     written(tmp_path / "lake", [str(path)])
     path.write_bytes(b"abcdef")
-    assert Ledger(str(tmp_path / "lake"), TABLES).choose([str(path)], Stores()).grown == [str(path)]
+    assert of_folder(str(tmp_path / "lake"), TABLES).choose([str(path)], Stores()).grown == [str(path)]
 
 
 def test_files_of_a_run_that_was_killed_are_removed(lake: Path, captures: list[str]) -> None:
@@ -71,7 +71,7 @@ def test_files_of_a_run_that_was_killed_are_removed(lake: Path, captures: list[s
     with pytest.raises(TypeError):
         written(lake, [None])  # type: ignore[list-item]
     assert len(sorted(lake.rglob("*.parquet"))) == len(there) + 2
-    found = Ledger(str(lake), TABLES).choose(captures, Stores())
+    found = of_folder(str(lake), TABLES).choose(captures, Stores())
     assert sorted(lake.rglob("*.parquet")) == there
     assert found.new == captures[2:]
     assert not list(lake.rglob("*.begun"))
@@ -82,7 +82,7 @@ def test_files_of_a_run_that_goes_on_stay(lake: Path) -> None:
         place = lake / "other"
         place.mkdir()
         (place / f"{run}-x.parquet").write_bytes(b"rows")
-        Ledger(str(lake), TABLES)
+        of_folder(str(lake), TABLES)
         assert (place / f"{run}-x.parquet").exists()
 
 
@@ -91,21 +91,21 @@ def test_a_run_that_writes_all_anew_leaves_nothing_of_what_was_known(lake: Path,
         for path in (lake / table).rglob("*.parquet"):
             path.unlink()
     written(lake, captures[2:], anew=True)
-    assert Ledger(str(lake), TABLES).choose(captures, Stores()).new == captures[:2]
+    assert of_folder(str(lake), TABLES).choose(captures, Stores()).new == captures[:2]
 
 
 def test_tables_that_lack_what_others_hold_are_refused(lake: Path, captures: list[str]) -> None:
     written(lake, captures[2:], ("messages",))
-    assert Ledger(str(lake), ("messages",)).choose(captures, Stores()).new == []
+    assert of_folder(str(lake), ("messages",)).choose(captures, Stores()).new == []
     with pytest.raises(OutputError, match=r"2\.pcap is not in it, only in others: read them all once"):
-        Ledger(str(lake), TABLES)
+        of_folder(str(lake), TABLES)
 
 
 @pytest.mark.parametrize("name", ["part-0001.snappy.parquet", "run-0123456789ab-x.parquet"])
 def test_tables_that_nobody_tells_of_are_refused(lake: Path, name: str) -> None:
     (lake / "messages" / name).write_bytes(b"rows")
     with pytest.raises(OutputError, match="which captures are in it is not known"):
-        Ledger(str(lake), TABLES)
+        of_folder(str(lake), TABLES)
     assert (lake / "messages" / name).exists()
 
 
@@ -113,7 +113,7 @@ def test_judgements_of_before_there_were_capture_points_are_refused(tmp_path: Pa
     lake = tmp_path / "lake"
     written(lake, captures, ("findings",))
     with pytest.raises(OutputError, match="findings: it is not by capture point yet: read them all once"):
-        Ledger(str(lake), ("findings",))
+        of_folder(str(lake), ("findings",))
 
 
 def test_a_digest_is_of_size_and_both_ends(tmp_path: Path) -> None:

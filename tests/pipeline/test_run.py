@@ -19,31 +19,15 @@ from kwire.errors import FilesUnreachable, NoReport, OutputError, SparkFailed
 from kwire.pipeline import job as jobs
 from kwire.pipeline.binary_files import bring
 from kwire.pipeline.compact import rewrite, rewrites
-from kwire.pipeline.formats import table_of
 from kwire.pipeline.job import Job
 from kwire.pipeline.report import reports
 from kwire.pipeline.rollups import ROLLUPS
 from kwire.pipeline.run import run, session
 from kwire.pipeline.steps import RunStep
 from kwire.pipeline.stream import BatchStream, run_stream
-from kwire.tables.columns import COLUMNS, DEFAULT
+from kwire.tables.columns import DEFAULT
 
 FEW = ("messages", "exchanges", "connections", "quality")
-
-
-@pytest.fixture
-def written(spark: Any) -> Callable[..., dict[str, list[str]]]:
-    """The rows of tables that a job wrote."""
-
-    def rows(folder: Path, names: Iterable[str], form: str = "parquet") -> dict[str, list[str]]:
-        out = {}
-        for name in names:
-            columns = [f"`{column}`" for column, kind, _ in COLUMNS[name] if kind != "timestamp"]
-            found = table_of(spark, str(folder), name, form).select(*columns).collect()
-            out[name] = sorted(repr(row.asDict(True)) for row in found)
-        return out
-
-    return rows
 
 
 @pytest.fixture
@@ -74,10 +58,10 @@ def test_a_batch_job_writes_the_tables_and_rollups(
 ) -> None:
     paths = [unpacked(name) for name in ("classic.pcap.gz", "notkafka.pcap")]
     run(spark, [str(paths[1])], str(tmp_path), Job(FEW), rollups=False)  # the next run takes its place
-    steps: list[RunStep] = []
+    steps, before = list[RunStep](), spark.sparkContext.getLocalProperty("spark.job.description")
     done = run(spark, [str(path) for path in paths], str(tmp_path), Job(DEFAULT), split_size=9000, watch=steps.append)
     assert {step.size for step in steps if step.name == "read"} <= {done.size}
-    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+    assert spark.sparkContext.getLocalProperty("spark.job.description") == before
     want = expected(paths, DEFAULT)
     assert written(tmp_path, DEFAULT) == want
     assert done.rows == {name: len(rows) for name, rows in want.items()}
@@ -128,39 +112,6 @@ def test_other_formats_are_written_by_the_session(
     path = unpacked("kafkajs.pcap")
     run(spark, [str(path)], str(tmp_path), Job(FEW), form="orc", rollups=False)
     assert written(tmp_path, FEW, "orc") == expected([path], FEW)
-
-
-def test_tables_of_a_catalog(
-    spark: Any, tmp_path: Path, unpacked: Callable[[str], Path], expected: Call, written: Call
-) -> None:
-    """What cannot be is said before the captures are read; somebody else's tables stay."""
-    paths, few = [str(unpacked("kafkajs.pcap"))], ("exchanges", "clients")
-    want, place = expected(paths, few), "catalog:/spark_catalog.kwire_lake.raw_"
-    with pytest.raises(SparkFailed, match="kwire_lake"):
-        run(spark, ["never read"], place, Job(few))
-    spark.sql(f"create database kwire_lake location '{tmp_path}/lake'")
-    try:
-        done = run(spark, paths, place, Job(few), mode="error")
-        assert done.rows == {name: len(rows) for name, rows in want.items()}
-        assert written(place, few) == want
-        names = {row.tableName for row in spark.sql("show tables in kwire_lake").collect() if row.namespace}
-        assert names == {f"raw_{name}" for name in (*few, "rollup_latency", "rollup_errors", "rollup_clients")}
-        with pytest.raises(OutputError, match="raw_exchanges: this is there already"):
-            run(spark, ["never read"], place, Job(few), mode="error")
-        run(spark, paths, place, Job(few), mode="append", rollups=False)
-        assert written(place, few) == {name: sorted(rows * 2) for name, rows in want.items()}
-        run(spark, paths, place, Job(few), rollups=False)
-        assert written(place, few) == want
-        spark.sql("create table kwire_lake.raw_messages (id int) using parquet")
-        for mode, error, said in (
-            ("overwrite", OutputError, "with other columns"), ("append", SparkFailed, "raw_messages"),
-            ("overwrite-partitions", OutputError, "are not written with"),
-        ):  # fmt: skip
-            with pytest.raises(error, match=said):
-                run(spark, ["never read"], place, Job(FEW), mode=mode)
-        assert spark.table("kwire_lake.raw_messages").columns == ["id"]
-    finally:
-        spark.sql("drop database kwire_lake cascade")
 
 
 def test_a_corrupt_file_fails_alone(

@@ -15,13 +15,13 @@ from kwire.pipeline.saved_state import FIRST, saved
 from kwire.pipeline.stream import BatchStream, run_stream
 
 
-def of_another(state: StreamState, kwire: str = "0.0.7", **fields: list[str]) -> bytes:
+def of_another(state: StreamState, **fields: list[str]) -> bytes:
     """The state as another version wrote it, in which these classes had these fields."""
     line, _, rest = state.saved().partition(b"\n")
     said = json.loads(line.removeprefix(FIRST))
     known = {name.rpartition(":")[2]: name for name in said["classes"]}
     said["classes"] |= {known.get(name, f"kwire.gone:{name}"): found for name, found in fields.items()}
-    return FIRST + json.dumps(said | {"kwire": kwire}).encode() + b"\n" + rest
+    return FIRST + json.dumps(said | {"kwire": "0.0.7"}).encode() + b"\n" + rest
 
 
 @pytest.fixture

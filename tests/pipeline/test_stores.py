@@ -17,7 +17,7 @@ from kwire.errors import FilesUnreachable  # noqa: E402
 from kwire.pipeline import plan as planning  # noqa: E402
 from kwire.pipeline import splits as cutting  # noqa: E402
 from kwire.pipeline import stores  # noqa: E402
-from kwire.pipeline.ledger import Ledger, enter, running  # noqa: E402
+from kwire.pipeline.ledger import enter, of_folder, running  # noqa: E402
 from kwire.pipeline.splits import plan  # noqa: E402
 from kwire.pipeline.stores import Stores, brought, mapped, opened, within  # noqa: E402
 from kwire.session.reader import Settings  # noqa: E402
@@ -133,10 +133,10 @@ def test_the_ledger_knows_far_captures(far: Path, tmp_path: Path) -> None:
     paths = found.listed("s3a://far/")
     with running(lake) as run:
         enter(lake, run, ["messages"], {paths[0]: "2026-11-21"}, True, found)
-    chosen = Ledger(lake, ["messages"]).choose(paths, found)
+    chosen = of_folder(lake, ["messages"]).choose(paths, found)
     assert (chosen.new, chosen.known) == (paths[1:], paths[:1])
     (far / "a.pcap").write_bytes(b"a" * 200)
-    assert Ledger(lake, ["messages"]).choose(paths, found).grown == paths[:1]
+    assert of_folder(lake, ["messages"]).choose(paths, found).grown == paths[:1]
 
 
 def test_settings_of_s3a() -> None:
