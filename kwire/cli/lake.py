@@ -29,8 +29,17 @@ class Local(click.Path):
         return super().convert(local(value), param, ctx)
 
 
+class SourceParam(Local):
+    """A path, or the address of one in another file system."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from kwire.pipeline.paths import is_elsewhere
+
+        return value if is_elsewhere(value) else super().convert(value, param, ctx)
+
+
 @click.command(name="report", short_help="What the rollups of a run say.")
-@click.argument("folder", metavar="DIR", type=Local(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=SourceParam(exists=True, file_okay=False))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--format",
@@ -41,8 +50,8 @@ class Local(click.Path):
     help="Tables to read, or a line of JSON for each row.",
 )
 @click.option("--rows", type=click.IntRange(1), default=15, show_default=True, metavar="N", help="Of each table.")
-def report_command(folder: Path, names: tuple[str, ...], form: str, rows: int) -> int:
-    """Prints what a run summed up: latency, errors, topics, clients, rebalances, quality. Without Spark."""
+def report_command(folder: str, names: tuple[str, ...], form: str, rows: int) -> int:
+    """Prints what runs summed up: latency, errors, topics, clients, rebalances, quality, over all days. No Spark."""
     from kwire.cli.arrow import need
     from kwire.cli.output import show, width
     from kwire.pipeline.report import reports
@@ -93,7 +102,7 @@ def compact_command(folder: Path, dry_run: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def vacuum_command(folder: Path, days: int, dry_run: bool) -> int:
     """Removes the days of DIR's tables that are older, from Parquet of kwire's own, and prints a line for each. Without
-    Spark. Captures stay known to --incremental; rollups stay until the next run makes them from what is there."""
+    Spark. Rollups lose the same days; captures stay known to --incremental."""
     from datetime import UTC, datetime
 
     from kwire.pipeline.vacuum import old_days, remove

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.captures import Bounds, connection_options
-from kwire.cli.lake import Local, compact_command, report_command, vacuum_command
+from kwire.cli.lake import SourceParam, compact_command, report_command, vacuum_command
 from kwire.cli.quantities import Duration, Size
 from kwire.counted import counted
 from kwire.errors import Exit
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from kwire.pipeline.run import RunOutcome
 
 POLL = 0.5  # s
-
-
-class SourceParam(Local):
-    """A path, or the address of one in a file system that Spark reads."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from kwire.pipeline.paths import is_elsewhere
-
-        return value if is_elsewhere(value) else super().convert(value, param, ctx)
 
 
 class SparkSettingParam(click.ParamType[tuple[str, str]]):

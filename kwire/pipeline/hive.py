@@ -39,6 +39,12 @@ class WrittenFile(NamedTuple):
     file: str
     rows: int
 
+    @property
+    def date(self) -> str | None:
+        """The day of its rows; None for those without a time."""
+        day = self.partition.partition("/")[0].removeprefix("date=")
+        return None if day == NONE else day
+
 
 class Hive:
     """write(table, batch) adds rows; close() returns the files written. tag: prefix of file names."""

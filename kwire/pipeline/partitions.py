@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 
@@ -17,10 +17,12 @@ BATCH = re.compile(r"batch-(\d{8})-")
 LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}  # folders of formats in which not every Parquet file counts
 
 
-def days(folder: Path, instead: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def days(
+    folder: Path, instead: Mapping[str, str], tables: Iterable[str] = COLUMNS
+) -> Iterator[tuple[str, Path]]:  # fmt: skip
     """(table, its folder date=…), sorted. instead: what does the same to a table of Delta, Iceberg. Raises OutputError
     for those, OSError."""
-    for table in COLUMNS:
+    for table in tables:
         place = folder / table
         for name, form in LOGS.items():
             if (place / name).exists():

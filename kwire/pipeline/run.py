@@ -24,10 +24,10 @@ from kwire.pipeline.failures import in_a_line
 from kwire.pipeline.formats import refuse_where_there_is, save
 from kwire.pipeline.job import DISK, Job, rows_by_split, survey_splits, table_frame, write_rows
 from kwire.pipeline.judging import by_point, date_of, judged
-from kwire.pipeline.ledger import ToRead, enter, full, of_folder, running
+from kwire.pipeline.ledger import ToRead, enter, full, of_folder, running, runs
 from kwire.pipeline.paths import is_elsewhere, local
 from kwire.pipeline.plan import span, stitch, survey_all, wanted
-from kwire.pipeline.rollups import ROLLUPS, write_rollups
+from kwire.pipeline.rollups import ROLLUPS, count_runs, counted_runs, write_rollups
 from kwire.pipeline.splits import SIZE, expand, plan
 from kwire.pipeline.steps import Steps, Watch
 from kwire.pipeline.stores import Stores, of_session
@@ -48,7 +48,8 @@ CONNECT, ANSWERS = 15002, 30  # the port of Spark Connect; s to wait for its ser
 class RunOutcome:
     """What a run did. rows: by table; seams: bytes sent to the driver; parts, again: parts of connections, and how many
     were read twice; failed: files that could not be read, with the reason; known, grown: number of files read by
-    earlier runs, and files that became longer since; days: of the first packets of those that were read, by path."""
+    earlier runs, and files that became longer since; days: of the first packets of those that were read, by path;
+    dates: days that got rows, None if that is not known."""
 
     rows: dict[str, int] = field(default_factory=dict)
     packets: int = 0
@@ -62,6 +63,7 @@ class RunOutcome:
     known: int = 0
     grown: list[str] = field(default_factory=list)
     days: dict[str, str | None] = field(default_factory=dict)
+    dates: set[str | None] | None = None
 
 
 def session(
@@ -155,7 +157,10 @@ def run(
                 enter(folder, run, job.names, done.days, anew=mode == "overwrite", stores=stores)
             if rollups:
                 steps.begin("rollups", note=f"{sum(done.rows.values()):,} rows written")
-                write_rollups(spark, folder, job.names, form)
+                counted = incremental and runs(folder) - {run} <= counted_runs(folder)
+                write_rollups(spark, folder, job.names, form, done.dates if counted else None)
+                if ours:
+                    count_runs(folder, runs(folder))
     done.known, done.grown = len(chosen.known), chosen.grown
     return done
 
@@ -233,8 +238,9 @@ def _tables(
         by_spark = [name for name in names if whole or (variant and name == "bodies") or twice]
         if len(by_spark) > 1 and any(not task.made for task in planned.tasks):
             until.callback(rows.persist(DISK).unpersist)
-        counts = dict.fromkeys(names, 0)
-        counts |= _written(rows, [name for name in names if name not in by_spark], planned.names, folder, mode, run)
+        counts = dict.fromkeys([*names, *judgements], 0)
+        ours = [name for name in names if name not in by_spark]
+        written = _written(rows, ours, planned.names, folder, mode, run)
         rest = None
         if twice:
             rest = until.enter_context(
@@ -253,33 +259,32 @@ def _tables(
                     counts[name] = _saved(table_frame(rows, name, {}), folder, name, form, again)
             else:
                 places = [f"{name}/{one.partition}" for name in judgements for one in points] if known else ()
-                counts |= _written(rows, judgements, {}, folder, mode, run, places)
+                written += _written(rows, judgements, {}, folder, mode, run, places)
+    for file in written:
+        counts[file.table] += file.rows
     return RunOutcome(
         counts, planned.packets, len(splits), size, surveyed.seams, planned.parts, planned.again, planned.exchanges,
-        planned.failed, days=days,
+        planned.failed, days=days, dates=None if by_spark or whole else {file.date for file in written},
     )  # fmt: skip
 
 
 def _written(
     rows: DataFrame, names: Sequence[str], topics: dict[UUID, str], folder: str, mode: str, run: str,
     again: Iterable[str] = (),
-) -> dict[str, int]:  # fmt: skip
-    """Writes tables into a folder that all workers see; returns the number of rows of each. again: partitions, as
+) -> list[hive.WrittenFile]:  # fmt: skip
+    """Writes tables into a folder that all workers see; returns their files. again: partitions, as
     TABLE/date=…, whose rows these replace."""
-    counts = dict.fromkeys(names, 0)
     if not names:
-        return counts
+        return []
     with staging(folder) as staged:
         files = write_rows(rows, names, topics, staged, run)
         places = {place for place in again if os.path.isdir(os.path.join(folder, place))}
         if mode == "overwrite-partitions":
             places |= {f"{found.table}/{found.partition}" for found in files}
         hive.place(folder, staged, files, names if mode == "overwrite" else places, keep=True)
-    for found in files:
-        counts[found.table] += found.rows
     for name in names:  # those without rows are tables too
         os.makedirs(os.path.join(folder, name), exist_ok=True)
-    return counts
+    return files
 
 
 def _saved(

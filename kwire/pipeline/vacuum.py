@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kwire.pipeline.partitions import day_of, days
+from kwire.pipeline.rollups import ROLLUPS
+from kwire.tables.columns import COLUMNS
 
 INSTEAD = {"Delta": "DELETE FROM, then VACUUM", "Iceberg": "DELETE FROM, then CALL system.expire_snapshots"}
 
@@ -25,7 +27,7 @@ class OldDay(NamedTuple):
 
 def old_days(folder: Path, keep: int, today: date) -> Iterator[OldDay]:
     """What is older than so many days, by table and day. Raises OutputError, OSError."""
-    for table, path in days(folder, INSTEAD):
+    for table, path in days(folder, INSTEAD, (*COLUMNS, *(f"rollups/{name}" for name in ROLLUPS))):
         day = day_of(path)
         if day is not None and day < today - timedelta(keep):
             sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]

@@ -25,13 +25,13 @@ LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}  # formats whose Parquet f
 def lake_tables(place: str) -> dict[str, ds.Dataset]:
     """The tables in a folder, by name; place may be a single table's folder, and an s3://, gs:// or hdfs:// address.
     Times are UTC without a zone, for DuckDB. Raises QueryError, OSError."""
-    system, root = _opened(place)
-    if not _is_folder(system, root):
+    system, root = folder_of(place)
+    if not is_folder(system, root):
         raise QueryError(f"{place}: no such folder")
     alone = os.path.basename(root)
     named = {name: f"{root}/{name}" for name in SCHEMAS}
-    there = {name: path for name, path in named.items() if _is_folder(system, path)}
-    if not there and alone in SCHEMAS and _is_folder(system, root):
+    there = {name: path for name, path in named.items() if is_folder(system, path)}
+    if not there and alone in SCHEMAS and is_folder(system, root):
         there = {alone: root}
     found = {name: _dataset(system, name, path) for name, path in there.items()}
     if not found:
@@ -39,7 +39,8 @@ def lake_tables(place: str) -> dict[str, ds.Dataset]:
     return found
 
 
-def _opened(place: str) -> tuple[fs.FileSystem, str]:
+def folder_of(place: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or an address, and the path within it. Raises QueryError."""
     if not ADDRESS.match(place):
         return fs.LocalFileSystem(), os.path.abspath(place)
     try:
@@ -49,13 +50,14 @@ def _opened(place: str) -> tuple[fs.FileSystem, str]:
     return system, root.rstrip("/")
 
 
-def _is_folder(system: fs.FileSystem, path: str) -> bool:
+def is_folder(system: fs.FileSystem, path: str) -> bool:
+    """Whether there is such a folder."""
     return bool(system.get_file_info(path).type == fs.FileType.Directory)
 
 
 def _dataset(system: fs.FileSystem, name: str, path: str) -> ds.Dataset:
     for log, engine in LOGS.items():
-        if _is_folder(system, f"{path}/{log}"):
+        if is_folder(system, f"{path}/{log}"):
             raise QueryError(f"{path} is a table of {engine}'s, which knows what of it counts: ask it there")
     more = ["date", "capture_point"] if name in JUDGEMENTS else ["date"]
     schema = pa.schema([_without_zone(field) for field in SCHEMAS[name]] + [PARTITIONS.field(one) for one in more])

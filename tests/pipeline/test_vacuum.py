@@ -19,7 +19,7 @@ def lake(tmp_path: Path) -> Path:
     for name in (
         "messages/date=2026-11-01/api=Fetch/a.parquet", "messages/date=2026-11-22/api=Fetch/b.parquet",
         "clients/date=2026-10-31/c.parquet", "messages/date=__HIVE_DEFAULT_PARTITION__/d.parquet",
-        "messages/date=2026-13-41/e.parquet", "rollups/latency/f.parquet", "files/run-1.parquet",
+        "messages/date=2026-13-41/e.parquet", "rollups/latency/date=2026-11-22/f.parquet", "files/run-1.parquet",
         "other/date=2020-01-01/g.parquet",
     ):  # fmt: skip
         path = tmp_path / name
@@ -32,7 +32,7 @@ def files(lake: Path) -> set[str]:
     return {path.name for path in lake.rglob("*.parquet")}
 
 
-@pytest.mark.parametrize(("days", "gone"), [(0, "abc"), (1, "ac"), (22, "c"), (23, ""), (400, "")])
+@pytest.mark.parametrize(("days", "gone"), [(0, "abcf"), (1, "ac"), (22, "c"), (23, ""), (400, "")])
 def test_days_before_those_that_are_kept(lake: Path, days: int, gone: str) -> None:
     before = files(lake)
     for found in list(old_days(lake, days, TODAY)):
