@@ -31,7 +31,7 @@ from kwire.pipeline.provisional import fixed
 from kwire.pipeline.row_bytes import RowBytes, rows_of
 from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import Survey
-from kwire.pipeline.workers import few_collections
+from kwire.pipeline.workers import few_collections, task_done
 from kwire.session.reader import Settings
 from kwire.tables.build import BodyTexts
 from kwire.tables.columns import JUDGEMENTS
@@ -159,6 +159,8 @@ def _surveying(tasks: list[list[tuple[int, Split]]], job: Job, finals: bool) -> 
             more = [(PARTS, pickle.dumps(parts))] if parts else []
             for name, data in (*out.close(), *more, (SURVEY, zlib.compress(pickle.dumps(made)))):
                 yield one_row(SHAPE, number, name, data)
+            del out, made, parts, more, name, data
+        task_done()
 
     return run
 
@@ -203,6 +205,8 @@ def _writing(names: dict[UUID, str], staged: str, tag: str) -> Any:
         for table, batch in _final_rows(batches, names):
             hive.write(table, batch)
         yield one_row(DATA, pickle.dumps(hive.close()))
+        del hive
+        task_done()
 
     return run
 

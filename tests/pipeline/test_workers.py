@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
-from kwire.pipeline.workers import few_collections
+from kwire.pipeline import workers
+from kwire.pipeline.workers import few_collections, task_done
 
 USUAL = (700, 10, 10)
 meanwhile: list[int] = []
@@ -34,3 +36,18 @@ def test_collections_are_few_only_meanwhile() -> None:
         failing()
     assert meanwhile[0] > 100 * USUAL[0]
     assert gc.get_threshold() == USUAL
+
+
+def test_what_outlives_tasks_is_left_out_of_collections_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_TASKS", count(1))
+    gc.unfreeze()
+    kept: list[list[int]] = []
+    left_out = []
+    try:
+        for _ in range(5):
+            kept += [[number] for number in range(1000)]
+            task_done()
+            left_out.append(any(one is kept[-1] for one in gc.get_objects()))
+    finally:
+        gc.unfreeze()
+    assert left_out == [False, False, True, False, True]
