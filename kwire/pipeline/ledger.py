@@ -162,29 +162,34 @@ def entries(run: str, tables: Sequence[str], days: Mapping[str, str | None], sto
 def digest_of(path: str, stores: Stores) -> str:
     """A digest of a capture's size and its first and last ENDS bytes. Raises OSError."""
     with opened(path, stores.of(path)) as file:
-        return _digest(file, size_of(file))
+        return _digests(file, size_of(file))[0]
 
 
-def _digest(file: BinaryIO, size: int) -> str:
-    file.seek(0)
-    digest = blake2b(f"{size}\n".encode() + file.read(ENDS), digest_size=16)
-    file.seek(max(size - ENDS, 0))
-    digest.update(file.read(ENDS))
-    return digest.hexdigest()
+def _digests(file: BinaryIO, size: int) -> tuple[str, str]:
+    """The file's digest and that of its head. A short file is asked for once, which a store counts."""
+    head = last = file.read(ENDS)
+    if size > ENDS:
+        file.seek(size - ENDS)
+        last = file.read(ENDS)
+    return _hashed(f"{size}\n".encode(), head, last), _hashed(head[:size])
 
 
 def _head(file: BinaryIO, size: int) -> str:
     """A digest of the first bytes of a file that had this size."""
-    file.seek(0)
-    return blake2b(file.read(min(size, ENDS)), digest_size=16).hexdigest()
+    return _hashed(file.read(min(size, ENDS)))
+
+
+def _hashed(*pieces: bytes) -> str:
+    return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
 
 def _rows(path: str, stores: Stores) -> Iterator[dict[str, str | int]]:
     with suppress(OSError), opened(path, stores.of(path)) as file:  # it may have been removed since
         size, modified = size_of(file), 0 if is_elsewhere(path) else os.stat(path).st_mtime_ns
+        digest, head = _digests(file, size)
         yield {
-            "path": full(path), "size": size, "modified_ns": modified, "digest": _digest(file, size),
-            "head": _head(file, size), "read_ns": time.time_ns(),
+            "path": full(path), "size": size, "modified_ns": modified, "digest": digest, "head": head,
+            "read_ns": time.time_ns(),
         }  # fmt: skip
 
 
