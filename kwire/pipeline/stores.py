@@ -1,4 +1,4 @@
-"""Opens captures in place: local files, and those of object stores and HDFS that Arrow can open, by byte ranges.
+"""Opens captures in place: local files, and those of object stores and HDFS that Arrow or fsspec open, by byte ranges.
 Settings and credentials come from the Spark session, else from the environment.
 
 A split carries its file system to the task that reads it; nothing is copied first. Files that Arrow cannot open are
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 S3 = ("s3", "s3a", "s3n")
 OTHERS = ("gs", "gcs", "abfs", "abfss", "hdfs")
+WEB = "webhdfs"  # HDFS without libhdfs: fsspec opens it, where it is installed
 ANYWHERE = "*?["  # characters of a pattern
 AT_ONCE = 16  # parallel requests
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
@@ -44,7 +45,7 @@ class Stores:
         """The file system of a path, rooted at the bucket or host; None for local paths and where Arrow has none."""
         scheme, found, rest = str(path).partition("://")
         scheme, root = scheme.lower(), f"{scheme}://{rest.partition('/')[0]}"
-        if not found or scheme not in S3 + OTHERS:
+        if not found or scheme not in (*S3, *OTHERS, WEB):
             return None
         if root not in self._known:
             self._known[root] = self._opened(scheme, root)
@@ -70,9 +71,13 @@ class Stores:
             if scheme in S3:
                 bucket = root.rpartition("/")[2]
                 return fs.SubTreeFileSystem(bucket, fs.S3FileSystem(**_s3(bucket, self._setting)))
+            if scheme == WEB:
+                from fsspec import core
+
+                return fs.SubTreeFileSystem("/", fs.PyFileSystem(fs.FSSpecHandler(core.url_to_fs(root + "/")[0])))
             made, base = fs.FileSystem.from_uri(root + "/")
             return fs.SubTreeFileSystem(base, made)
-        except (OSError, pa.ArrowException, AttributeError):  # it cannot be reached, or this Arrow is built without it
+        except (OSError, pa.ArrowException, AttributeError, ImportError):  # not reached, not built with it, not there
             return None
 
 
