@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from tablerows import untimed
+
+from kwire.tables.columns import JUDGEMENTS
 
 HOSTS = ("127.0.0.1", "127.0.0.2")  # a second attempt goes to another host than the first
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -113,6 +115,15 @@ def driver(command: Sequence[Any], given: Mapping[str, str], limit: float) -> st
     told = [line for line in ran.stdout.splitlines() if not line.strip().startswith("at ")]
     assert ran.returncode == 0, "\n".join(told)[-3000:]
     return ran.stdout
+
+
+def alone(
+    expected: Callable[..., dict[str, list[str]]], captures: Sequence[Path], names: Sequence[str]
+) -> dict[str, list[str]]:
+    """The rows of the tables that judge, in which each capture stands for its own capture point and day."""
+    judging = [name for name in names if name in JUDGEMENTS]
+    made = [expected([path], judging) for path in captures]
+    return {name: sorted(row for rows in made for row in rows[name]) for name in judging}
 
 
 def rows_in(folder: Path | str, schema: pa.Schema, filesystem: Any = None) -> list[str]:
