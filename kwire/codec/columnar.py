@@ -111,15 +111,16 @@ Column = Numbers | Slices | Lists | Structs
 
 
 def decode_columns(
-    plan: Plan, buffer: bytes, starts: Ints, ends: Ints, thresholds: Thresholds = DEFAULT
+    plan: Plan, buffer: bytes, starts: Ints, ends: Ints, thresholds: Thresholds = DEFAULT, whole: bool = True
 ) -> tuple[Structs, Mask]:
-    """The messages that lie in buffer from starts to ends, and which of them are among the columns, in their order."""
+    """The messages that lie in buffer from starts to ends, and which of them are among the columns, in their order.
+    whole: whether the plan must take all of a message's bytes."""
     data = Columns(buffer)
     mean = max(int((ends - starts).mean()), 1) if len(starts) else 1
     size = max(thresholds.chunk // mean, thresholds.least)
     chunks = max(round(len(starts) / size), 1)  # of equal size: a small one costs as much
     bounds = [len(starts) * number // chunks for number in range(chunks + 1)]
-    parts = [_decode(plan, data, starts[low:high], ends[low:high]) for low, high in pairwise(bounds)]
+    parts = [_decode(plan, data, starts[low:high], ends[low:high], whole) for low, high in pairwise(bounds)]
     if len(parts) == 1:
         return parts[0]
     columns = joined([part for part, _ in parts])
@@ -127,13 +128,13 @@ def decode_columns(
     return columns, np.concatenate([fine for _, fine in parts])
 
 
-def _decode(plan: Plan, data: Columns, starts: Ints, ends: Ints) -> tuple[Structs, Mask]:
+def _decode(plan: Plan, data: Columns, starts: Ints, ends: Ints, whole: bool) -> tuple[Structs, Mask]:
     fine = np.ones(len(starts), bool)
     while True:  # what is left alone depends on how many there are, so again until all are fine
         chosen = np.flatnonzero(fine)
         read = _Read(data, ends[chosen])
         columns, reached = read.struct(plan.root, starts[chosen], np.arange(len(chosen)))
-        good = (reached == read.ends) & ~read.bad & ~read.alone
+        good = (reached == read.ends if whole else reached <= read.ends) & ~read.bad & ~read.alone
         if good.all():
             return columns, fine
         fine[chosen[~good]] = False

@@ -20,7 +20,8 @@ from kwire.pipeline.leftover_segments import LeftoverSegments, leftover_of
 from kwire.pipeline.plan import TaskPlan, placed, span, task_of
 from kwire.pipeline.saved_state import loaded, saved
 from kwire.pipeline.stitch import Stitch
-from kwire.pipeline.survey import Survey
+from kwire.pipeline.survey import LearnedNames, Survey
+from kwire.session.broker_ids import BrokerIds
 from kwire.session.reader import Settings
 from kwire.session.reading import JOIN, Reading
 from kwire.tables.build import BodyTexts, Builder
@@ -58,6 +59,7 @@ class StreamState:
     latest: int = 0
     released: int = 0
     names: dict[UUID, str] = field(default_factory=dict)
+    broker_ids: BrokerIds = field(default_factory=BrokerIds)
     heard: dict[str, Heard] = field(default_factory=dict)
 
     def hear(self, point: str, digest: bytes, time: int) -> bool:
@@ -98,7 +100,7 @@ class Advance:
         stitched and all connections end."""
         plan = TaskPlan()
         builder = Builder(self.names, lambda name, batch: plan.rows.append((name, batch)), self.bodies, whole=False)
-        builder.clients = state.clients
+        builder.clients, builder.broker_ids = state.clients, state.broker_ids
         for chain in state.chains:
             chain.stitch.go_on(builder, self._again)
         for surveys in files:
@@ -110,6 +112,8 @@ class Advance:
             state.latest = max(state.latest, span(surveys)[1])
             for part in (part for made in surveys for part in made.parts):
                 state.names.update(part.names)
+            for made in surveys:
+                state.broker_ids.merge(made.broker_ids)
         readers = []
         for surveys in self._released(state, final):
             chain = self._stitch(state, surveys, builder, plan)
@@ -126,7 +130,7 @@ class Advance:
         reading = Reading([], self.settings)
         reading.readers = readers
         builder.finish(reading)
-        plan.names, plan.exchanges = dict(state.names), builder.exchanges
+        plan.names, plan.exchanges = LearnedNames(dict(state.names), state.broker_ids), builder.exchanges
         return plan
 
     def _again(self, made: Survey, keys: set[Key]) -> Iterator[LeftoverSegments]:

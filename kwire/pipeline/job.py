@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
@@ -30,7 +30,7 @@ from kwire.pipeline.plan import TaskPlan, read_task, survey_with_rows, wanted
 from kwire.pipeline.provisional import fixed
 from kwire.pipeline.row_bytes import RowBytes, rows_of
 from kwire.pipeline.splits import Split
-from kwire.pipeline.survey import Survey
+from kwire.pipeline.survey import LearnedNames, Survey
 from kwire.pipeline.workers import few_collections, task_done
 from kwire.session.reader import Settings
 from kwire.tables.build import BodyTexts
@@ -120,14 +120,12 @@ def rows_by_split(surveyed: Surveyed, plan: TaskPlan, job: Job) -> DataFrame:
     return reduce(lambda one, other: one.unionAll(other), frames).coalesce(parts)
 
 
-def table_frame(rows: DataFrame, table: str, names: dict[UUID, str]) -> DataFrame:
+def table_frame(rows: DataFrame, table: str, names: LearnedNames) -> DataFrame:
     """A table of the rows in Spark's types, with the columns of its partitions."""
     return rows.where(F.col("name") == table).mapInArrow(_naming(table, names), lake_ddl(table))
 
 
-def write_rows(
-    rows: DataFrame, tables: Sequence[str], names: dict[UUID, str], staged: str, tag: str
-) -> list[WrittenFile]:
+def write_rows(rows: DataFrame, tables: Sequence[str], names: LearnedNames, staged: str, tag: str) -> list[WrittenFile]:
     """Writes tables into Parquet files below staged, a folder that all workers see."""
     chosen = rows.where(F.col("name").isin(*tables)).mapInArrow(_writing(names, staged, tag), "data binary")
     return [written for row in chosen.collect() for written in pickle.loads(row.data)]
@@ -176,7 +174,7 @@ def _choosing(apart: set[Key]) -> Any:
     return run
 
 
-def _reading(tasks: list[Any], names: dict[UUID, str], job: Job) -> Any:
+def _reading(tasks: list[Any], names: LearnedNames, job: Job) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(batches):
             out = RowBytes()
@@ -188,7 +186,7 @@ def _reading(tasks: list[Any], names: dict[UUID, str], job: Job) -> Any:
     return run
 
 
-def _naming(table: str, names: dict[UUID, str]) -> Any:
+def _naming(table: str, names: LearnedNames) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, batch in _final_rows(batches, names):
             out = as_spark(batch.select(SCHEMAS[table].names), table).append_column("date", days_of(table, batch))
@@ -199,7 +197,7 @@ def _naming(table: str, names: dict[UUID, str]) -> Any:
     return run
 
 
-def _writing(names: dict[UUID, str], staged: str, tag: str) -> Any:
+def _writing(names: LearnedNames, staged: str, tag: str) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         hive = Hive(staged, f"{tag}-{_task()}")
         for table, batch in _final_rows(batches, names):
@@ -211,7 +209,7 @@ def _writing(names: dict[UUID, str], staged: str, tag: str) -> Any:
     return run
 
 
-def _final_rows(batches: Iterable[pa.RecordBatch], names: dict[UUID, str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _final_rows(batches: Iterable[pa.RecordBatch], names: LearnedNames) -> Iterator[tuple[str, pa.RecordBatch]]:
     """(table, rows with final names) of batches of schema FINAL."""
     said: tuple[bytes, Any] = b"", None
     for batch in batches:

@@ -21,7 +21,7 @@ from kwire.pipeline.leftover_segments import LeftoverSegments, leftover_of, pair
 from kwire.pipeline.reading import read, survey
 from kwire.pipeline.splits import Split, whole
 from kwire.pipeline.stitch import Stitch
-from kwire.pipeline.survey import Fix, Survey, SurveyNames
+from kwire.pipeline.survey import Fix, LearnedNames, Survey, SurveyNames
 from kwire.session.reader import Reader, Settings
 from kwire.session.reading import Reading, chained
 from kwire.session.twins import RANDOM
@@ -54,7 +54,7 @@ class TaskPlan:
 
     tasks: list[Task] = field(default_factory=list)
     rows: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
-    names: dict[UUID, str] = field(default_factory=dict)
+    names: LearnedNames = field(default_factory=LearnedNames)
     parts: int = 0
     again: int = 0
     packets: int = 0
@@ -66,7 +66,7 @@ class TaskPlan:
 def wanted(names: Iterable[str]) -> SurveyNames:
     """What a survey for these tables must collect."""
     there = set(names)
-    return SurveyNames(bool(NAMED & there), "clients" in there)
+    return SurveyNames(bool(NAMED & there), "clients" in there, "connections" in there)
 
 
 def survey_all(
@@ -130,7 +130,6 @@ def stitch(
             ]
             continue
         if not unknown or learned.keys() <= known.keys():
-            made.names = learned
             return made
         known = learned
 
@@ -182,7 +181,7 @@ def _stitched(
     reading = Reading([], settings)
     reading.readers = readers
     builder.finish(reading)
-    out.exchanges = builder.exchanges
+    out.exchanges, out.names = builder.exchanges, LearnedNames(names, builder.broker_ids)
     return out, unknown, names, doubted
 
 
@@ -265,12 +264,12 @@ def survey_with_rows(
 
 
 def read_task(
-    task: Task, names: Iterable[str], emit: Emit, settings: Settings, topics: dict[UUID, str], *,
+    task: Task, names: Iterable[str], emit: Emit, settings: Settings, learned: LearnedNames, *,
     bodies: BodyTexts | None = None, window: int | None = None, columns: Collection[str] | None = None,
 ) -> int:  # fmt: skip
     """Emits the rows of a split's parts; returns the number of exchanges. columns: only these, None: all."""
     builder = Builder([name for name in names if name not in SUMS], emit, bodies, whole=False, columns=columns)
-    read(task.split, settings, task.fixes, builder, topics, window)
+    read(task.split, settings, task.fixes, builder, learned.topics, window)
     builder.finish(Reading([], settings))
     return builder.exchanges
 

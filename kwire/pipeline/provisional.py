@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire.pipeline.survey import Fix
+from kwire.pipeline.survey import Fix, LearnedNames
+from kwire.tables.held_connections import with_broker_ids
 from kwire.tables.schemas import SCHEMAS
 from kwire.wire import uuids
 
@@ -35,7 +36,7 @@ def provisional_name(ordinal: int) -> str:
     return str(ordinal)
 
 
-def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: dict[UUID, str]) -> pa.RecordBatch:
+def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: LearnedNames) -> pa.RecordBatch:
     """The rows of accepted parts with final values. fixes: by the connection's ordinal."""
     coded = batch.column("connection").dictionary_encode()
     ordinals = [int(text) for text in coded.dictionary.to_pylist()]
@@ -62,8 +63,9 @@ def fixed(table: str, batch: pa.RecordBatch, fixes: dict[int, Fix], names: dict[
     for name in PACKETS.intersection(columns):
         columns[name] = _plus(columns[name], packets[which])
     if "topic" in columns:
-        columns["topic"] = _named(columns["topic"], names)
+        columns["topic"] = _named(columns["topic"], names.topics)
     out = pa.RecordBatch.from_arrays([columns[name] for name in batch.schema.names], schema=SCHEMAS[table])
+    out = with_broker_ids(out, names.broker_ids)
     if all(found):
         return out
     good = np.array([fix is not None for fix in found], bool)

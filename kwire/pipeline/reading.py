@@ -97,7 +97,7 @@ class _Reading:
         self._of: dict[int, Track] = {}  # by conversation
         self._survey = Survey(split)
         self._kept: list[tuple[int, bool, Segments, int | None]] = []
-        scans = (builder is not None and builder.scans) or (wanted is not None and wanted.clients)
+        scans = (builder is not None and builder.scans) or (wanted is not None and wanted.scans)
         self._vectorized = Vectorized(self._kinds, settings.max_size, scans)
         self._twins = Twins() if fixes is None and not settings.twins else None
         self._resting = Resting(self._vectorized, self._brokers, self._twins)
@@ -220,13 +220,11 @@ class _Reading:
         """Takes the first segments of a connection."""
         connection = track.connection
         track.last_time, track.seen = connection.last_time, len(self._nows) - 1
-        fix = None
         if self._fixes is not None:
-            fix = self._fixes.get((pair(connection.key), track.number))
-            if fix is None:
+            track.fix = self._fixes.get((pair(connection.key), track.number))
+            if track.fix is None:
                 self._spoiled.add(pair(connection.key))
                 return
-        track.fix = fix
         if self._wanted is not None and self._wanted.clients:
             track.clients = Clients()
         if connection.opener is None:
@@ -338,6 +336,8 @@ class _Reading:
             self._builder.decoded(decoded)
         if self._wanted is None:
             return
+        if self._wanted.broker_ids:
+            self._survey.broker_ids.learn(batch)
         count = len(batch.kinds)
         for both in np.flatnonzero(tally(batch.connection * count + batch.kind)).tolist():
             kind, track = batch.kinds[both % count], self._of[id(batch.connections[both // count])]

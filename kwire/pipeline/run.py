@@ -12,7 +12,6 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from socket import create_connection
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from kwire.errors import FilesUnreachable, SparkFailed
 from kwire.pipeline import hive
@@ -31,6 +30,7 @@ from kwire.pipeline.rollups import ROLLUPS, count_runs, counted_runs, write_roll
 from kwire.pipeline.splits import SIZE, expand, plan
 from kwire.pipeline.steps import Steps, Watch
 from kwire.pipeline.stores import Stores, of_session
+from kwire.pipeline.survey import LearnedNames
 from kwire.staging import staging
 from kwire.tables.columns import JUDGEMENTS
 
@@ -256,10 +256,10 @@ def _tables(
             if whole:
                 for name in judgements:
                     again = "overwrite-partitions" if known else mode
-                    counts[name] = _saved(table_frame(rows, name, {}), folder, name, form, again)
+                    counts[name] = _saved(table_frame(rows, name, LearnedNames()), folder, name, form, again)
             else:
                 places = [f"{name}/{one.partition}" for name in judgements for one in points] if known else ()
-                written += _written(rows, judgements, {}, folder, mode, run, places)
+                written += _written(rows, judgements, LearnedNames(), folder, mode, run, places)
     for file in written:
         counts[file.table] += file.rows
     return RunOutcome(
@@ -269,7 +269,7 @@ def _tables(
 
 
 def _written(
-    rows: DataFrame, names: Sequence[str], topics: dict[UUID, str], folder: str, mode: str, run: str,
+    rows: DataFrame, names: Sequence[str], learned: LearnedNames, folder: str, mode: str, run: str,
     again: Iterable[str] = (),
 ) -> list[hive.WrittenFile]:  # fmt: skip
     """Writes tables into a folder that all workers see; returns their files. again: partitions, as
@@ -277,7 +277,7 @@ def _written(
     if not names:
         return []
     with staging(folder) as staged:
-        files = write_rows(rows, names, topics, staged, run)
+        files = write_rows(rows, names, learned, staged, run)
         places = {place for place in again if os.path.isdir(os.path.join(folder, place))}
         if mode == "overwrite-partitions":
             places |= {f"{found.table}/{found.partition}" for found in files}

@@ -123,6 +123,7 @@ class Stitch:
             for broker, block in survey.brokers.items():
                 file.brokers.setdefault((at, block), []).append(broker)
             self.topics.names.update(survey.names)
+            self._builder.broker_ids.merge(survey.broker_ids)
             self._builder.clients.merge([deepcopy(client) for client in survey.clients])
             for secrets in survey.secrets:
                 self.reader.settings.keys.add(secrets)

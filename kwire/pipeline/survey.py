@@ -13,6 +13,7 @@ from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.final_connections import FinalConnections
 from kwire.pipeline.leftover_segments import LeftoverSegments
 from kwire.pipeline.splits import Split
+from kwire.session.broker_ids import BrokerIds
 
 
 class Fix(NamedTuple):
@@ -67,12 +68,27 @@ class Survey:
     kinds: dict[tuple[int, int], int] = field(default_factory=dict)
     brokers: dict[Endpoint, int] = field(default_factory=dict)
     names: dict[UUID, str] = field(default_factory=dict)
+    broker_ids: BrokerIds = field(default_factory=BrokerIds)  # of all its connections
     clients: list[Client] = field(default_factory=list)
     secrets: list[bytes] = field(default_factory=list)  # TLS key logs among the packets
 
 
 class SurveyNames(NamedTuple):
-    """What a survey also collects: topic names, clients."""
+    """What a survey also collects: topic names, clients, node ids of brokers."""
 
     names: bool = False
     clients: bool = False
+    broker_ids: bool = False
+
+    @property
+    def scans(self) -> bool:
+        """Whether bodies must be walked over."""
+        return self.clients or self.broker_ids
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedNames:
+    """What all splits together tell: topic names by id, node ids of brokers by address."""
+
+    topics: dict[UUID, str] = field(default_factory=dict)
+    broker_ids: BrokerIds = field(default_factory=BrokerIds)

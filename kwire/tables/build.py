@@ -15,6 +15,7 @@ from kwire.capture.files import Capture
 from kwire.errors import UnknownName
 from kwire.schema.keys import FETCH
 from kwire.session.batch import ExchangeBatch
+from kwire.session.broker_ids import BrokerIds
 from kwire.session.connection_info import ConnectionInfo
 from kwire.session.decoded import Decoded
 from kwire.session.exchange import Exchange, Message
@@ -23,11 +24,13 @@ from kwire.session.reading import Reading
 from kwire.session.record import records
 from kwire.tables import exchange_columns, group_events, partitions, rows
 from kwire.tables.columns import EXCHANGE, JUDGEMENTS
+from kwire.tables.held_connections import HeldConnections
 from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows
 
 if TYPE_CHECKING:
     from kwire.tables.judgements import Judgements
 
+SCANNED = {"partitions", "batches", "group_events", "clients", "connections"}  # that need bodies walked over
 BODIED = {"partitions", "batches", "group_events", "clients"}  # tables that need decoded bodies
 NAMED = {"partitions", "batches"}  # tables that need topic names
 HEAD = {name for name, _, _ in EXCHANGE} | {
@@ -96,12 +99,13 @@ class Builder:
 
     bodies: makes the JSON of the table bodies, which is empty without it. whole: whether to emit remarks on whole
     captures. columns: make only these, None: all. most: rows from dicts that are converted at a time. scans:
-    whether regular bodies must be walked over. exchanges: how many were added.
+    whether regular bodies must be walked over. exchanges: how many were added. hold: whether rows of connections wait
+    until finish() for their brokers' ids.
     """
 
     def __init__(
         self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True,
-        columns: Collection[str] | None = None, most: int = ROWS,
+        columns: Collection[str] | None = None, most: int = ROWS, hold: bool = True,
     ) -> None:  # fmt: skip
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
@@ -109,7 +113,7 @@ class Builder:
         self._judged = self.names & JUDGEMENTS.keys()
         self.tracking = bool(self.names & NAMED or self._judged)
         self.scans = (
-            bool(self.names & BODIED or self._judged)
+            bool(self.names & SCANNED or self._judged)
             or columns is None
             or not exchange_columns.JUDGED.isdisjoint(columns)
         )
@@ -117,7 +121,8 @@ class Builder:
         self._emit, self._bodies = emit, bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
         self._whole, self._most, self.exchanges = whole, most, 0
-        self.clients, self._stats = Clients(), Stats()
+        self.clients, self._stats, self.broker_ids = Clients(), Stats(), BrokerIds()
+        self._held = HeldConnections(columns) if hold else None
         self._judgements = _judgements(self._judged) if self._judged else None
 
     def add(self, batch: ExchangeBatch) -> None:
@@ -132,6 +137,8 @@ class Builder:
         if self._judgements is not None:
             self._judgements.add(batch)
         common = exchange_columns.shared(batch)
+        if "connections" in self.names:
+            self.broker_ids.learn(batch)
         if "messages" in self.names:
             self._emit("messages", exchange_columns.message_batch(batch, self._columns, common))
         if "exchanges" in self.names:
@@ -186,6 +193,15 @@ class Builder:
             self._put(name, row)
         for name in self.names:
             self._flush(name)
+        for batch in self._held.release(self.broker_ids) if self._held is not None else ():
+            self._emit("connections", batch)
+
+    def emit(self, name: str, batch: pa.RecordBatch) -> None:
+        """Emits rows; those of connections in finish()."""
+        if name == "connections" and self._held is not None:
+            self._held.add(batch)
+        else:
+            self._emit(name, batch)
 
     def _quality(self, reading: Reading) -> None:
         for connection, kind, skipped in reading.take_skipped(None):
@@ -226,7 +242,8 @@ class Builder:
     def _flush(self, name: str) -> None:
         found, self._rows[name] = self._rows[name], []
         if found:
-            self._emit(name, batch_of_rows(name, found, self._columns))
+            held = self._held if name == "connections" else None
+            self.emit(name, batch_of_rows(name, found, self._columns if held is None else held.columns))
 
 
 def _judgements(names: Collection[str]) -> Judgements:

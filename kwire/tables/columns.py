@@ -170,6 +170,7 @@ COLUMNS: dict[str, list[Column]] = {
         ("software_version", "string", "of the client"),
         ("sasl_mechanism", "string", "how it logged in"),
         ("principal", "string", "as whom"),
+        ("broker_id", "int32", "the broker's node id, where answers in the captures name its address; null of two ids"),
         ("missing_bytes", "int64", "that the capture lacks"),
         ("repeated_bytes", "int64", "that came again"),
         ("skipped_bytes", "int64", "of which no frames could be made"),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kwire.analyze.clients import Clients
 from kwire.capture.segmenter import Block, Segmenter
 from kwire.capture.tcp import ConnectionFilter
 from kwire.errors import JobError, KwireError
@@ -57,7 +56,8 @@ def build_with_jobs(
         builder.finish(reading)
         return reading, builder.exchanges
     reading = Reading(list(paths), settings, progress=progress)
-    crew = _Crew(paths, names, emit, settings, jobs, bodies)
+    builder = Builder(names, emit)
+    crew = _Crew(paths, names, builder, settings, jobs, bodies)
     try:
         for chain in reading.chains:
             segmenter, name = Segmenter(ConnectionFilter(settings.ports, settings.hosts)), ""
@@ -74,8 +74,6 @@ def build_with_jobs(
         crew.dismiss()
     reading.unread += crew.notes
     reading.sealed = crew.sealed
-    builder = Builder(names, emit)
-    builder.clients = crew.clients
     builder.finish(reading)
     return reading, crew.exchanges
 
@@ -84,12 +82,12 @@ class _Crew:
     """The workers and their results."""
 
     def __init__(
-        self, paths: Sequence[str | Path], names: Sequence[str], emit: Emit, settings: Settings, jobs: int,
+        self, paths: Sequence[str | Path], names: Sequence[str], builder: Builder, settings: Settings, jobs: int,
         bodies: BodyTexts | None,
     ) -> None:  # fmt: skip
-        self.clients, self.exchanges, self.notes = Clients(), 0, list[tuple[str, str]]()
+        self.exchanges, self.notes = 0, list[tuple[str, str]]()
         self.sealed = 0  # TLS connections that were not decrypted
-        self._emit, self._next = emit, 0
+        self._builder, self._next = builder, 0  # takes their rows and what they learned
         self._blocks = [MemorySlot() for _ in range(AHEAD)]
         self._rows = [[MemorySlot() for _ in range(AHEAD + 1)] for _ in range(jobs)]
         self._busy: list[set[int]] = [set() for _ in range(AHEAD)]  # per block slot, the workers that still read it
@@ -167,13 +165,14 @@ class _Crew:
         at, left, *rest = said
         for name, place in left:
             data = pa.py_buffer(bytes(self._rows[number][at].look(place)))
-            self._emit(name, pa.ipc.read_record_batch(data, SCHEMAS[name]))
+            self._builder.emit(name, pa.ipc.read_record_batch(data, SCHEMAS[name]))
         if what == ROWS:
             self._busy[at].discard(number)
             return
-        clients, exchanges, notes, sealed = rest
+        clients, broker_ids, exchanges, notes, sealed = rest
         self.sealed += sealed
-        self.clients.merge(clients)
+        self._builder.clients.merge(clients)
+        self._builder.broker_ids.merge(broker_ids)
         self.exchanges += exchanges
         self.notes += notes
         self._open.discard(number)
@@ -199,14 +198,15 @@ class _Worker:
         for end in others:
             end.close()
         try:
-            builder = Builder(names, self._keep, bodies, whole=False)
+            builder = Builder(names, self._keep, bodies, whole=False, hold=False)
             reading = into(builder, paths, settings)
             self._obey(builder, reading)
             builder.finish(reading, clients=False)
             notes = [(reader.name, note) for reader in reading.readers for note in reader.notes]
-            self.results.send(
-                (DONE, AHEAD, self._leave(AHEAD), builder.clients.all, builder.exchanges, notes, reading.encrypted)
-            )
+            self.results.send((
+                DONE, AHEAD, self._leave(AHEAD), builder.clients.all, builder.broker_ids, builder.exchanges, notes,
+                reading.encrypted,
+            ))  # fmt: skip
         except (KeyboardInterrupt, EOFError, BrokenPipeError):  # the parent has gone
             pass
         except Exception as error:  # any error is reported by the parent, in a line

@@ -38,6 +38,7 @@ def connection_row(connection: ConnectionInfo, counted: ConnectionRow) -> Row:
         "software_version": identity.software_version,
         "sasl_mechanism": identity.mechanism,
         "principal": identity.principal,
+        "broker_id": None,  # held_connections.py
         "missing_bytes": counted.missing,
         "repeated_bytes": counted.repeated,
         "skipped_bytes": counted.skipped,

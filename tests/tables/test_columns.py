@@ -43,7 +43,8 @@ FIXED = {
     "connections": "capture string, connection string, first_time timestamp, last_time timestamp, exchanges int64, "
                    "what string, handshake_ns int64, client_id string, "
                    "software string, software_version string, sasl_mechanism string, "
-                   "principal string, missing_bytes int64, repeated_bytes int64, skipped_bytes int64, ending string",
+                   "principal string, broker_id int32, missing_bytes int64, repeated_bytes int64, "
+                   "skipped_bytes int64, ending string",
     "quality": "capture string, connection string, time timestamp, what string, kind string, position int64, "
                "bytes int64, note string",
     "bodies": "capture string, connection string, kind string, index int64, api string, api_version int16, "
