@@ -18,11 +18,11 @@ from kwire.codec.quality import Quality
 from kwire.codec.secrets import conceal, hide_within, looks_secret, may_hold_secrets, withheld
 from kwire.codec.span import UNDECODED, Span
 from kwire.codec.verdict import Verdict, judge, judge_text
-from kwire.schema.keys import PRODUCE
+from kwire.schema.keys import PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwire.schema.model import Definition, MessageSchema
 
 CUT_FRAME = "cut frame"
-LOGIN = (17, 36)  # SaslHandshake, SaslAuthenticate: where one of them is, tokens may be too
+LOGIN = (SASL_HANDSHAKE, SASL_AUTHENTICATE)  # where one of them is, tokens may be too
 SHORT = 8  # bytes; what is shorter is no secret of a message that is only a guess
 FEW, EACH = 64, 2048  # frames in a row that may be tried as every message, and one more for so many bytes
 PLAUSIBLE_SIZE = 4 * 1024 * 1024  # of a frame that nothing else speaks for: one in a thousand random numbers is below

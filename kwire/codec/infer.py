@@ -18,12 +18,19 @@ from kwire.codec.headers import response_header_version
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.quality import Quality
 from kwire.codec.span import TAG, UNDECODED, Span
+from kwire.schema import keys
 from kwire.schema.errorcodes import errors
 from kwire.schema.model import Definition, MessageSchema
 
 LARGE = 8192  # bytes from which it pays to walk over them before they are read
 FORMS = ("frame", "unsized frame", "body")
-USUAL = {0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 32, 36, 60, 68}  # what most captures hold
+# what most captures hold
+USUAL = {
+    keys.PRODUCE, keys.FETCH, keys.LIST_OFFSETS, keys.METADATA, keys.OFFSET_COMMIT, keys.OFFSET_FETCH,
+    keys.FIND_COORDINATOR, keys.JOIN_GROUP, keys.HEARTBEAT, keys.LEAVE_GROUP, keys.SYNC_GROUP, keys.DESCRIBE_GROUPS,
+    keys.LIST_GROUPS, keys.SASL_HANDSHAKE, keys.API_VERSIONS, keys.CREATE_TOPICS, keys.INIT_PRODUCER_ID,
+    keys.DESCRIBE_CONFIGS, keys.SASL_AUTHENTICATE, keys.DESCRIBE_CLUSTER, keys.CONSUMER_GROUP_HEARTBEAT,
+}  # fmt: skip
 
 
 class Interpretation(NamedTuple):

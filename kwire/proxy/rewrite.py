@@ -20,14 +20,8 @@ from kwire.proxy.types import PeerRefused
 from kwire.schema import codes
 from kwire.schema.keys import API_VERSIONS, DESCRIBE_CLUSTER, FIND_COORDINATOR
 from kwire.schema.model import NONE, Versions
+from kwire.session.broker_ids import ADDRESSES
 
-# by API key, the arrays whose elements have Host and Port: Produce, Fetch, Metadata, FindCoordinator, DescribeCluster,
-# ShareFetch, ShareAcknowledge. FindCoordinator before v4 has one coordinator and no array. DescribeQuorum v2 names
-# listeners of controllers, to which no client connects because of it: they are shown, and must be true.
-ADDRESSES = {
-    0: "NodeEndpoints", 1: "NodeEndpoints", 3: "Brokers", 10: "Coordinators", 60: "Brokers", 78: "NodeEndpoints",
-    79: "NodeEndpoints",
-}  # fmt: skip
 LARGE = 64 << 10  # bytes of a request whose elements are counted before it is decoded
 MOST_WHOLE = 1 << 20  # bytes of an answer that is read as a whole: ApiVersions, and FindCoordinator before v4
 

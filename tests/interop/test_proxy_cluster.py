@@ -36,7 +36,7 @@ from kwire.capture.files import open_capture
 from kwire.capture.segmenter import Segmenter
 from kwire.capture.tcp import ConnectionFilter
 from kwire.codec.library import builtin_library
-from kwire.proxy.rewrite import ADDRESSES
+from kwire.session.broker_ids import ADDRESSES
 
 HERE = Path(__file__).parent
 ASKED = os.environ.get("KWIRE_STEADY")

@@ -12,9 +12,10 @@ import pytest
 from kwire.codec.headers import response_header_version
 from kwire.codec.library import builtin_library
 from kwire.proxy.link import PendingRequest
-from kwire.proxy.rewrite import ADDRESSES, carries_addresses, edits
+from kwire.proxy.rewrite import carries_addresses, edits
 from kwire.proxy.splice import body_start
 from kwire.proxy.types import PeerRefused
+from kwire.session.broker_ids import ADDRESSES
 
 LIBRARY = builtin_library()
 NODE = {"Host": "b1.example", "Port": 9092}

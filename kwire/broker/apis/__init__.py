@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.broker.context import Outcome, Request
+from kwire.schema.keys import GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY
 from kwire.schema.model import NONE, Versions
 from kwire.schema.registry import builtin
 
@@ -41,7 +42,7 @@ def served() -> dict[str, Api]:
     return found
 
 
-TELEMETRY = (71, 72)
+TELEMETRY = (GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY)
 
 
 @cache
