@@ -23,10 +23,11 @@ class BrokerLimits:
 
     connections, per_ip: as max.connections and max.connections.per.ip. frame: one request, as socket.request.max.bytes;
     other: one that is no Produce; login: one before the login, as sasl.server.max.receive.size. elements: in all arrays
-    of one request; batches: of one Produce. answer: one that is put together from many elements. unfinished: of
-    requests that have not come whole, and unsent: of answers that are not read, all connections together. remembered:
-    what groups, offsets and configurations take. log: all partitions together, the oldest batches go first. capture: of
-    its file. idle_ms: without a request, as connections.max.idle.ms.
+    of one request; at_once: of those that are answered in one go, more take turns with others; batches: of one Produce.
+    answer: one that is put together from many elements. unfinished: of requests that have not come whole, and unsent:
+    of answers that are not read, all connections together. remembered: what groups, offsets and configurations take.
+    log: all partitions together, the oldest batches go first. capture: of its file. idle_ms: without a request, as
+    connections.max.idle.ms.
     """
 
     connections: int = 1_000
@@ -34,6 +35,7 @@ class BrokerLimits:
     frame: int = 100 * MiB
     other: int = 4 * MiB
     elements: int = 50_000
+    at_once: int = 500
     batches: int = 20_000
     answer: int = 32 * MiB
     unfinished: int = 128 * MiB

@@ -17,7 +17,6 @@ from kwire.codec.plan import Plan, Slot, StructPlan
 from kwire.codec.values import Codec
 from kwire.wire.varint import write_uvarint
 
-MANY = 500  # things that a message may name and still be handled in one go
 AT_ONCE = 200  # things that are written at a step
 
 

@@ -16,7 +16,7 @@ from kwire.broker.answers import Done, ReplyFrame, error_body, framed, written
 from kwire.broker.apis import api_versions
 from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Request, Work
 from kwire.broker.faults import FaultVerdict, mentioned
-from kwire.broker.pieces import MANY, in_steps, layout_of, weight
+from kwire.broker.pieces import in_steps, layout_of, weight
 from kwire.broker.quotas import CONSUMED, PRODUCED
 from kwire.errors import KwireError
 from kwire.schema import codes
@@ -184,7 +184,7 @@ class ServedRequest:
             self.charge(CONSUMED, sum(len(p.get("Records") or b"") for t in body["Responses"] for p in t["Partitions"]))
         if self.throttle:
             body = {**body, "ThrottleTimeMs": self.throttle // MS}
-        if (self.worked or self.size > SMALL) and weight(body) > MANY:
+        if (self.worked or self.size > SMALL) and weight(body) > self.state.settings.limits.at_once:
             large = body
             request.peer.soon(lambda: self.write_in_steps(large))
             return

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.broker.context import MS, Body, Hangup, Later, Outcome, Request
-from kwire.broker.pieces import MANY, Pieces, weight
+from kwire.broker.pieces import Pieces, weight
 from kwire.wire.uuids import ZERO
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ class RequestSlices:
 
 def of(request: Request, state: BrokerState, size: int) -> RequestSlices | None:
     """The slices of a request of so many bytes, when it is about so much that it must be cut."""
-    if size <= MANY and request.api not in OF_EVERYTHING:
+    most = state.settings.limits.at_once
+    if size <= most and request.api not in OF_EVERYTHING:
         return None
     body = request.body
     cut = next((cut for cut in CUTS.get(request.api, ()) if cut.asked in body), None)
@@ -138,12 +139,12 @@ def of(request: Request, state: BrokerState, size: int) -> RequestSlices | None:
         return None
     items = body[cut.asked]
     if cut.everything is not None and (items is None or (request.version == 0 and not items)):
-        if state.cluster.size <= MANY:
+        if state.cluster.size <= most:
             return None
         items = cut.everything(state)
         if request.api == "Metadata":
             request = request._replace(body={**body, "AllowAutoTopicCreation": False})
-    elif not items or size <= MANY or (len(items) <= MANY and sum(map(weight, items)) <= MANY):
+    elif not items or size <= most or (len(items) <= most and sum(map(weight, items)) <= most):
         return None
     return RequestSlices(request, cut, items)
 

@@ -62,14 +62,14 @@ class StreamState:
     broker_ids: BrokerIds = field(default_factory=BrokerIds)
     heard: dict[str, Heard] = field(default_factory=dict)
 
-    def hear(self, point: str, digest: bytes, time: int) -> bool:
-        """Takes a message, sent at time (ns); returns whether it is new, not a repeat of a recent one."""
+    def hear(self, point: str, digest: bytes, time: int, most: int = SEEN) -> bool:
+        """Takes a message, sent at time (ns); returns whether it is new, not a repeat of one of the last most."""
         heard = self.heard.setdefault(point, Heard())
         heard.last = max(heard.last, time)
         if digest in heard.digests:
             return False
         heard.digests.append(digest)
-        del heard.digests[:-SEEN]
+        del heard.digests[:-most]
         return True
 
     def saved(self) -> bytes:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-MOST = 1 << 25  # bytes of rows per piece, so that each fits into Spark's memory
+MOST = 1 << 25  # bytes: fits into Spark's memory
 
 
 class RowBytes:
-    """write(table, batch) adds rows; close() returns the pieces as (table, bytes)."""
+    """write(table, batch) adds rows; close() returns the pieces as (table, bytes). most: bytes of rows per piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self._open: dict[str, tuple[pa.BufferOutputStream, Any]] = {}
         self._sizes: dict[str, int] = {}
         self._done: list[tuple[str, pa.Buffer]] = []
@@ -27,7 +28,7 @@ class RowBytes:
             known = self._open[table] = sink, pa.ipc.new_stream(sink, batch.schema, options=options)
         known[1].write_batch(batch)
         self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
-        if self._sizes[table] > MOST:
+        if self._sizes[table] > self._most:
             self._end(table)
 
     def close(self) -> list[tuple[str, bytes]]:

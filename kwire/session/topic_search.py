@@ -17,7 +17,7 @@ from kwire.capture.source import is_compressed
 
 LONGEST = 249  # bytes; Kafka's limit for topic names
 HALF = 8  # bytes of an id
-WINDOW = 8 << 20  # bytes of a file in memory at a time, a multiple of a page
+WINDOW = 8 << 20  # bytes
 LEGAL = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 legal = re.compile(rb"[a-zA-Z0-9._-]*").match
 
@@ -27,10 +27,11 @@ class Unclear(Exception):
 
 
 class TopicSearch:
-    """name(id) gives a topic's name if one of the files holds it. sought: number of searches."""
+    """name(id) gives a topic's name if one of the files holds it. sought: number of searches; window: bytes of a file
+    in memory at a time, a multiple of a page."""
 
-    def __init__(self, paths: Iterable[str | Path]) -> None:
-        self._paths = list(paths)
+    def __init__(self, paths: Iterable[str | Path], window: int = WINDOW) -> None:
+        self._paths, self._window = list(paths), window
         self._files: list[mmap.mmap] | None = None
         self.sought = 0
 
@@ -41,7 +42,7 @@ class TopicSearch:
         self.sought += 1
         doubtful = False
         for file in self._files:
-            for begin in _places(file, ident.bytes):
+            for begin in _places(file, ident.bytes, self._window):
                 if begin is None:
                     doubtful = True
                     continue
@@ -61,26 +62,26 @@ def _opened(path: str | Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _places(file: mmap.mmap, ident: bytes) -> Iterator[int | None]:
+def _places(file: mmap.mmap, ident: bytes, window: int) -> Iterator[int | None]:
     """The offsets of the id; None for each half of it alone, whose other half may be in another packet."""
     first, second = ident[:HALF], ident[HALF:]
-    for at in _finds(file, first):
+    for at in _finds(file, first, window):
         yield at if file[at + HALF : at + 2 * HALF] == second else None
-    for at in _finds(file, second):
+    for at in _finds(file, second, window):
         if file[max(at - HALF, 0) : at] != first:
             yield None
 
 
-def _finds(file: mmap.mmap, what: bytes) -> Iterator[int]:
+def _finds(file: mmap.mmap, what: bytes, window: int) -> Iterator[int]:
     """The offsets of these bytes. Searched windows are released from memory."""
-    for low in range(0, len(file), WINDOW):
-        end = min(low + WINDOW + len(what) - 1, len(file))
+    for low in range(0, len(file), window):
+        end = min(low + window + len(what) - 1, len(file))
         at = file.find(what, low, end)
         while at >= 0:
             yield at
             at = file.find(what, at + 1, end)
         if hasattr(mmap, "MADV_DONTNEED"):
-            file.madvise(mmap.MADV_DONTNEED, low, min(WINDOW, len(file) - low))
+            file.madvise(mmap.MADV_DONTNEED, low, min(window, len(file) - low))
 
 
 def _beside(file: mmap.mmap, begin: int) -> tuple[bytes | None, bool]:

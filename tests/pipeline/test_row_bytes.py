@@ -7,19 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kwire.pipeline import row_bytes
-from kwire.pipeline.row_bytes import RowBytes, rows_of
+from kwire.pipeline.row_bytes import MOST, RowBytes, rows_of
 from kwire.tables.build import tables_of
 from kwire.tables.columns import COLUMNS
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "captures"
 
 
-@pytest.mark.parametrize("most", [row_bytes.MOST, 5000])
-def test_rows_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(row_bytes, "MOST", most)
+@pytest.mark.parametrize("most", [MOST, 5000])
+def test_rows_come_back_as_they_were(most: int) -> None:
     made = tables_of([CAPTURES / "txn.pcap.gz"], COLUMNS)
-    packed = RowBytes()
+    packed = RowBytes(most)
     for table, rows in made.items():
         for batch in rows.to_batches(100):
             packed.write(table, batch)

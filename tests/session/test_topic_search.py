@@ -11,10 +11,9 @@ from uuid import UUID
 import pytest
 
 from kwire.codec.plan import StructPlan
-from kwire.session import topic_search
 from kwire.session.api_versions import Kinds
 from kwire.session.reading import MOST_SOUGHT, Reading
-from kwire.session.topic_search import LONGEST, TopicSearch, Unclear
+from kwire.session.topic_search import LONGEST, WINDOW, TopicSearch, Unclear
 from kwire.session.topics import Topics
 
 ID = UUID("6f1c2a3b-4d5e-4f60-8172-8394a5b6c7d8")
@@ -25,11 +24,11 @@ def compact(text: bytes) -> bytes:
     return (bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])) + text
 
 
-def search(tmp_path: Path, *contents: bytes) -> TopicSearch:
+def search(tmp_path: Path, *contents: bytes, window: int = WINDOW) -> TopicSearch:
     paths = [tmp_path / f"{number}.pcap" for number in range(len(contents))]
     for path, content in zip(paths, contents, strict=True):
         path.write_bytes(content)
-    return TopicSearch(paths)
+    return TopicSearch(paths, window)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +47,12 @@ def test_what_only_uses_an_id_tells_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shift", [-40, -16, -15, -8, -1, 0, 1])
-def test_it_is_found_wherever_windows_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
-    monkeypatch.setattr(topic_search, "WINDOW", mmap.PAGESIZE)
+def test_it_is_found_wherever_windows_end(tmp_path: Path, shift: int) -> None:
+    page = mmap.PAGESIZE
     data = compact(b"orders") + ID.bytes
-    begin = mmap.PAGESIZE + shift
-    assert search(tmp_path, bytes(begin) + data + bytes(mmap.PAGESIZE)).name(ID) == "orders"
-    assert search(tmp_path, bytes(begin) + ID.bytes + bytes(mmap.PAGESIZE)).name(ID) is None
+    begin = page + shift
+    assert search(tmp_path, bytes(begin) + data + bytes(page), window=page).name(ID) == "orders"
+    assert search(tmp_path, bytes(begin) + ID.bytes + bytes(page), window=page).name(ID) is None
 
 
 @pytest.mark.parametrize("at", range(1, 16))
