@@ -1,7 +1,7 @@
-"""What a slice of a capture says of its packets: which bytes of their streams were left out on purpose.
+"""Comments on the packets of a slice: which bytes of their streams were left out on purpose.
 
-kwire read -w writes it as comments on packets, which pcapng has room for and Wireshark shows, and reads it again: what
-was left out is no loss, and the frame behind it is found at once, with its number and place in the whole stream.
+kwire read -w writes them into pcapng files, where Wireshark shows them too. When kwire reads such a file, what was left
+out does not count as lost, and the next frame is found at once, with its number and position in the whole stream.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(comment: bytes) -> Cut | None:
-    """What a packet's comment says; None of other comments."""
+    """The cut that a packet's comment describes; None for other comments."""
     if not comment.startswith(b"kwire: ") or len(comment) > LONGEST:
         return None
     text = comment.decode("ascii", "replace")
@@ -59,7 +59,7 @@ def cut_of(comment: bytes) -> Cut | None:
 
 
 def trim(cut: Cut, at: int, seq: Ints, start: Ints, have: Ints, length: Ints) -> None:
-    """Takes off the segment in that row what does not belong to the slice."""
+    """Shortens the segment in row at to the bytes that belong to the slice."""
     if cut.begin is not None:
         off = (cut.begin - int(seq[at])) % WRAP
         if 0 < off <= length[at]:

@@ -1,5 +1,5 @@
-"""Damage in a capture: notes of it, so many in words and the rest counted, so that they never fill the memory; and the
-stretches in which the next good place is searched."""
+"""Notes on damage in a capture: the first ones as text, the rest only counted, so that memory stays bounded. Also the
+stretches in which readers look for the next intact place."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 from kwire.counted import counted
 
-MOST_NOTES = 1000  # kept in words
+MOST_NOTES = 1000  # kept as text
 STRETCH = 1 << 8, 1 << 16  # bytes searched at a time: few at first, since the next good place is usually near
 
 
 class Damage:
-    """say() adds a note, with numbers put into it, skip() one about bytes that were skipped; notes gives them as text.
-    What is only counted costs little: a compressed file may hold millions."""
+    """say() adds a note with numbers in it, skip() one about skipped bytes; notes gives them as text. A compressed file
+    may hold millions of faults."""
 
     def __init__(self) -> None:
         self._said: list[str] = []
         self._unsaid = 0
-        self._skipped = 0  # bytes that the unsaid ones tell of
+        self._skipped = 0  # bytes skipped, in the notes that are only counted
 
     def __bool__(self) -> bool:
         return bool(self._said)
@@ -48,7 +48,7 @@ class Damage:
 
 
 def stretches_of(pos: int, end: int) -> Iterator[tuple[int, int]]:
-    """The bytes from pos to end in growing stretches: a search costs no more than in proportion to how far it goes."""
+    """The bytes from pos to end in growing stretches, so that a search costs in proportion to how far it goes."""
     size, most = STRETCH
     while pos < end:
         yield pos, min(pos + size, end)

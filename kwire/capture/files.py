@@ -16,7 +16,7 @@ from kwire.errors import CaptureError
 
 
 class Resumption(NamedTuple):
-    """Where in a file its packets go on behind so many of them, with what is to be known to read them."""
+    """A place between two packets of a file, with what a reader must know to go on from there."""
 
     path: str | Path
     position: int
@@ -48,15 +48,15 @@ class Capture:
         return 0 if self.reader is None else self.reader.dropped
 
     def blocks(self) -> Iterator[Packets]:
-        """Its packets, once; of a file that is followed an empty block when none came for a while. Raises CaptureError
-        for a file that is no capture."""
+        """Its packets; they can be read once. While a file is followed, an empty block says that none came for a while.
+        Raises CaptureError for a file that is no capture."""
         try:
             yield from self._blocks()
         finally:
             self.source.close()
 
     def behind(self) -> Resumption | None:
-        """Where open_again goes on behind the newest block; None for what cannot be read from there."""
+        """The place behind the newest block, for open_again; None if reading cannot begin there."""
         position = self.source.behind(self.used)
         if position is None or self.reader is None:
             return None
@@ -81,7 +81,7 @@ class Capture:
             view = self.source.window(self.used)
 
     def _begin(self, view: memoryview) -> memoryview:
-        """Finds out what file it is; gives the first window."""
+        """Recognizes the file's format; returns the first window."""
         while len(view) < 4 and not self.source.ended:
             view = self.source.window(0)
         if not len(view):
@@ -100,7 +100,7 @@ def open_capture(path: str | Path, *, follow: bool = False) -> Capture:
 
 
 def open_again(place: Resumption) -> Capture:
-    """A capture from where another reading of it was. Raises OSError."""
+    """Opens a capture at this place. Raises OSError."""
     source = Source(place.path)
     source.go_to(place.position)
     return Capture(source, deepcopy(place.reader), place.packets)
@@ -120,10 +120,10 @@ def _reader(head: bytes, name: str) -> pcap.PcapReader | pcapng.PcapngReader:
 
 
 def packet_notes(counts: dict[str, int]) -> list[str]:
-    """What to say of packets, how many there are by what there is to say (ip.Network.counts)."""
+    """Notes on packets that were not read or came through tunnels. counts: as Network.counts gives them."""
     return [f"{counted(count, 'packet')} {what}" for what, count in counts.items()]
 
 
 def note_kind(note: str) -> str:
-    """Whether a note on packets or connections says that something was not read, or through which tunnel it came."""
+    """Of a note on packets or connections: whether it is about a tunnel or about something not read."""
     return "tunnel" if " came through " in note else "not read"

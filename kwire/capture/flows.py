@@ -40,7 +40,7 @@ class Opening(NamedTuple):
 class Flows:
     """Segments sorted by flow and within it by sequence number, those without bytes first.
 
-    The values that pieces are made of are in lists.
+    What pieces are made of is kept in lists, which are faster for single values.
     """
 
     def __init__(self, segments: Segments) -> None:
@@ -113,11 +113,11 @@ class Flows:
             self.cuts = {places[row]: cut for row, cut in segments.cuts.items() if cut.begin is not None}
 
     def carries(self, flow: int) -> bool:
-        """Whether there are bytes in it."""
+        """Whether a flow has bytes."""
         return self.size(flow) > 0
 
     def size(self, flow: int) -> int:
-        """How many bytes it carried on the wire."""
+        """A flow's bytes on the wire."""
         return int(self._sums[self.bounds[flow + 1]] - self._sums[self.bounds[flow]])
 
     def opened(self, flow: int, other: int | None) -> bool:
@@ -125,7 +125,7 @@ class Flows:
         return other is not None and other > flow and self.entire[flow] == ASKS and self.entire[other] == ANSWERS
 
     def openings(self, flows: Sequence[int]) -> Iterator[Opening]:
-        """The openings of entire flows."""
+        """The openings of flows that are there from SYN to end."""
         of = np.array(flows, np.intp)
         syn, low, high = self._syn[of], self._bounds[of], self._bounds[of + 1]
         sizes = self._sums[high] - self._sums[low]

@@ -1,7 +1,7 @@
 """IP fragments put together again: each is copied once to its place in its datagram.
 
-Which bytes of a datagram are there stands in a number with a bit for every eight of them, the unit in which fragments
-are cut (RFC 791 section 3.1, RFC 8200 section 4.5), so that a fragment costs the same whatever came before it.
+An integer with a bit for every eight bytes, the unit of fragments (RFC 791 section 3.1, RFC 8200 section 4.5), says
+which parts of a datagram are there, so a fragment costs the same whatever came before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Fragment(NamedTuple):
 
 
 class Datagram(NamedTuple):
-    """A whole one, from the packet with this number and time, which completed it."""
+    """A datagram that is whole. number, time: of the packet that completed it."""
 
     number: int
     time: int
@@ -96,6 +96,6 @@ class Fragments:
         self._whole.append(Datagram(last.number, last.time, fixed + payload))
 
     def take(self) -> list[Datagram]:
-        """Each once."""
+        """The datagrams that became whole since the last call."""
         whole, self._whole = self._whole, []
         return whole

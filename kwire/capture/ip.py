@@ -38,8 +38,8 @@ WANTED[TCP] = True
 @dataclass(frozen=True, slots=True, eq=False)
 class Datagrams:
     """TCP in IP. index: which packet of the block; start, end: of the TCP segment in the buffer, as long as it was on
-    the wire; have: where its captured bytes end. Addresses as the module says. tunnel: what it came through, a place in
-    Network.paths, 0 for nothing."""
+    the wire; have: where its captured bytes end. Addresses as the module says. tunnel: what it came through, an index
+    into Network.paths, 0 for nothing."""
 
     index: NDArray[np.intp]
     source_high: NDArray[np.uint64]
@@ -54,8 +54,8 @@ class Datagrams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layer:
-    """IP headers, one in each of these packets. index: the packet of the block; at: where it begins; captured, wire:
-    where what it lies in ends, as captured and as it was on the wire; tunnel: as in Datagrams."""
+    """IP headers, one in each of these packets. index: the packet of the block; at: where the header begins; captured,
+    wire: where its surroundings end, as captured and on the wire; tunnel: as in Datagrams."""
 
     index: NDArray[np.intp]
     at: Ints
@@ -82,10 +82,10 @@ def endpoint(address: str, port: int) -> str:
 
 @dataclass(slots=True)
 class Network:
-    """Takes links, IP and tunnels off. Keeps fragments until their datagram is whole, and counts what there is to say.
+    """Takes links, IP and tunnels off. Keeps fragments until their datagram is whole, and counts what deserves a note.
 
-    passed: of TCP, the packets by what they came through; sealed: of tunnels that nobody can look into, by name;
-    unread: by link type."""
+    passed: TCP packets by tunnel; sealed: packets of encrypted tunnels, by name; unread: packets by unknown link type.
+    """
 
     unread: dict[int, int] = field(default_factory=dict)
     sealed: dict[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Network:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many packets there is something to say of, by what that is."""
+        """Numbers of packets that deserve a note, by the note."""
         return {
             **{f"of link type {link}, which is not read": count for link, count in self.unread.items()},
             **{f"of {name}, which is encrypted": count for name, count in self.sealed.items()},
@@ -108,7 +108,7 @@ class Network:
 
     @property
     def pending(self) -> int:
-        """Datagrams of which some fragments are there."""
+        """The number of datagrams that lack fragments."""
         return len(self.fragments.pending)
 
     def read(self, packets: Packets, data: Columns) -> Datagrams:
@@ -134,7 +134,7 @@ class Network:
         return found[0] if len(found) == 1 else _joined(found)
 
     def _headers(self, packets: Packets, data: Columns, layer: _Layer, found: list[Datagrams]) -> list[Carried]:
-        """Reads a layer: TCP goes to found, what may be a tunnel is given back."""
+        """Reads a layer: TCP goes to found, what may be a tunnel is returned."""
         first = data.u8(layer.at)
         four = first >> 4 == 4
         if four.all():
@@ -189,7 +189,7 @@ class Network:
         header = (first & 15) * 4
         fields = data.records(IPV4, at)
         total = fields["total"].astype(np.int64)
-        total = np.where(total == 0, layer.wire - at, total)  # segmentation offload: the card was to fill it in
+        total = np.where(total == 0, layer.wire - at, total)  # segmentation offload: the network card fills it in
         protocol = fields["protocol"]
         fine = (header >= 20) & (total >= header) & (at + header <= captured)
         pieces = fine & (fields["fragment"] & 0x3FFF != 0)
@@ -231,7 +231,8 @@ class Network:
         return _carried(layer, kind, start, end, have, np.flatnonzero(fine & CARRIERS[kind]), six=True)
 
     def _extensions(self, packets: Packets, layer: _Layer, row: int, kind: int, wire: int) -> tuple[int, int]:
-        """Goes over extension headers; what comes next, and where. A fragment is put aside: nothing comes next."""
+        """Skips extension headers; returns the next protocol and its offset, or NOTHING for a fragment, which is put
+        aside."""
         view, at = packets.buffer, int(layer.at[row])
         pos, end = at + 40, min(int(layer.captured[row]), wire)
         while pos + 8 <= end:
@@ -241,7 +242,7 @@ class Network:
                 kind, pos = view[pos], pos + 4 * (view[pos + 1] + 2)
             elif kind == FRAGMENT:
                 place, ident = unpack_from(">HI", view, pos + 2)
-                if place & 0xFFF9 == 0:  # an atomic fragment: all there is
+                if place & 0xFFF9 == 0:  # an atomic fragment (RFC 6946): the whole datagram
                     kind, pos = view[pos], pos + 8
                     continue
                 if WANTED[view[pos]]:

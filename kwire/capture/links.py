@@ -25,7 +25,7 @@ VIA_PPPOE, VIA_MPLS = 1, 2  # their places
 
 def network_offsets(packets: Packets, data: Columns) -> tuple[Ints, Ints | None]:
     """The offset of each packet's IP header in the buffer, -1 where there is none; and what stood between the link and
-    IP, as a place in VIA (None: nothing anywhere)."""
+    IP, as indexes into VIA (None: nothing in any packet)."""
     out, via = np.full(len(packets), -1, np.int64), np.zeros(len(packets), np.int64)
     for link in np.unique(packets.link).tolist():
         mine = packets.link == link
@@ -85,13 +85,13 @@ def typed(kind: Ints, offset: Ints, data: Columns) -> tuple[Ints, Ints | None]:
 
 
 def of_ppp(kind: Ints) -> Ints:
-    """The EtherType that PPP's protocol number means; 0 of what is not IP."""
+    """The EtherType of a PPP protocol number; 0 for anything but IP."""
     return np.where(kind == 0x21, IPV4, np.where(kind == 0x57, IPV6, 0))
 
 
 def behind_labels(at: Ints, data: Columns) -> Ints:
-    """Where IP begins behind MPLS labels (RFC 3032), itself or in Ethernet, with a control word before that or without
-    (RFC 4448); -1 where it does not."""
+    """Where IP begins behind MPLS labels (RFC 3032): at once, or in Ethernet with or without a control word (RFC 4448);
+    -1 where there is no IP."""
     open_ = np.ones(len(at), bool)
     for _ in range(MAX_LABELS):
         bottom = data.u8(at + 2) & 1 == 1

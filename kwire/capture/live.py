@@ -1,7 +1,7 @@
 """Packets from interfaces as they pass: scapy's sockets, with a filter in the kernel.
 
-What the sockets hold is taken in blocks, so that the way from there on is the same as for a file. Once they are open,
-nothing that was needed to open them is kept.
+Packets are taken from the sockets in blocks, like those of a file. Once the sockets are open, the rights that opening
+them needed are dropped.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kwire.errors import CaptureError
 
 LINKS = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101, "Raw": 101}
 SNAPLEN = 262144
-RECEIVE = 64 << 20  # bytes that the kernel keeps for us, as far as it lets us
+RECEIVE = 64 << 20  # bytes of the socket's buffer, if the kernel allows so many
 SO_RCVBUFFORCE = 33  # asm-generic/socket.h: beyond net.core.rmem_max, with the right to
 BLOCK = 4096  # packets taken from a socket at a time
 TICK = 0.1  # seconds that packets may wait for others
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 CAPABILITIES_V3 = 0x20080522  # linux/capability.h
 PR_SET_NO_NEW_PRIVS = 38
-NOBODY = 65534, 65534  # the user and group of that name, where the system does not say
+NOBODY = 65534, 65534  # user and group of nobody, where the system has no such name
 
 
 class LiveInterface(NamedTuple):
@@ -67,8 +67,9 @@ def _scapy() -> Any:
 class Live:
     """Sockets on the named interfaces ("any": all that are up). Raises CaptureError when they cannot be opened.
 
-    filter is a pcap filter expression. unfiltered: that the kernel could not take it, so that all packets come.
-    links: each socket's link type; user: who called sudo, as user and group."""
+    filter is a pcap filter expression. unfiltered: whether all packets come, since the kernel could not take the
+    filter. links: each socket's link type; user: who called sudo, as user and group.
+    """
 
     def __init__(self, names: Sequence[str], filter: str) -> None:
         known = {interface.name: interface for interface in interfaces()}
@@ -97,7 +98,7 @@ class Live:
             except (Scapy_Exception, OSError) as error:
                 if isinstance(error, PermissionError) or "filter" not in str(error).lower():
                     raise
-                self.unfiltered = str(error)[:100]  # no libpcap to compile it: what is not wanted is left out later
+                self.unfiltered = str(error)[:100]  # no libpcap to compile it: other packets are left out later
                 socket = conf.L2listen(iface=name)
         except PermissionError:
             raise CaptureError(name, _grant(name)) from None
@@ -115,11 +116,12 @@ class Live:
 
     @property
     def becomes(self) -> tuple[int, int]:
-        """User and group of whoever was root, once the rights are dropped."""
+        """The user and group that a root process has after drop_privileges."""
         return self.user or _nobody()
 
     def drop_privileges(self) -> None:
-        """Nothing but the open sockets is needed from here on: who was root is who called sudo, or nobody."""
+        """Gives up root's rights: from here on only the open sockets are needed. The process runs as the user who
+        called sudo, or as nobody."""
         if os.geteuid() == 0:
             user, group = self.becomes
             os.setgroups([])
@@ -131,7 +133,7 @@ class Live:
             libc.capset(struct.pack("Ii", CAPABILITIES_V3, 0), struct.pack("6I", *[0] * 6))
 
     def blocks(self, until: float | None = None) -> Iterator[Packets]:
-        """Packets as they come; an empty block when none came for a while, so that time goes on. until: by
+        """Packets as they come; an empty block when none came for a while, so that timeouts are noticed. until: by
         time.monotonic()."""
         by_file = {socket.ins.fileno(): at for at, socket in enumerate(self._sockets)}
         while until is None or time.monotonic() < until:
@@ -160,7 +162,7 @@ class Live:
         return packets_of(rows, self._number - len(rows))
 
     def count_drops(self) -> int:
-        """How many packets the kernel had no room for, in all."""
+        """The number of packets that the kernel dropped so far."""
         if sys.platform == "linux":
             for socket in self._sockets:
                 with contextlib.suppress(OSError):

@@ -48,14 +48,14 @@ class OpenedConnections:
         self.flows += flows
 
     def open(self) -> Iterator[int]:
-        """Opens the connections. Gives the indexes of those whose FINs and RSTs are still to be added."""
+        """Opens the connections. Returns the indexes of those whose FINs and RSTs are still to be added."""
         flows = self._block.openings(self.flows)
         for at, (connection, ask, answer) in enumerate(zip(self.connections, flows, flows, strict=True)):
             if not connection.open_whole(ask, answer):
                 yield at
 
     def columns(self) -> StreamColumns:
-        """The bytes of all, two streams per connection."""
+        """The bytes of all connections, two streams each."""
         block = self._block
         low, counts = block.data_at(np.array(self.flows, np.intp))
         ends = np.cumsum(counts)

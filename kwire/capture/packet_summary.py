@@ -1,4 +1,4 @@
-"""What a single packet is, for those in which no frame lies: which TCP segment, between whom."""
+"""Describes a packet that holds no frame: which TCP segment it is, and between whom."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NAMES = (
 
 
 def packet_summary(path: str | Path, number: int) -> str | None:
-    """As "a SYN from 10.0.0.7:51522 to 10.0.0.2:9092"; None where the capture has no such packet, or it is no TCP, or a
-    fragment. number: counted from 1 in the file. Raises OSError, CaptureError."""
+    """As "a SYN from 10.0.0.7:51522 to 10.0.0.2:9092"; None if there is no such packet, or it is a fragment or not TCP.
+    number: counted from 1 in the file. Raises OSError, CaptureError."""
     for packets in open_capture(path).blocks():
         here = np.flatnonzero(packets.number == number)
         if len(here):

@@ -24,7 +24,7 @@ class Packets:
 
     number counts from 1 over the whole capture; time is ns since the Unix epoch; start and captured say where the bytes
     are; length is how long the packet was on the wire; link is the link type (LINKTYPE_ of the pcap registry). secrets:
-    key logs of TLS that stood before or among them. cuts: of a slice, by row, what was left out around a packet.
+    TLS key logs before or among them. cuts: in a slice, by row, what was left out around a packet.
     """
 
     buffer: memoryview
@@ -41,7 +41,7 @@ class Packets:
         return len(self.number)
 
     def at(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Packets:
-        """Only the packets that the mask or the indices choose."""
+        """Only these packets: a mask or indices."""
         rows = np.arange(len(self))[chosen].tolist() if self.cuts else ()
         return Packets(
             self.buffer, self.number[chosen], self.time[chosen], self.start[chosen], self.captured[chosen],
@@ -51,7 +51,7 @@ class Packets:
 
 
 def packets_of(rows: list[tuple[bytes, int, int]], number: int) -> Packets:
-    """Bytes, time in ns and link type of each; number is the first one's."""
+    """Packets from (bytes, time in ns, link type). number: of the first."""
     sizes = np.array([len(data) for data, _, _ in rows], np.int64)
     numbers = np.arange(number, number + len(rows), dtype=np.int64)
     buffer = memoryview(b"".join(data for data, _, _ in rows))

@@ -27,10 +27,10 @@ MAGICS = {  # (byte order, ns for each unit of the fraction)
 }
 HEADER = 24
 CHAIN = 4  # record headers in a row that make a place believable
-AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before a place behind damage is believed
+AHEAD = 1 << 18  # bytes behind damage that are checked, if there are so many, before a place is believed
 USUAL = 1 << 18  # bytes; what capturing programs keep of a packet at most
 WEEK = 7 * 86400
-LATEST = 9  # records whose times tell about when the last one was captured
+LATEST = 9  # records from whose times that of the newest one is estimated
 
 
 class PcapReader:
@@ -49,7 +49,7 @@ class PcapReader:
         self._number = 1
         self._pos = 0  # in the capture, of the window's first byte
         self._header = True
-        self._seconds = 0  # about when the last packets were captured
+        self._seconds = 0  # the time of the last packets, about
 
     @property
     def notes(self) -> list[str]:
@@ -57,7 +57,7 @@ class PcapReader:
         return self._damage.notes
 
     def go_to(self, pos: int) -> None:
-        """What is read next begins there, behind the header."""
+        """Continues at this place, behind the file's header."""
         self._header, self._pos = False, pos
 
     def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
@@ -72,7 +72,7 @@ class PcapReader:
         return iter((self._packets(view, starts, cut),)), used
 
     def _walk(self, view: memoryview, pos: int, final: bool) -> tuple[Ints, int, bool]:
-        """Where records begin; how far they reach; whether the last one is cut."""
+        """The offsets of the records, the end of the last one, and whether that one is cut."""
         found, pos = record_starts(view, pos, self.order)
         starts = found[-LATEST:].tolist()
         begin = len(starts)
@@ -80,7 +80,7 @@ class PcapReader:
         return np.concatenate((found, np.array(starts[begin:], np.int64))), pos, cut
 
     def _walk_singly(self, view: memoryview, pos: int, final: bool, starts: list[int], before: int) -> tuple[int, bool]:
-        """As _walk; adds to starts. before: how many records of the window are not in it."""
+        """As _walk; adds to starts. before: number of records of the window before those."""
         append = starts.append
         length_at = Struct(self.order + "I").unpack_from
         end = len(view)
@@ -129,7 +129,7 @@ class PcapReader:
         return Packets(view, number, time, at + RECORD, captured, np.maximum(length, captured), links)
 
     def _resync(self, view: memoryview, pos: int) -> int:
-        """The next place where records go on; the end of the window when there is none."""
+        """The next offset at which records continue; the end of the window if there is none."""
         found = find_record(view, pos + 1, self.order, self._seconds)
         following = len(view) - RECORD + 1 if found is None else found
         following = max(following, pos + 1)

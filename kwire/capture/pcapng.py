@@ -1,8 +1,8 @@
 """pcapng files: sections of blocks; interfaces with their link type and clock, packets in three forms, statistics.
 
 Blocks of unknown types are skipped; sections may differ in byte order; decryption secrets are kept aside (IETF
-draft-ietf-opsawg-pcapng, sections 3 and 4). All packets of a window become columns at once, also where interfaces and
-sections begin between them: each packet knows which interfaces its section had described before it.
+draft-ietf-opsawg-pcapng, sections 3 and 4). All packets of a window become columns at once, even if interfaces or
+sections begin between them: for each packet it is known which interfaces its section had described before.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ SECTION, INTERFACE, OLD_PACKET, SIMPLE, STATISTICS, PACKET, SECRETS = 0x0A0D0D0A
 BYTE_ORDER = 0x1A2B3C4D
 LEAST = {SECTION: 28, INTERFACE: 20, STATISTICS: 24, SECRETS: 20}  # bytes of a block without options
 MAX_BLOCK = 1 << 26
-AHEAD = 1 << 18  # bytes that are looked at, when there are so many, before blocks behind damage are given up
+AHEAD = 1 << 18  # bytes behind damage that are searched, if there are so many, before blocks are given up
 MAX_OFFSET = 1 << 33  # seconds; ns of more do not fit into 64 bits
 MOST_INTERFACES = 1 << 16  # of a section
 MOST_SECRETS = 32 << 20  # bytes of key logs
-SECRET_COST = 100  # bytes that an empty one takes
+SECRET_COST = 100  # bytes of memory that an empty key log takes
 TLS_KEY_LOG = 0x544C534B
-NEAR = Struct("<8I")  # words behind damage that are looked at first
+NEAR = Struct("<8I")  # words behind damage that are searched first
 PACKET_SWAPPED = PACKET << 24
-COMMENT = 1  # the option, of any block
+COMMENT = 1  # the comment option, of any block
 IF_NAME, IF_RESOLUTION, IF_OFFSET, ISB_DROPPED, ISB_OS_DROPPED = 2, 9, 14, 5, 7
 
 
@@ -48,8 +48,8 @@ class Interface(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What holds from a packet of the window on: where its section's interfaces begin among all of the window, how many
-    are described, and the section's byte order."""
+    """State from a packet of the window on: the index of its section's first interface, the number of interfaces
+    described so far, and the section's byte order."""
 
     packet: int
     first: int
@@ -58,7 +58,7 @@ class Described(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The packet blocks of a window: where they begin, their types, and what was described when."""
+    """The packet blocks of a window: where they begin, their types, and the Described state of each."""
 
     at: list[int]
     kind: list[int]
@@ -68,7 +68,8 @@ class Blocks(NamedTuple):
 class PcapngReader:
     """read(view, final) gives the packets of a window and how many bytes of it its blocks took.
 
-    plain: all packets could be read by whoever knows what stands before the first one."""
+    plain: whether reading can begin at any packet with only what stands before the first one.
+    """
 
     def __init__(self, name: str) -> None:
         self.plain = True
@@ -103,7 +104,7 @@ class PcapngReader:
         return self._drops
 
     def go_to(self, pos: int) -> None:
-        """What is read next begins there, behind the first packet; sections and interfaces are known."""
+        """Continues at this place, behind the first packet; sections and interfaces are known."""
         self._pos, self._begun = pos, True
 
     def read(self, view: memoryview, final: bool) -> tuple[Iterator[Packets], int]:
@@ -124,7 +125,7 @@ class PcapngReader:
         return Described(packet, self._first, len(self._interfaces) - self._first, self._order)
 
     def _walk(self, view: memoryview, final: bool, blocks: Blocks) -> int:
-        """How many bytes of the window whole blocks take."""
+        """The number of bytes that the window's whole blocks take."""
         pos, end, order = 0, len(view), self._order
         while end - pos >= 12:
             kind, length = unpack_from(order + "II", view, pos)
@@ -156,7 +157,7 @@ class PcapngReader:
         return pos
 
     def _describe(self, view: memoryview, pos: int, kind: int, length: int) -> None:
-        """Everything but packets."""
+        """Takes a block that is no packet."""
         order = self._order
         if length < LEAST.get(kind, 0):
             self._damage.say("the block at byte {:,} is too short", self._pos + pos)
@@ -248,8 +249,8 @@ class PcapngReader:
         return Packets(view, number, time, start, captured, np.maximum(length, captured), table[0][row], cuts=cuts)
 
     def _times(self, units: NDArray[np.uint64], resolution: Ints, offset: Ints, simple: NDArray[np.bool_]) -> Ints:
-        """ns since the epoch, 0 of an interface that is not known (resolution -1); a simple packet has no time of its
-        own and gets that of the packet before it."""
+        """ns since the epoch; 0 for an unknown interface (resolution -1). A simple packet has no time and gets that of
+        the packet before it."""
         out = np.zeros(len(units), np.int64)
         for one in np.unique(resolution[resolution >= 0]).tolist():
             mine = resolution == one
@@ -262,8 +263,7 @@ class PcapngReader:
         return out
 
     def _resync(self, view: memoryview, pos: int, final: bool) -> int:
-        """The next packet block or section whose length stands at both its ends; the end of the window when there is
-        none."""
+        """The next packet block or section with its length at both ends; the end of the window if there is none."""
         rest = len(view) - pos
         if rest > NEAR.size + 4:  # the usual case, quickly
             words = NEAR.unpack_from(view, pos + 4)
@@ -285,8 +285,8 @@ class PcapngReader:
 
 
 def _cuts(view: memoryview, order: str, at: Ints, size: Ints, end: Ints, options: NDArray[np.bool_]) -> dict[int, Cut]:
-    """What the comments of a slice's packets say, by row. end: of the packet's bytes, behind which options begin, where
-    its kind of block has any."""
+    """The cuts in packets' comments, by row. end: where each packet's bytes end and its options begin, if its type of
+    block has any."""
     begin = at + (end - at + 3 & ~3)
     rows = np.flatnonzero(options & (begin + 12 <= at + size))
     if not len(rows):
@@ -312,7 +312,7 @@ def _views(
 
 
 def _pick(views: list[NDArray[np.unsignedinteger]], offsets: Ints, big: NDArray[np.bool_] | None) -> Ints:
-    """The numbers at the offsets; what a block is too short for is cut off later."""
+    """The numbers at these offsets; values of blocks that are too short for them are dropped later."""
     offsets = np.minimum(offsets, len(views[0]) - 1)
     found = views[0][offsets] if big is None else np.where(big, views[1][offsets], views[0][offsets])
     return found.astype(np.int64)

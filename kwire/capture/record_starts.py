@@ -1,9 +1,8 @@
 """Where the records of a pcap file begin, for many of them at once.
 
-Each record's header says how long it is, so that a walk goes from one to the next. Here the walk begins at many places
-of a window at the same time: lanes, each from a place that looks like a header, step together as columns. What a lane
-found counts only where the lane before it arrives exactly at its beginning; so the result is that of a walk one by one,
-or less.
+Each record's header gives its length, so records are usually followed one by one. Here many places of a window that
+look like headers are starts of lanes, and all lanes step together as columns. A lane's records count only if the lane
+before it arrives exactly at its beginning, so the result equals a walk one by one, or ends earlier.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from kwire.capture.packets import Ints
 
 RECORD = 16  # bytes of a record's header
 MAX_PACKET = 1 << 22  # bytes; a record that claims more is damage
-SAMPLE = 64  # records, from whose size the lanes' is taken
+SAMPLE = 64  # records whose size gives that of lanes
 LANE = 128  # records of a lane, about
 LANES = 8  # fewer do not pay
-LONGEST = 4  # times as many records does a lane have at most
-DAY = 86400  # seconds; records before and behind are not of the same time
+LONGEST = 4  # times as many records has the longest lane
+DAY = 86400  # seconds; records further apart do not belong together
 REACH = 4  # records' sizes within which a lane's beginning is looked for
 TRIES = 8  # places that are looked at for a beginning
 SECOND = 1_000_000_000  # ns; a fraction of it is less
@@ -28,8 +27,8 @@ HOPS = 3  # headers in a row that make a lane's beginning
 
 
 def record_starts(view: memoryview, pos: int, order: str, lane: int = LANE) -> tuple[Ints, int]:
-    """Where the records begin from pos on that lie whole in the view and claim no more than MAX_PACKET, as many as can
-    be told at once, which may be none; and where the record behind them begins. lane: records of a lane."""
+    """The offsets of records from pos on that lie whole in the view and claim no more than MAX_PACKET, and the offset
+    behind them. Stops early, perhaps at once, where lanes do not join. lane: records of a lane."""
     nothing = np.zeros(0, np.int64), pos
     end = len(view)
     size = _usual(view, pos, order)

@@ -22,7 +22,7 @@ class CaptureWriter(Protocol):
 
 
 def writer_of(file: BinaryIO, form: str, link: int | None = None) -> PcapWriter | PcapngWriter:
-    """form: pcap or pcapng. link: what all packets will have, so that pcap can begin at once."""
+    """form: pcap or pcapng. link: the link type of all packets, with which a pcap file can begin at once."""
     return PcapWriter(file, link) if form == "pcap" else PcapngWriter(file)
 
 
@@ -77,7 +77,7 @@ class PcapngWriter:
         self._block(6, head + data + bytes(-len(data) % 4) + options)
 
     def secrets(self, lines: list[str]) -> None:
-        """Lines of a key log, with which who reads the file decrypts TLS: best before the packets."""
+        """Adds lines of a key log, with which readers of the file decrypt TLS; best before the packets."""
         text = "".join(f"{line}\n" for line in lines).encode()
         self._block(10, pack("<II", TLS_KEY_LOG, len(text)) + text + bytes(-len(text) % 4))
 

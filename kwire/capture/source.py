@@ -1,9 +1,8 @@
 """A capture's bytes, a window at a time: a file, gzip or zstd of one, stdin, a file that still grows.
 
-The reader says how many bytes it used up; the next window begins behind them and holds more. A plain file is mapped, so
-that a window costs nothing, and its windows end at multiples of their size, so that whoever reads a part of the file
-can know them; everything else is read in pieces. What a compressed file expands to is never held as a
-whole.
+The reader says how many bytes it used; the next window begins behind them and holds more. A plain file is mapped into
+memory, and its windows end at multiples of their size, so that they are the same for readers of a part of the file.
+Everything else is read in pieces; a compressed file is never expanded as a whole.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ class Source:
     """window(skip) drops skip bytes and gives a view of what follows. ended: the view reaches to the end of the input.
 
     name is the file's name, or stdin. done and size, in bytes of the file, are for a progress bar (size None: unknown).
-    problem says why the bytes ended early, when they did. content: the file's bytes or the file itself, where it is
-    none of this machine. pause: waits so many seconds between two looks at a file that
-    grows, or less.
+    problem says why the bytes ended early, when they did. content: the bytes, or an open file, if it is not a file of
+    this machine. pause: waits so many seconds between two looks at a file that grows, or less.
     """
 
     def __init__(
@@ -106,28 +104,28 @@ class Source:
             self._pieces = self._unpacked(_gunzip if head[:2] == GZIP else _unzstd)
 
     def close(self) -> None:
-        """Nothing more is read. What was mapped is let go with the last view of it."""
+        """Ends reading. Mapped memory is released with the last view of it."""
         self._mapped = None
         if self._file is not None and self.name != "stdin":
             self._file.close()
 
     def behind(self, used: int) -> int | None:
-        """Where in the file the bytes behind so many of the window begin; None where go_to cannot go."""
+        """The file offset behind so many bytes of the window; None if go_to cannot go there."""
         if self._mapped is not None:
             return self._pos + used
         return None if self.size is None or self._packed else self.done - len(self._held) + used
 
     def go_to(self, pos: int) -> None:
-        """The first window begins there, in a file that is mapped."""
+        """Lets the first window of a mapped file begin there."""
         self._pos, self._windows = pos, pos // self._window
 
     @property
     def follows(self) -> bool:
-        """Whether more may come when there is nothing more."""
+        """Whether the input may grow."""
         return self._follow
 
     def window(self, skip: int) -> memoryview:
-        """The bytes behind the skip ones that the window before began with."""
+        """The next window, behind the first skip bytes of the one before."""
         if self._mapped is not None:
             self._pos += skip
             self._windows += 1
@@ -152,7 +150,7 @@ class Source:
         return memoryview(self._held)
 
     def _let_go(self, pos: int) -> None:
-        """The pages before the position need not stay in memory; whoever still looks at them gets them again."""
+        """Releases the memory pages before the position; they are read again if a view still needs them."""
         before = pos // mmap.PAGESIZE * mmap.PAGESIZE
         if self._map is not None and before > self._gone and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED, self._gone, before - self._gone)
@@ -160,7 +158,7 @@ class Source:
 
     @property
     def _live(self) -> bool:
-        """Whether bytes come as they are written: then what is there is handed out at once."""
+        """Whether bytes come as they are written; then a window need not be full."""
         return self._follow or self.size is None
 
     def _plain(self) -> Iterator[bytes]:

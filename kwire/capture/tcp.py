@@ -1,7 +1,7 @@
 """TCP segments of a block as columns, and which flow each belongs to.
 
 A flow is one direction: source and target address and port. Flows are numbered by hashing the address columns of all
-segments at once; a hash that two flows share is noticed, and then they are told apart the slow way.
+segments at once; if two flows share a hash, they are numbered by comparing addresses, which is slower.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ HEAD = np.dtype([  # RFC 9293
     ("source", ">u2"), ("target", ">u2"), ("seq", ">u4"), ("ack", ">u4"), ("bits", ">u2"), ("window", ">u2"),
 ])  # fmt: skip
 HEADER = HEAD.itemsize - 2  # bytes that must be there: up to the flags
-MOST_FULL = 10_000  # full windows of a block
-SEED = np.frombuffer(os.urandom(40), np.uint64) | np.uint64(1)  # nobody can aim at a collision
+MOST_FULL = 10_000  # full windows kept of a block
+SEED = np.frombuffer(os.urandom(40), np.uint64) | np.uint64(1)  # random, so that no capture can be made to collide
 
 Key = tuple[int, int, int, int, int, int]  # source high, source, source port, target high, target, target port
 
@@ -36,10 +36,10 @@ class Segments:
     """Segments that carry bytes or open or close a connection, in the order of the capture.
 
     number and time are the packet's; seq the sequence number of the first byte; start and have say where the captured
-    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the time
-    of the last segment of the block that these were chosen from, where they are not all of it. tunnels: what flows came
-    through, of those that came through any. cuts: of a slice, by row, what was left out before a segment. full: windows
-    of zero, by the flow of the side that tells them.
+    bytes lie in the buffer, length how many bytes the segment carried on the wire. flow indexes keys. now: the time of
+    the block's last segment, if these are not all of the block. tunnels: what flows came through, of those that came
+    through any. cuts: of a slice, by row, what was left out before a segment. full: windows of zero, by the flow of the
+    side that tells them.
     """
 
     buffer: memoryview
@@ -64,8 +64,7 @@ class Segments:
 def read_segments(
     packets: Packets, found: Datagrams, data: Columns, chosen: ConnectionFilter, paths: Sequence[str] = ()
 ) -> Segments:
-    """The block's segments, without those that say nothing but how far the other side has read. paths: what the numbers
-    of tunnels mean."""
+    """The block's segments, without bare acknowledgements. paths: names of the tunnels' numbers."""
     start = found.start
     fields = data.records(HEAD, start)
     source_port, target_port = fields["source"].astype(np.int64), fields["target"].astype(np.int64)
@@ -102,7 +101,7 @@ def read_segments(
 def _full(
     packets: Packets, found: Datagrams, rows: NDArray[np.intp], fields: NDArray[Any]
 ) -> list[tuple[Key, FullWindow]]:
-    """What these segments say, with their flows."""
+    """Full windows that these segments announce, with their flows."""
     key = found.source_high, found.source, fields["source"], found.target_high, found.target, fields["target"]
     of = found.index[rows]
     windows = packets.number[of], packets.time[of], fields["ack"][rows]
@@ -111,7 +110,7 @@ def _full(
 
 
 def _tunnels(tunnel: Ints, flow: NDArray[np.intp], keys: list[Key], paths: Sequence[str]) -> dict[Key, str]:
-    """What each flow's first segment in a tunnel came through."""
+    """The tunnel of each flow, as of its first segment in one."""
     rows = np.flatnonzero(tunnel)
     if not len(rows) or not paths:
         return {}
@@ -129,7 +128,7 @@ class ConnectionFilter:
     hosts: frozenset[tuple[int, int]] = frozenset()
 
     def mask(self, found: Datagrams, source_port: Ints, target_port: Ints) -> NDArray[np.bool_] | bool:
-        """Of each segment whether it is wanted."""
+        """A mask of the wanted segments."""
         if not self.ports and not self.hosts:
             return True
         out = np.ones(len(source_port), bool)
@@ -149,7 +148,7 @@ def _flows(
     source_high: NDArray[np.uint64], source: NDArray[np.uint64], source_port: Ints,
     target_high: NDArray[np.uint64], target: NDArray[np.uint64], target_port: Ints,
 ) -> tuple[NDArray[np.intp], list[Key]]:  # fmt: skip
-    """Of each segment the number of its flow, and the flows' keys by number, in the order of their first segments."""
+    """For each segment the number of its flow, and the keys of the flows, numbered by first segment."""
     ports = source_port.astype(np.uint64) << np.uint64(16) | target_port.astype(np.uint64)
     words = [source, target, ports, source_high, target_high]
     with np.errstate(over="ignore"):
@@ -160,7 +159,7 @@ def _flows(
     if any((word[first][flow] != word).any() for word in words):
         _, first, flow = np.unique(np.stack(words, axis=1), axis=0, return_index=True, return_inverse=True)
         flow = flow.reshape(-1)
-    order = np.argsort(first)  # as they are first seen: the seed must not show in what comes out
+    order = np.argsort(first)  # in order of appearance: the result must not depend on the seed
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     first, flow = first[order], place[flow]

@@ -2,7 +2,7 @@
 
 IP in IP in all four combinations, GRE (RFC 2784, 2890; Ethernet in it as NVGRE, RFC 7637), ERSPAN types I to III, VXLAN
 (RFC 7348) and its GPE form, Geneve (RFC 8926), MPLS directly in IP and in UDP. All packets of a layer are looked at as
-columns. WireGuard and ESP are named, since nobody can look into them.
+columns. WireGuard and ESP are encrypted, so they are only named.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kwire.capture import links
 from kwire.capture.links import IPV4, IPV6, behind_labels, ethernet, of_ppp, typed
 from kwire.capture.packets import Columns, Ints
 
-DEEPEST = 8  # tunnels in each other
-MOST_PATHS = 500  # different ways through tunnels that are told apart
+DEEPEST = 8  # nested tunnels
+MOST_PATHS = 500  # different sequences of tunnels that are kept apart
 IPIP, UDP, SIX, GRE, ESP, MPLS_IN_IP = 4, 17, 41, 47, 50, 137  # IP protocol numbers
 CARRIERS = np.isin(np.arange(256), (IPIP, UDP, SIX, GRE, ESP, MPLS_IN_IP))
-VXLAN_PORTS = (4789, 8472)  # the registered one, and Linux's before there was one
+VXLAN_PORTS = (4789, 8472)  # the registered port, and Linux's older one
 VXLAN_GPE_PORT, GENEVE_PORT, MPLS_PORT, WIREGUARD_PORT = 4790, 6081, 6635, 51820
 ETHERNET_TYPE, PPP_TYPE, ERSPAN_TYPE, ERSPAN_III_TYPE = 0x6558, 0x880B, 0x88BE, 0x22EB
 WIREGUARD_TYPES = [kind << 24 for kind in (1, 2, 3, 4)]
@@ -35,7 +35,8 @@ NAMES = (
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
     """What IP headers carry besides TCP. index: which packet of the block; protocol: IP's number; start, end, have: as
-    in ip.Datagrams; six: whether the header was IPv6; tunnel: what the header itself came through, as Paths counts."""
+    in ip.Datagrams; six: whether the header was IPv6; tunnel: what the header itself came through, a number of Paths.
+    """
 
     index: NDArray[np.intp]
     protocol: Ints
@@ -51,21 +52,22 @@ class Carried:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inner:
-    """Where IP begins in what was carried, -1 for nowhere; via: through which tunnel and what else, places in NAMES."""
+    """Where IP begins in what was carried, -1 for nowhere; via: the tunnel, and what else stood between, indexes into
+    NAMES."""
 
     offset: Ints
     via: tuple[Ints, Ints]
 
 
 class Paths:
-    """What packets came through, from the outside to the inside, each way a number; 0 is nothing."""
+    """Numbers for sequences of tunnels, outermost first; 0 is none."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int], int] = {}
         self.texts = ["", "many tunnels"]
 
     def further(self, path: Ints, via: Ints) -> Ints:
-        """The numbers of these ways with another tunnel, as a place in NAMES, at the end of each; 0 is none."""
+        """The numbers of these sequences with one more tunnel each, an index into NAMES; 0 is none."""
         if not via.any():
             return path
         pairs, place = np.unique(path * len(NAMES) + via, return_inverse=True)
@@ -99,7 +101,7 @@ def inside(carried: Carried, data: Columns) -> Inner:
 
 
 def count_sealed(carried: Carried, data: Columns) -> dict[str, int]:
-    """How many packets are of tunnels that nobody can look into. WireGuard begins with a type and three zeros."""
+    """Counts packets of encrypted tunnels. WireGuard begins with a type and three zeros."""
     start = carried.start
     port = (data.u16(start) == WIREGUARD_PORT) | (data.u16(start + 2) == WIREGUARD_PORT)
     begins = (start + 12 <= carried.have) & np.isin(data.u32(start + 8), WIREGUARD_TYPES)
