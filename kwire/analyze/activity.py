@@ -28,7 +28,7 @@ Who = tuple[str, str]  # client id and address
 
 
 class Silences:
-    """When clients were last heard of, and the silences before."""
+    """When clients last sent anything, and their earlier silences."""
 
     def __init__(self) -> None:
         self._last: dict[Who, int] = {}
@@ -45,8 +45,8 @@ class Silences:
         self._last[who] = max(int(times[-1]), last or 0)
 
     def around(self, who: Who, at: int) -> tuple[int, int | None] | None:
-        """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not
-        silent then, or nothing is known of it."""
+        """A client's silence around a time (ns), as (start, end), end None up to the end of the capture; None if it was
+        not silent then or is unknown."""
         for start, end in self._gaps.get(who, ()):
             if start <= at <= end:
                 return start, end
@@ -62,7 +62,7 @@ class Activity:
         self._fetched = Silences()
         self._hosts: dict[str, str] = {}
         self._lacking: set[str] = set()  # connections of which the capture does not hold all
-        self._until: dict[str, int] = {}  # when connections were last heard of that were closed, or OPEN
+        self._until: dict[str, int] = {}  # when connections were last used, if they were closed; else OPEN
         self.first_time: int | None = None
         self.last_time = 0
 
@@ -105,7 +105,7 @@ class Activity:
             self._heard(self._fetched, batch, rows)
 
     def _heard(self, silences: Silences, batch: ExchangeBatch, rows: Ints) -> None:
-        """The clients of these rows said something."""
+        """Notes that the clients of these rows sent something."""
         names, name = batch.client_ids()
         time, whose = batch.time[rows], batch.connection[rows] * len(names) + name[rows]
         order = np.lexsort((time, whose))
@@ -120,7 +120,7 @@ class Activity:
             silences.heard(who, parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts)))
 
     def close(self, connection: ConnectionInfo, coverage: ConnectionCoverage) -> None:
-        """A connection that is over: of one of which the capture lacks something, silence proves nothing."""
+        """Notes a connection that has ended. If the capture lacks parts of it, its silence proves nothing."""
         name, tcp = f"{connection.capture} {connection.name}", connection.tcp
         if not coverage.whole and len(self._lacking) < MOST_CLIENTS:
             self._lacking.add(name)
@@ -128,22 +128,22 @@ class Activity:
             self._until[name] = tcp.last_time if tcp.closing else OPEN
 
     def went_on(self, connections: Iterable[str], at: int) -> bool:
-        """Whether any of these connections, named as a Call names its own, was still open a while after a time, ns:
-        who closes a consumer closes its connections too, whatever is opened under its client id later."""
+        """Whether any of these connections, named as in Call, was still open a while after a time (ns). Closing a
+        consumer closes its connections, so one that stays open shows that it was not closed."""
         full = len(self._until) >= MOST_CLIENTS
         ends = (self._until.get(name, 0 if full else OPEN) for name in connections)
         return any((self.last_time if end == OPEN else end) > at + CLOSING for end in ends)
 
     def is_whole(self, connections: Iterable[str]) -> bool:
-        """Whether all that was said on connections, named as a Call names its own, is in the capture."""
+        """Whether the capture holds all bytes of these connections, named as in Call."""
         return self._lacking.isdisjoint(connections)
 
     def silence(self, client_id: str, host: str, at: int) -> tuple[int, int | None] | None:
-        """The silence of a client around a time, ns: from when, until when (None: to the end); None when it was not
-        silent then, or nothing is known of it."""
+        """A client's silence around a time (ns), as (start, end), end None up to the end of the capture; None if it was
+        not silent then or is unknown."""
         return self._said.around((client_id, host), at)
 
     def fetchless(self, client_id: str, host: str, at: int) -> int | None:
-        """Since when a client had not fetched at a time, ns; None when it had just done so, or is not seen to fetch."""
+        """Since when (ns) a client had not fetched at a time; None if it had just fetched, or never fetches."""
         silence = self._fetched.around((client_id, host), at)
         return None if silence is None else silence[0]

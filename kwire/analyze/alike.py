@@ -1,4 +1,4 @@
-"""Findings that say the same of many: one finding with their count, so that one cause does not fill the page.
+"""Gathers findings that say the same of many things into one with a count, so that one cause does not fill the page.
 
 Findings are alike when their detector, severity, cause and advice are the same but for names and numbers, and what they
 are about differs only in partitions, clients or topics. What differs is kept by name: `among`.
@@ -21,7 +21,7 @@ EVIDENCE = 64  # packets of a finding that stands for many
 
 
 class GatheringStep(NamedTuple):
-    """least: how many findings that differ in nothing but some names of about are told as one."""
+    """least: from how many findings on those that differ only in some names of about are gathered."""
 
     varies: frozenset[str]
     least: int
@@ -34,7 +34,8 @@ STEPS = (  # the first that gathers a finding names what the reader has to look 
 
 
 def gathered(findings: Iterable[Finding]) -> list[Finding]:
-    """The same, those that are alike as one. Events of the cluster stay apart: others follow from them."""
+    """The findings, with similar ones gathered into one. Events of the cluster stay apart, since other findings follow
+    from them."""
     found = list(findings)
     for step in STEPS:
         found = list(_together(found, step))
@@ -55,7 +56,7 @@ def _together(findings: list[Finding], step: GatheringStep) -> Iterator[Finding]
 
 
 def _likeness(one: Finding, varies: frozenset[str]) -> object:
-    """What is the same of findings that are alike; None where nothing may be gathered."""
+    """A key that similar findings share; None if a finding must stay alone."""
     if detector(one.detector).event or not varies & (one.about.keys() | one.among.keys()):
         return None
     same = tuple(sorted((name, str(value)) for name, value in one.about.items() if name not in varies))

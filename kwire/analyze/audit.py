@@ -1,10 +1,11 @@
 """What an upgrade breaks: per client, which APIs it asks for at which versions, and whether the other release takes
 them.
 
-Blocked is who asks for a version that the release refuses, and would ask for it there too: it is the newest the client
-has, or it does not negotiate. Ready is whose every version is taken, or who negotiates and has others: those that it
-speaks only as its present brokers offer them are told. Unproven is who asks for what the release refuses, but as the
-newest that its present broker has, and who was seen to do nothing of its own.
+A client is blocked if it asks for a version that the release refuses and would ask for it there too: the version is its
+newest, or it does not negotiate. It is ready if the release takes all its versions, or if it negotiates and has others;
+versions that it uses only because its present brokers offer them are listed. It is unproven if the release refuses the
+newest version that its present broker has, and nothing shows what else it could use, or if it was seen to do nothing of
+its own.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ class Audit:
         self._magics(batch)
 
     def _speakers(self, batch: ExchangeBatch, rows: Ints) -> tuple[list[Speaker], Ints]:
-        """Who speaks in these rows, and who in each of them; -1 where there are too many to be known."""
+        """The speakers of these rows, and the index of each row's speaker, -1 beyond the bound."""
         people, who = callers(batch)
         pairs, which = np.unique(who[rows] * len(batch.connections) + batch.connection[rows], return_inverse=True)
         numbers: dict[int, int] = {}
@@ -259,8 +260,8 @@ class Audit:
                             speaker.magics[magic] = request_of(batch, place)
 
     def clients(self) -> list[Speaker]:
-        """All that are no brokers. Connections on which a client did not tell its software are those of the only one
-        with its client id and address that did."""
+        """All clients except brokers. A connection without a software name belongs to the only client with its client
+        id and address that named one."""
         found: list[Speaker] = []
         silent: list[Speaker] = []
         for speaker in self.speakers.values():
@@ -275,7 +276,7 @@ class Audit:
         return sorted(found, key=lambda one: (one.client_id, one.software, one.software_version))
 
     def release_of(self, broker: str) -> Release | None:
-        """Which release a broker's offers look like; None when it was not seen to offer any."""
+        """The release that a broker's offers match; None if it was not seen to offer any."""
         ranges = self.offered.get(broker)
         return None if ranges is None else release_like(frozenset((key, *range_) for key, range_ in ranges.items()))
 
@@ -343,8 +344,8 @@ class Audit:
     def _conditional(
         self, speaker: Speaker, to: Release, brokers: set[str], fitting: tuple[BlockingApi, ...] = ()
     ) -> ClientVerdict:
-        """Of a client whose versions are taken: whether the release takes what is behind a setting or a feature.
-        brokers: those that show whether the condition is met."""
+        """For a client whose versions are taken: whether the release takes APIs that need a setting or a feature.
+        brokers: those that show whether it is set."""
         found = gated(speaker.uses, map(self.release_of, brokers), to)
         shut = [one for one in found if one.shut]
         by = tuple(_use_of(speaker, one.key, versions_at(one.key, to)) for one in shut)

@@ -1,4 +1,4 @@
-"""Who asks, of each row of a batch: client id, host and broker, numbered; made once for all who want it."""
+"""The caller of each row of a batch: client id, host and broker. Made once per batch for all users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Caller(NamedTuple):
 
     @property
     def client(self) -> tuple[str, str]:
-        """Who it is, whatever broker it asks."""
+        """The client, whichever broker it asks."""
         return self.client_id, self.host
 
     @property
@@ -69,18 +69,18 @@ def topic_name(exchange: Exchange, topic: dict[str, Any]) -> str:
 
 
 def request_of(batch: ExchangeBatch, row: int) -> Reference:
-    """Where a row's request stands."""
+    """A reference to a row's request."""
     return Reference.of(batch[row].first)
 
 
 def answer_of(batch: ExchangeBatch, row: int) -> Reference:
-    """Where a row's answer stands; its request, where there is none."""
+    """A reference to a row's answer, or to its request if there is none."""
     exchange = batch[row]
     return Reference.of(exchange.response or exchange.first)
 
 
 def grouped(keys: Ints) -> Iterator[tuple[int, Ints]]:
-    """Each key with the places where it stands, ascending."""
+    """Each key with its indexes, ascending."""
     order = np.argsort(keys, kind="stable")
     sorted_ = keys[order]
     bounds = np.flatnonzero(np.diff(sorted_)) + 1
@@ -91,8 +91,8 @@ def grouped(keys: Ints) -> Iterator[tuple[int, Ints]]:
 
 @dataclass(slots=True)
 class Pace:
-    """How often something comes: counts in stretches of time of equal length, ns, of which the fullest is kept; in all,
-    and from when to when. Times within a batch come in any order, batches about in that of time."""
+    """How often something comes: its count in all, its first and last time, and the largest count in a stretch of time
+    of fixed length (ns). Times within a batch may come in any order; batches come roughly in time order."""
 
     length: int
     count: int = 0
@@ -125,5 +125,5 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """Over all the time in which it came; 0 for less than two."""
+        """The mean rate between the first and the last; 0 for less than two."""
         return (self.count - 1) * 1e9 / self.span if self.count > 1 and self.span else 0.0

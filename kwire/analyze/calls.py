@@ -1,6 +1,6 @@
-"""What members and coordinators say to each other: exchanges of the group APIs, read once into one shape.
+"""Exchanges of the group APIs, between members and coordinators, decoded once into one form.
 
-Everything else in a capture is told by its API key and left undecoded.
+Exchanges of other APIs are not decoded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMMITS = (OFFSET_COMMIT, TXN_OFFSET_COMMIT)
 ELEMENTS = (("Results", "GroupId"), ("Groups", "GroupId"), ("Coordinators", "Key"))  # answers with one for each group
 CUT = (Quality.TRUNCATED, Quality.GAP)
 KEYS = {*CLASSIC, *COMMITS, *EPOCH_HEARTBEATS, OFFSET_FETCH, FIND_COORDINATOR, DELETE_GROUPS, OFFSET_DELETE}
-BARE = {HEARTBEAT, *COMMITS, OFFSET_DELETE}  # whose answers tell errors, and nothing else
+BARE = {HEARTBEAT, *COMMITS, OFFSET_DELETE}  # whose answers hold only errors
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Call:
         return self.answered_at is not None and not self.error
 
     def slim(self) -> Call:
-        """The same without what takes room: to be kept."""
+        """A copy without arrays and bytes, small enough to keep."""
         body = {name: value for name, value in self.body.items() if not isinstance(value, list | bytes)}
         if "Protocols" in self.body:
             body["Protocols"] = [{"Name": one["Name"]} for one in self.body["Protocols"]]
@@ -117,7 +117,7 @@ def calls_of(exchange: Exchange) -> Iterator[Call]:
 
 
 def _error_of(exchange: Exchange, answer: dict[str, Any] | None, group: str) -> int:
-    """The error of a group: where an answer has an element for each, that which its own carries."""
+    """The error for one group: if the answer has an element for each group, that of its element."""
     found = exchange.error or 0
     if not found or answer is None:
         return found
@@ -131,14 +131,14 @@ def _error_of(exchange: Exchange, answer: dict[str, Any] | None, group: str) -> 
 
 
 def is_unread(exchange: Exchange) -> bool:
-    """Whether it is about a group, but nobody knows which."""
+    """Whether it is about a group that cannot be read."""
     request = exchange.request
     about = request is not None and request.api is not None and request.api.key in KEYS
     return about and request is not None and read_body(request) is None
 
 
 def read_body(message: Message) -> dict[str, Any] | None:
-    """A body's values; of one that the capture cut off, those that are there, and defaults for the rest."""
+    """A body's values; if the capture cut it off, with defaults for the missing fields."""
     body = message.body()
     kind = message.api
     if body is not None or kind is None or not kind.supported or message.quality not in CUT:

@@ -1,4 +1,4 @@
-"""All that detectors judge from, collected in one pass over a capture's batches and connections."""
+"""Everything that detectors need, collected in one pass over a capture's batches and connections."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Case:
         self.works = Works()
         self.bodies = EqualBodies()
         self.group_findings: list[Finding] = []
-        self.limits = VerdictLimits()  # by which the histories of groups are judged: detectors set theirs
+        self.limits = VerdictLimits()  # limits for the histories of groups; detectors set theirs
         self.judgement: Judgement | None = None
         self.start: int | None = None
         self.end = 0
         self.messages = 0
 
     def add(self, batch: ExchangeBatch) -> list[Fact]:
-        """Exchanges; gives what went wrong in them."""
+        """Adds a batch; returns its failures."""
         if not len(batch):
             return []
         request, response = batch.request, batch.response
@@ -90,14 +90,14 @@ class Case:
         return facts
 
     def _refused(self, facts: deque[Fact], until: int) -> None:
-        """What brokers that do not lead said of who does, up to a time, ns."""
+        """Notes the leaders that other brokers named when they refused requests, up to a time (ns)."""
         while facts and facts[0].time <= until:
             exchange = facts.popleft().exchange
             if exchange is not None:
                 self.cluster.refused(exchange)
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
-        """A connection that is over."""
+        """Adds a connection that has ended."""
         coverage = self.coverage.close(connection)
         if not connection.twin_of:
             self.dials.close(connection)
@@ -108,13 +108,13 @@ class Case:
         return coverage
 
     def finish(self) -> None:
-        """All is read."""
+        """Ends the collection."""
         self.groups.finish()
         self.judgement = judge(self.groups, self.clock, self.limits, self.coverage)
         self.group_findings = [one for _, _, found in self.judgement.groups for one in found]
 
     def of_groups(self, detector: str) -> list[Finding]:
-        """What the histories of groups tell that is a detector's; what is equal but for its time as one."""
+        """The findings that a detector gets from the histories of groups; those that differ only in time as one."""
         together: dict[tuple[tuple[str, str | int], ...], list[Finding]] = {}
         for one in self.group_findings:
             if one.detector == detector:
@@ -127,7 +127,7 @@ class Case:
         return TimeFormat(None if self.time_of_day else self.start or 0)
 
     def shows_after(self, time: int) -> bool:
-        """Whether the capture goes on long enough after a time, ns, for what should have followed to be in it."""
+        """Whether the capture lasts long enough after a time (ns) to show what should have followed."""
         return self.end - time > SOON
 
 
@@ -141,7 +141,7 @@ def cut_by_snaplen(batch: ExchangeBatch) -> int:
 
 
 def _merged(found: list[Finding]) -> Finding:
-    """Findings about the same as one: the worst tells, the packets are of all."""
+    """Merges findings about the same thing: text of the worst, packets of all."""
     if len(found) == 1:
         return found[0]
     found = sorted(found, key=lambda one: (SEVERITIES.index(one.severity), one.time))

@@ -14,7 +14,7 @@ KEPT = 500  # partitions up to which the assignments of past generations are kep
 
 
 def fate(member: TrackedMember, until: int, without: Generation | None = None) -> Departure | None:
-    """How a member went that is known to be out of the group at a time, ns; None when nothing speaks for any way.
+    """How a member left that is known to be out of the group at a time (ns); None if the capture does not show it.
     without: a generation that formed without it."""
     if member.gone is not None:
         return member.gone
@@ -60,7 +60,7 @@ def settle(history: History, previous: Generation | None, generation: Generation
             survivors += 1
             continue
         if not generation.whole and member.gone is None and (member.deadline or formed + 1) > formed:
-            survivors += 1  # nobody says that it is gone
+            survivors += 1  # nothing shows that it left
             continue
         departure = fate(member, formed, generation)
         if departure is not None:
@@ -94,7 +94,7 @@ def _departed(member: TrackedMember, departure: Departure) -> Cause:
 
 
 def _arrivals(previous: Generation | None, generation: Generation) -> list[Cause]:
-    """Those who are new, and those who joined again though nobody told them to."""
+    """Members that are new, and those that joined again without being told to."""
     out = []
     for ident, join in generation.joins.items():
         if join.answered_at is None and ident not in generation.members:
@@ -112,7 +112,7 @@ def _arrivals(previous: Generation | None, generation: Generation) -> list[Cause
 
 
 def tally(previous: Generation | None, generation: Generation) -> None:
-    """Says what changed hands from one assignment to the next."""
+    """Counts the partitions that moved between members from one assignment to the next."""
     if generation.tallied:
         return
     generation.tallied = True
@@ -124,7 +124,7 @@ def tally(previous: Generation | None, generation: Generation) -> None:
         return
     labels = {ident: member.label for known in (previous, generation) for ident, member in known.members.items()}
     changed = moves(previous.assignment, generation.assignment, labels) if previous.assignment else []
-    if not (generation.whole and previous.whole):  # what is not seen is not nobody's
+    if not (generation.whole and previous.whole):  # unseen partitions may still be assigned
         changed = [move for move in changed if move.source is not None and move.target is not None]
     generation.moved = sum(move.source is not None for move in changed)
     generation.moves = changed[:MOST_MOVES]
@@ -133,7 +133,7 @@ def tally(previous: Generation | None, generation: Generation) -> None:
 
 
 def finish(history: History, end: int) -> None:
-    """The capture is over: what became of the last generation."""
+    """Decides what became of the last generation when the capture ends."""
     current = history.current
     if current is None:
         return

@@ -1,7 +1,7 @@
 """What changed between two profiles of traffic: clients, versions, settings, rates, latencies, errors, findings.
 
-What a changed setting brings with it by its nature (a longer linger: fewer Produce requests) is told beneath it, and
-not as a change of its own. Counts are compared only where they cannot differ by chance.
+Changes that a changed setting causes (a longer linger: fewer Produce requests) are listed below it, not on their own.
+Counts are compared only if they differ by more than chance.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def changes(before: ComparedSide, after: ComparedSide, alone: bool = False) -> l
 def paired(
     before: dict[str, Profile], after: dict[str, Profile], alone: bool
 ) -> tuple[list[tuple[Profile, Profile]], list[Profile], list[Profile]]:
-    """Which client is which: by client id; else by client id with other numbers in it; else the only ones that are left
-    with the same library."""
+    """Pairs the clients of both sides: by client id, else by client id with other numbers in it, else the only ones
+    left with the same library."""
     if alone and len(before) == len(after) == 1:
         return [(*before.values(), *after.values())], [], []  # type: ignore[list-item]
     old, new = dict(before), dict(after)
@@ -116,7 +116,7 @@ def paired(
 
 
 def _shape(client_id: str) -> str:
-    """The client id without what is another one at each start: numbers, and hexadecimal ones of uuids."""
+    """The client id without parts that change at each start: numbers, and hexadecimal ones of uuids."""
     return re.sub(r"\d+", "#", re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "#", client_id))
 
 
@@ -159,13 +159,13 @@ def _settings(old: Profile, new: Profile) -> Iterator[Change]:
 
 
 def _overlap(first: Counter[str], last: Counter[str]) -> float:
-    """The part of two distributions that is the same, 0 to 1."""
+    """The overlap of two distributions, 0 to 1."""
     one, other = first.total(), last.total()
     return sum(min(first[value] / one, last[value] / other) for value in first.keys() & last.keys())
 
 
 def _usual(values: Counter[str]) -> str:
-    """The values that make most of it."""
+    """The values that make up most of a distribution."""
     most = [value for value, count in values.most_common(3) if count * 5 >= values.total()]
     return ", ".join(most or [values.most_common(1)[0][0]])
 
@@ -178,7 +178,7 @@ def _doublings(before: str, after: str) -> float:
 
 
 def _period(gaps: list[int]) -> float | None:
-    """What at least half of the gaps are about as long as, ns; None where they are not regular."""
+    """The length (ns) that at least half of the gaps have, roughly; None if they are irregular."""
     ordered = sorted(gap for gap in gaps if gap > 0)
     best = range(0)
     end = 0
@@ -201,7 +201,7 @@ def _rounded(number: float) -> int:
 
 
 def _batching(old: Profile, new: Profile) -> Iterator[Change]:
-    """Whether batches wait longer (linger.ms) or take more (batch.size), from what they are closed by."""
+    """Whether linger.ms or batch.size changed, judged by whether time or size closes batches."""
     first, last = old.batches, new.batches
     if len(first.records) < FEW or len(last.records) < FEW:
         return
@@ -282,7 +282,7 @@ def _rate(whom: str, api: str, first: tuple[int, float], last: tuple[int, float]
 
 
 def _differ(one: int, room: float, other: int, later: float) -> bool:
-    """Whether two counts, each in so much room, differ by more than chance."""
+    """Whether two counts differ by more than chance, in relation to how long each side lasted."""
     both = one + other
     if not both or not room or not later:
         return False
@@ -313,7 +313,7 @@ def _advertised(before: Profiles, after: Profiles) -> Iterator[Change]:
 
 
 def _findings(before: Sequence[Finding], after: Sequence[Finding], names: dict[str, str]) -> Iterator[Change]:
-    """Those that one side alone has, whatever the numbers in their words."""
+    """Findings of only one side; numbers in their texts are ignored."""
 
     def key(finding: Finding, renamed: bool) -> tuple[str, ...]:
         about = {name: str(value) for name, value in finding.about.items() if name in ("client_id", "group", "topic")}
@@ -338,7 +338,7 @@ def _weight(finding: Finding) -> float:
 
 
 def _together(found: list[Change]) -> list[Change]:
-    """What a changed setting brings is put beneath it."""
+    """Puts changes that a changed setting causes below it."""
     settings = [one for one in found if one.kind == "setting"]
     left = []
     for one in found:

@@ -1,6 +1,5 @@
-"""What brokers say of their cluster: addresses of nodes, leaders, coordinators, ids of topics; each
-with the answers that said so first and last. Metadata answers that say nothing new are counted and not read again.
-"""
+"""What brokers say of their cluster: addresses of nodes, leaders, coordinators, ids of topics; each with the first and
+the last answer that said so. Metadata answers that repeat the one before are only counted."""
 
 from __future__ import annotations
 
@@ -149,7 +148,7 @@ class ClusterHistory:
         return any(endpoint in (f"{host}:{port}", f"[{host}]:{port}") for _, _, host, port in self.addresses)
 
     def leader_at(self, cluster: str, topic: str, partition: int, time: int) -> NodeRole | None:
-        """Who led a partition at a time, ns, as the last answer before said."""
+        """The leader of a partition at a time (ns), as of the last answer before."""
         states = self.leaders.get((cluster, topic, partition), ())
         return next((state for state in reversed(states) if state.time <= time), None)
 
@@ -159,12 +158,12 @@ class ClusterHistory:
         return found.pop() if len(found) == 1 else None
 
     def names_of(self, endpoint: str) -> frozenset[str]:
-        """What a broker is called where findings name those on which they depend: its address, and its node."""
+        """A broker's names in findings: its address and its node."""
         node = self.node_at(endpoint)
         return frozenset({endpoint} if node is None else {endpoint, node_name(self.cluster_of(endpoint), node)})
 
     def names_of_node(self, cluster: str, node: int) -> frozenset[str]:
-        """The same of a node: its name, and the addresses that answers told."""
+        """A node's names in findings: its name and its advertised addresses."""
         told = {
             endpoint(host, port) for name, number, host, port in self.addresses if (name, number) == (cluster, node)
         }
@@ -270,7 +269,7 @@ def node_name(cluster: str, node: int) -> str:
 
 
 def _note(states: list[NodeRole], node: int, epoch: int, proof: Reference, in_sync: tuple[int, ...] = ()) -> None:
-    """Adds what an answer said unless it is what was known, or older than that: brokers learn at different times."""
+    """Adds what an answer said, unless it is known or older than what is known: brokers learn at different times."""
     if states:
         last = states[-1]
         if last.node == node or (0 <= epoch < last.epoch) or len(states) >= MOST_STATES:

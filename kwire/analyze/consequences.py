@@ -22,7 +22,7 @@ ONE_THING = ("topic", "partition")  # findings about different ones do not follo
 
 
 def with_causes(findings: Iterable[Finding]) -> list[Finding]:
-    """The same, each with its cause, if another one is that."""
+    """The findings, each with its cause, if one of the others is its cause."""
     found = list(findings)
     ranked = sorted(found, key=lambda one: (_rank(one) or NO_EVENT, one.time))
     events: dict[str, list[int]] = {}  # the first ones of each broker, nearest to the root first
@@ -39,8 +39,8 @@ def with_causes(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def families(findings: Iterable[Finding]) -> list[tuple[Finding, list[Finding]]]:
-    """Each finding that follows from none, with those that follow from it, both in their order; those with the worst
-    finding come first."""
+    """Each finding without a cause, with those that follow from it, both in order; families with the worst finding come
+    first."""
     found = list(findings)
     heads = [one for one in found if one.cause is None]
     known = {RootEvent.of(one): number for number, one in reversed(list(enumerate(heads)))}

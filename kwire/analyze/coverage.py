@@ -1,7 +1,7 @@
-"""What a capture can have seen of its connections: what is absent from it did not, for that, not happen.
+"""How much a capture can show of its connections: what it lacks may still have happened.
 
-A connection is covered from its SYN or from its midst, in both directions or in one, whole or with holes. Whoever says
-"no answer", "never" or "left without" asks here first whether it would have been seen.
+A connection may be captured from its SYN or from the middle, in both directions or in one, whole or with holes. Before
+a finding says "no answer", "never" or "left without", it asks here whether the capture would show it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Coverage:
         self._told: dict[int, tuple[list[ClockStep], int]] = {}  # captures' steps, and how many of them are in clock
 
     def close(self, connection: ConnectionInfo) -> ConnectionCoverage:
-        """A connection of which all is read."""
+        """Adds a connection that was read to its end."""
         found = connection.coverage
         _, told = self._told.get(id(connection.clock), ([], 0))
         for step in connection.clock[told:]:
@@ -82,12 +82,12 @@ class Coverage:
         return found
 
     def of(self, capture: str, name: str) -> ConnectionCoverage | None:
-        """Of a connection by its capture and name; None of one that is not known."""
+        """The coverage of a connection, by its capture and name; None if unknown."""
         return self._known.get((capture, name))
 
     @property
     def one_sided(self) -> str:
-        """The direction that is all that there is of most connections; empty where both are."""
+        """The only captured direction of most connections; empty if both were captured."""
         for direction in (CLIENT_ONLY, BROKER_ONLY):
             if self.counts[direction] * 2 > self.connections:
                 return direction

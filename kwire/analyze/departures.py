@@ -15,7 +15,7 @@ SOON = 5_000_000_000  # ns before the end of a capture in which nothing need hav
 
 
 class Departures:
-    """finding() gives what there is to say of one; told: ids of departures that were told."""
+    """finding() gives a finding about a departure; told: ids of departures that have one."""
 
     def __init__(self, history: History, activity: Activity, clock: TimeFormat) -> None:
         self.history, self.activity, self.clock = history, activity, clock
@@ -51,7 +51,7 @@ class Departures:
         return about(client_id=seat.client_id, address=seat.host, group=self.history.name)
 
     def asks(self, member: TrackedMember) -> str:
-        """The session timeout that the same client asks for elsewhere, where it is not known for the member."""
+        """The session timeout that the client asks for elsewhere, if the member's own is unknown."""
         found = [self.history.members.get(ident) for ident in member.seat.ids]
         other = next((one for one in found if one is not None and one.session is not None), None)
         if other is None:
@@ -143,7 +143,7 @@ class Departures:
         return self.quiet(member, departure.time) or "See what held up its heartbeats then: a pause, load, the network."
 
     def quiet(self, member: TrackedMember, at: int) -> str:
-        """What the client's other requests say about its silence."""
+        """What the client's other requests tell about its silence, as text."""
         seat = member.seat
         if not seat.host:
             return ""
@@ -184,12 +184,12 @@ def session_of(member: TrackedMember) -> str:
 
 
 def unique(*refs: Reference | None) -> tuple[Reference, ...]:
-    """Those that are there, each once."""
+    """The references that are not None, each once."""
     return tuple(dict.fromkeys(ref for ref in refs if ref is not None))
 
 
 def words_of(cause: Cause) -> str:
-    """What became of a member, in a word or two."""
+    """How a member left, in a word or two."""
     words = {"left": "left", "removed": "was removed", "evicted": "was evicted", "expelled": "was dropped",
              "replaced": "was replaced", "silent": "was last heard of"}  # fmt: skip
     return words.get(cause.kind, "was gone")

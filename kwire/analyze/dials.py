@@ -1,7 +1,7 @@
-"""Connections as attempts to reach a broker: who dialled whom how often, and how that ended.
+"""Attempts to connect to brokers, and how they ended.
 
-An attempt that was refused got a reset for its SYN; one that was not answered sent its SYN again, though answers to
-others are in the capture. Both count by client's host and broker's address.
+A refused attempt got a RST for its SYN. An unanswered one repeated its SYN, although the capture holds answers to other
+hosts. Both are counted by client host and broker address.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def outcome(connection: ConnectionInfo) -> str:
 
 
 def opening_of(connection: ConnectionInfo) -> Reference:
-    """The first packet of a connection that the capture has of those that open or close it."""
+    """The first captured packet that opened or closed a connection."""
     first = next(iter(connection.tcp.opening), None)
     word = "SYN"
     if first is None:
@@ -71,7 +71,7 @@ def opening_of(connection: ConnectionInfo) -> Reference:
 
 
 def packet_of(connection: ConnectionInfo, number: int, time: int, word: str) -> Reference:
-    """A packet of a connection that holds no frame."""
+    """A reference to a packet that holds no frame."""
     places = connection.places
     capture, packet = places.of(number)
     name = connection.name or f"{'>'.join(connection.ends)}#{connection.tcp.epoch}"
@@ -115,5 +115,5 @@ class AllDials:
         return found
 
     def to(self, target: str) -> list[Dials]:
-        """Of all hosts at one address."""
+        """The attempts of all hosts at one address."""
         return [dials for (_, other), dials in self.known.items() if other == target]

@@ -1,4 +1,5 @@
-"""All detectors over one pass of captures: what they found, worst first, and what they looked for and did not find."""
+"""Runs all detectors over captures in one pass: what they found, worst first, and what they looked for and did not
+find."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ Limits = Mapping[str, Mapping[str, float]]  # thresholds by detector
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """findings: worst first, then by time; quiet: detectors that found nothing; blind: those that could not look, with
-    why."""
+    """findings: worst first, then by time; quiet: detectors that found nothing; blind: those that the capture gave too
+    little to judge, with the reason."""
 
     case: Case
     findings: list[Finding]
@@ -144,7 +145,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def chosen(only: Iterable[str], skipped: Iterable[str]) -> list[str]:
-    """The detectors that are wanted: only these, or all, but those that are skipped. Raises UnknownDetector."""
+    """The detectors to run: only these, or all, without the skipped ones. Raises UnknownDetector."""
     wanted, without = list(only), list(skipped)
     for name in (*wanted, *without):
         check(name)
@@ -152,7 +153,7 @@ def chosen(only: Iterable[str], skipped: Iterable[str]) -> list[str]:
 
 
 def limits_of(settings: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Thresholds out of words as NAME.threshold=VALUE. Raises UnknownDetector."""
+    """Parses thresholds written as NAME.threshold=VALUE. Raises UnknownDetector."""
     out: dict[str, dict[str, float]] = {}
     for setting in settings:
         path, _, value = setting.partition("=")
@@ -170,7 +171,7 @@ def limits_of(settings: Iterable[str]) -> dict[str, dict[str, float]]:
 
 
 def check(name: str) -> None:
-    """Raises UnknownDetector with the nearest names for one that there is not."""
+    """Raises UnknownDetector, with the nearest names, for an unknown name."""
     if name not in names():
         import difflib
 

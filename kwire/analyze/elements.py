@@ -1,5 +1,5 @@
-"""What of an exchange went well and what failed: an error is that of the topic, partition or group whose element holds
-it, and all else that was asked in the same request went well."""
+"""Which parts of an exchange succeeded and which failed: an error belongs to the topic, partition or group whose
+element holds it; everything else in the request succeeded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ElementOutcomes(NamedTuple):
 
 
 def outcome_of(exchange: Exchange, usual: frozenset[int] = frozenset()) -> ElementOutcomes:
-    """Of an exchange with an answer that can be read. usual: error codes that are no failures."""
+    """The outcomes of an exchange whose answer can be read. usual: error codes that are no failures."""
     failed: dict[str, int] = {}
     for one in failures_of(exchange):
         if one.code not in usual:

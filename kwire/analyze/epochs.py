@@ -30,7 +30,7 @@ class EpochHistory:
         self.early: dict[str, Assignment] = {}  # parts on the way to the next epoch, told with the current one
 
     def asked(self, call: Call) -> None:
-        """A heartbeat is there."""
+        """Takes a heartbeat request."""
         if call.key not in EPOCH_HEARTBEATS or call.error or call.answered_at is None:
             return
         history = self.history
@@ -68,7 +68,7 @@ class EpochHistory:
         member.seat.enter(call.asked_at)
 
     def answered(self, call: Call) -> None:
-        """It was answered."""
+        """Takes its answer."""
         if call.key not in EPOCH_HEARTBEATS or call.error or call.answered_at is None or call.answer is None:
             return
         history, answer = self.history, call.answer
@@ -115,7 +115,7 @@ class EpochHistory:
                 known.over = call.proof
 
     def finish(self) -> None:
-        """The capture is over."""
+        """Ends the history with the capture."""
         current = self.history.current
         if current is None or not current.by_epochs:
             return
@@ -125,7 +125,7 @@ class EpochHistory:
             current.emptied = max((cause.time for cause in current.endings), default=None)
 
     def _raise(self, epoch: int, call: Call) -> Generation:
-        """Somebody hears of a new epoch."""
+        """Begins an epoch that an answer names first."""
         history, at = self.history, call.answered_at
         assert at is not None
         previous = history.current
@@ -168,7 +168,7 @@ class EpochHistory:
         return given is not None and _partitions(given) < held
 
     def _silent(self, call: Call) -> Cause:
-        """Nobody came or went, as far as the capture shows: whoever is silent longest was evicted."""
+        """If the capture shows no member that came or left, the one that was silent longest was evicted."""
         history, at = self.history, call.answered_at or call.asked_at
         patience = (history.interval or 5000) * MISSED * 1_000_000
         quiet = [
@@ -204,7 +204,7 @@ class EpochHistory:
 
 
 def _is_over(current: Generation, joining: TrackedMember) -> bool:
-    """Whether nobody is left of an epoch, or it was a generation of another kind of group."""
+    """Whether all members of an epoch have left, or it was a generation of another type of group."""
     return not current.by_epochs or all(one.gone is not None or one is joining for one in current.members.values())
 
 

@@ -63,7 +63,7 @@ def host_of(exchange: Exchange) -> str:
 
 
 def facts_of(exchange: Exchange) -> Iterator[Fact]:
-    """What went wrong in one exchange. Only where request and answer are read as they are: what is guessed is none."""
+    """The failures in one exchange. Exchanges whose request or answer was guessed give none."""
     request, response = exchange.request, exchange.response
     kind = None if request is None else request.api
     if request is None or kind is None or request.token or request.quality not in (*READABLE, ORPHAN):
@@ -134,7 +134,7 @@ class Trouble:
         self.samples, self.words = [self.fact.proof], self.fact.words
 
     def again(self, fact: Fact) -> None:
-        """The same once more."""
+        """Counts the same fact again."""
         self.count += 1
         if self.over is not None:
             self.over, self.begun, self.streak, self.looks = None, fact.time, 0, 0
@@ -155,7 +155,7 @@ class Trouble:
         return who | {"address": fact.host} | fact.about
 
     def is_met(self, exchange: Exchange) -> bool:
-        """Whether an exchange without the error gave the client what the trouble was about."""
+        """Whether an exchange without the error gave the client what it had failed to get."""
         about, found = self.fact.about, exchange.about
         if "group" in about:
             return about["group"] in found.groups
@@ -189,7 +189,7 @@ class Troubles:
         return [one for one in self.known.values() if one.fact.code == UNANSWERED]
 
     def add(self, batch: ExchangeBatch) -> list[Fact]:
-        """Takes the failures of a batch, and looks for what ends those before."""
+        """Adds a batch's failures, and ends earlier troubles that its successes resolve."""
         asked = batch.request.there
         failed = np.zeros(len(batch), bool)
         failed[batch.failed] = True
@@ -215,7 +215,7 @@ class Troubles:
         return found
 
     def _meet(self, exchange: Exchange, facts: list[Fact]) -> None:
-        """Ends the open troubles that an exchange shows to be over: all of it but these facts went well."""
+        """Ends the open troubles that an exchange resolves: everything in it succeeded, except these facts."""
         response = exchange.response
         kind = exchange.first.api
         if response is None or kind is None or response.quality not in READABLE:

@@ -86,7 +86,7 @@ def _of_struct(
 
 
 def _subject(plan: StructPlan, value: dict[str, Any], around: str, topics: Topics, about: About) -> tuple[str, About]:
-    """What a struct is about: its own name, or its partition of what is around it."""
+    """What a struct is about: its own name, or its partition of the topic around it."""
     kind = value.get("ResourceType", 0)
     resource = RESOURCES.get(kind, "")
     for slot in plan.slots:
@@ -110,15 +110,15 @@ def _subject(plan: StructPlan, value: dict[str, Any], around: str, topics: Topic
 
 
 def _records(value: dict[str, Any]) -> tuple[tuple[int, str], ...]:
-    """Of Produce: what is wrong with single records."""
+    """The errors of single records in an answer to Produce."""
     found = value.get("RecordErrors") or ()
     return tuple((one["BatchIndex"], one.get("BatchIndexErrorMessage") or "") for one in found[:MOST_OF_ONE])
 
 
 @dataclass(slots=True)
 class FailureKind:
-    """Failures of one kind: how many, the first and the last, the broker's words the first time, and of how many that
-    were others; topic: of which the subject is a partition, empty for other subjects."""
+    """Failures of one kind: their number, the first and the last, the broker's words of the first, and how many had
+    other words; topic: of which the subject is a partition, empty for other subjects."""
 
     count: int
     first: Reference

@@ -32,8 +32,8 @@ ENDS = -2  # in place of offsets, where a session says no more of a partition: i
 
 @dataclass(slots=True, eq=False)
 class SessionRun:
-    """A session's fetches without a gap. epoch: of the last one. Its answers that prove: rows and times, ns, of this
-    batch, ascending; before it the last one's time and place. held: whether somebody asks."""
+    """A session's fetches without a gap. epoch: of the last one. The answers that prove something: rows and times (ns)
+    in this batch, ascending; of earlier batches, time and place of the last one. held: whether it is needed."""
 
     epoch: int
     rows: Ints = field(default_factory=lambda: NOTHING)
@@ -53,22 +53,22 @@ class FetchSessions:
         self._of_row: Ints = NOTHING
 
     def clear(self) -> None:
-        """Nobody asks any more of what came before."""
+        """Forgets what came before."""
         self._runs.clear()
 
     def of(self, row: int) -> SessionRun | None:
-        """The fetches that a row of the batch is one of; None outside of a session, or without its answer."""
+        """The run that a row of the batch belongs to; None outside a session or without an answer."""
         return self._found[self._of_row[row]] if len(self._of_row) else None
 
     def proven(self, run: SessionRun, until: int | None = None) -> tuple[int, Reference | None]:
-        """The last answer that proves, before a time, ns: its time and place."""
+        """Time and place of the last answer before a time (ns) that proves something."""
         count = len(run.times) if until is None else int(np.searchsorted(run.times, until))
         if count and self._batch is not None:
             return int(run.times[count - 1]), answer_of(self._batch, int(run.rows[count - 1]))
         return run.last, run.proof
 
     def done(self) -> None:
-        """The batch is not needed any more."""
+        """Ends the batch."""
         for run in self._found:
             if run is not None:
                 if run.held:

@@ -1,4 +1,4 @@
-"""What a larger fetch.min.bytes would make of a capture's fetches: how many there would be, how long data would wait.
+"""Estimates what a larger fetch.min.bytes would change: how many fetches there would be, how long data would wait.
 
 Data arrives at the broker when a response brings it, at the latest; a response of the other kind waits from the one
 before until there is enough, or fetch.max.wait.ms is over.
@@ -52,7 +52,7 @@ class Fetches:
         return max(self.limits, key=lambda pair: self.limits[pair], default=(1, 500))
 
     def waiting(self, min_bytes: int, max_wait: int) -> Waited:
-        """With another fetch.min.bytes, and fetch.max.wait.ms."""
+        """The estimate for another fetch.min.bytes and fetch.max.wait.ms."""
         responses, delay, brought = 0, 0, 0
         for found in self.connections.values():
             ordered = sorted(found)

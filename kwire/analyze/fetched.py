@@ -107,7 +107,7 @@ def partitions_of(
 
 def _numbered(decoded: Decoded, topics: Structs, buffer: bytes, rows: Ints, names: dict[str, int]) -> Ints:
     """The topics' numbers in names, which grows; named as Topic, Name or TopicId. buffer: of the columns; rows: of the
-    batch. Ids are told apart by connection, as each cluster has names of its own."""
+    batch. Ids are resolved by connection, since each cluster has its own names."""
     batch = decoded.batch
     texts = topics.fields.get("Topic") or topics.fields.get("Name")
     if isinstance(texts, Slices):

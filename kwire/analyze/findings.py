@@ -44,7 +44,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, message: Message) -> Reference:
-        """Where a message stands."""
+        """A reference to a message."""
         connection = message.connection
         capture, packet = connection.places.of(message.packet)
         several = connection.places.several
@@ -52,7 +52,7 @@ class Reference(NamedTuple):
 
     @property
     def is_frame(self) -> bool:
-        """Whether a frame begins in the packet, which can be decoded."""
+        """Whether a frame that can be decoded begins in the packet."""
         return self.message not in BARE
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """What was found, of one and then of how many."""
+        """The finding's text, with a count if it stands for several."""
         return self.what + self.likewise
 
     @property

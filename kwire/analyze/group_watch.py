@@ -1,6 +1,4 @@
-"""Detectors that the histories of groups answer (verdicts.py): what they tell is a finding as it is, with its group's
-name.
-"""
+"""Detectors whose findings come from the histories of groups (verdicts.py); only the group's name is added."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Groups in captures: every exchange of the group APIs in the order in which the broker had it, to histories by group.
+"""Groups in captures: puts every exchange of the group APIs, in the order in which the broker had them, into histories
+by group.
 
-add(exchange) takes a capture's exchanges as they are read, in the order of their requests; answers are put in between
-where they belong. finish() says that all are there; then verdicts.py makes findings of what was collected.
+add(exchange) takes a capture's exchanges as they are read, in the order of their requests; answers are inserted where
+they belong. After finish(), verdicts.py makes findings of what was collected.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class GroupHistories:
         self.follow(exchange)
 
     def follow(self, exchange: Exchange) -> None:
-        """An exchange that may be about a group; what clients do besides is told to activity."""
+        """Takes an exchange that may be about a group; other exchanges only count as activity."""
         api = exchange.first.api
         if api is not None and api.key == API_VERSIONS:
             self._learn_era(exchange)
@@ -94,7 +95,7 @@ class GroupHistories:
                 self.take(call)
 
     def take(self, call: Call) -> None:
-        """A request about a group, with its answer."""
+        """Takes a request about a group, with its answer."""
         self._until(call.asked_at)
         history = self._history(call)
         if history is None:
@@ -108,7 +109,7 @@ class GroupHistories:
             self._unanswered(history, call)
 
     def _learn_era(self, exchange: Exchange) -> None:
-        """Which release's rules a broker has, from the versions that it offers."""
+        """Learns a broker's release, and so its rules, from the versions that it offers."""
         broker = exchange.connection.ends[1]
         if broker in self._eras or len(self._eras) >= 1000 or exchange.response is None:
             return
@@ -118,7 +119,7 @@ class GroupHistories:
             self._eras[broker] = ERAS.get(high, NEWEST) if low < 2 else NEWEST
 
     def finish(self) -> None:
-        """All exchanges are there."""
+        """Ends the histories."""
         self._until(None)
         end = self.activity.last_time
         for name in self.histories:
@@ -219,7 +220,7 @@ class GroupHistories:
         return seat.label, history.members.get(last)  # a client that has given up its id asks with an empty one
 
     def _wrong(self, history: History, call: Call) -> None:
-        """An error: what was known when it came is kept with it."""
+        """Keeps an error with what was known when it came."""
         label, member = self._label(history, call)
         current = history.current
         problem = Problem(call.slim(), label, member, None, current)
@@ -246,7 +247,7 @@ class GroupHistories:
         history.keep(Problem(call.slim(), label, member, None, history.current))
 
     def _solve(self, history: History, call: Call) -> None:
-        """A request went well: what went wrong before, of the same client, is over."""
+        """Ends the earlier failures of a client whose request succeeded."""
         if not history.open:
             return
         label, _ = self._label(history, call)
@@ -260,7 +261,7 @@ class GroupHistories:
             history.open[name] = [problem for problem in problems if problem.solved is None]
 
     def _committed(self, history: History, call: Call) -> None:
-        """What a commit stored: of one that was refused in part, the rest."""
+        """Keeps the offsets that a commit stored, in full or in part."""
         stored = committed_in(call, refused=False)
         if not any(stored.values()):
             return
@@ -298,7 +299,7 @@ def committed_in(call: Call, refused: bool) -> dict[str, list[tuple[int, int]]]:
 
 
 def _solves(call: Call, wrong: Call) -> bool:
-    """Whether a request that went well is what the one that failed wanted in the end."""
+    """Whether a successful request achieved what a failed one wanted."""
     if wrong.key in COMMITS:
         return call.key in COMMITS
     if wrong.error == codes.UNRELEASED_INSTANCE_ID:  # not a heartbeat of the one that holds the instance id

@@ -1,5 +1,5 @@
-"""One classic group in the coordinator's model, which is told what a capture shows: requests one by one, or, where the
-capture begins in the middle or contradicts the rules, a whole generation at once."""
+"""One classic group in the coordinator's model, fed with what a capture shows: single requests, or a whole generation
+where the capture begins in the middle or contradicts the rules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Model:
         return found if isinstance(found, Group) else None
 
     def tick(self, now: int) -> None:
-        """Time goes on. What is due comes a little late."""
+        """Advances the time; deadlines come a little late."""
         self.context.purgatory.tick(now - LATE_MS * MS)
         self.context.now = max(self.context.now, now)
         self.context.events.clear()
@@ -86,7 +86,7 @@ class Model:
         return {answer.ticket: answer.body.get("ErrorCode", 0) for answer in ready}
 
     def form(self, now: int) -> list[str]:
-        """The join phase is over, as the capture shows; who had not rejoined."""
+        """The capture shows that the join phase is over; returns who had not rejoined."""
         group = self.group
         self.tick(now)
         self.context.purgatory.tick(now + LATE_MS * MS)  # where the phase's time was over, that is why
@@ -97,7 +97,7 @@ class Model:
         return absent
 
     def stand(self, now: int) -> None:
-        """The assignment is there, as the capture shows."""
+        """The capture shows that the assignment was given."""
         group = self.group
         self.tick(now)
         if group is not None and group.state is GroupState.COMPLETING:

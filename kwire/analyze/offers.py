@@ -76,21 +76,21 @@ def versions_at(key: int, release: Release) -> Versions:
 
 @cache
 def is_gone(key: int, release: Release) -> bool:
-    """Whether an API was there before a release and is no more."""
+    """Whether a release has dropped an API that earlier ones had."""
     past = [one for one in builtin().api(key).releases if one.order[:2] <= release]
     return bool(past) and not past[-1].versions and any(one.versions for one in past)
 
 
 @cache
 def known_releases() -> tuple[Release, ...]:
-    """Releases that there are figures of, the oldest first."""
+    """The releases with known versions, oldest first."""
     return tuple(builtin().releases())
 
 
 @cache
 def release_like(offered: frozenset[tuple[int, int, int]]) -> Release | None:
-    """The newest release of which an ApiVersions answer (key, lowest, highest) offers all that it takes; None when it
-    offers less than the oldest that is known."""
+    """The newest release whose versions an ApiVersions answer (key, lowest, highest) offers in full; None if it offers
+    less than the oldest known release."""
     ranges: Mapping[int, tuple[int, int]] = {key: (low, high) for key, low, high in offered}
     found = None
     for release in known_releases():
@@ -106,7 +106,7 @@ def release_like(offered: frozenset[tuple[int, int, int]]) -> Release | None:
 
 
 def meet(one: Versions, other: Versions) -> bool:
-    """Whether there is a version in both; one that is empty asks for none."""
+    """Whether both ranges share a version, or one is empty."""
     return not one or (bool(other) and one.low <= other.high and other.low <= one.high)
 
 

@@ -85,14 +85,14 @@ class OverTime:
         return self.errors.setdefault(name, np.zeros(SLOTS, np.int64))
 
     def _fold(self) -> None:
-        """Two slots become one."""
+        """Merges pairs of slots."""
         self.length *= 2
         self.exchanges, self.sent, self.got = map(_folded, (self.exchanges, self.sent, self.got))
         self.errors = {name: _folded(counts) for name, counts in self.errors.items()}
         self.prompt, self.held = _folded(self.prompt), _folded(self.held)
 
     def grouped(self, most: int) -> TimeSlots:
-        """The same with at most so many slots, each of several of these, as plain numbers."""
+        """The same with at most so many slots, each merged from several, as plain numbers."""
         factor = max(-(-self.used // most), 1)
         count = -(-self.used // factor)
 

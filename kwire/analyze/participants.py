@@ -34,8 +34,8 @@ BROKER, CONSUMER, PRODUCER, ADMIN = "broker", "consumer", "producer", "admin"
 
 
 def role_of(client_id: str, asked: Set[int]) -> str:
-    """What a client is that asks for these API keys: a broker (or controller, or follower), a consumer, a producer,
-    else an admin client."""
+    """The role of a client that asks for these API keys: broker (or controller, or follower), consumer, producer, else
+    admin client."""
     if asked & CONTROL or (client_id and BROKERS.search(client_id)):
         return BROKER
     if asked & (READS | GROUPS):
@@ -103,7 +103,7 @@ class Participants:
         self._names(batch, rows)
 
     def _names(self, batch: ExchangeBatch, rows: Ints) -> None:
-        """What clients say of themselves on their connections."""
+        """Takes the software and the principals that clients gave on their connections."""
         people, which = callers(batch)
         for pair in np.unique(batch.connection[rows] * len(people) + which[rows]).tolist():
             at, who = divmod(pair, len(people))

@@ -56,7 +56,7 @@ class Profile:
         return (self.end - self.start) / 1e9
 
     def note(self, setting: str, value: str) -> None:
-        """Once more a value of a setting."""
+        """Counts a value of a setting."""
         values = self.settings.setdefault(setting, Counter())
         value = value if len(value) <= LONGEST else value[:LONGEST] + "…"
         values[value if value in values or len(values) < MOST_VALUES else OTHERS] += 1

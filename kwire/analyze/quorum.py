@@ -1,7 +1,7 @@
-"""What KRaft's quorums lived through: leaders and their epochs, votes, leaders that gave up, how far the replicas are.
+"""The history of KRaft quorums: leaders and their epochs, votes, resignations, and the offsets of replicas.
 
-Only changes are kept: that a leader is told again and again is not. Without a leader is a quorum from the last answer
-that the old one gave as such until the new one is first told.
+Only changes are kept. A quorum counts as without a leader from the old leader's last answer as leader until the new one
+is first named.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Quorums:
 
 
 def quorums_of(quorums: Iterable[Quorum]) -> list[Quorum]:
-    """Those of which there is something to say."""
+    """The quorums with anything to show."""
     return [one for one in quorums if one.moments or one.replicas]
 
 

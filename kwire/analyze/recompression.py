@@ -1,8 +1,8 @@
-"""What other codecs and other batching would make of a capture's records: the very bytes of Produce requests,
-compressed anew and put into batches anew.
+"""Estimates other codecs and other batching for a capture's records, by compressing and batching the records of Produce
+requests again.
 
-Of each topic records are kept up to a budget; what is beyond counts in the same proportion. Records are moved between
-batches as they are: their offset and time deltas, a byte or two each, stay those of the old batch.
+Each topic keeps records up to a budget, and the rest is extrapolated. Records are moved between batches as they are:
+their offset and time deltas, a byte or two each, stay those of the old batch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Sent(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What a topic would be: bytes of batches, batches, and the CPU seconds of compressing."""
+    """A topic's size under an estimate: bytes of batches, their number, and CPU seconds of compression."""
 
     size: int
     batches: int
@@ -96,11 +96,11 @@ class TopicRecords:
         return max(self.codecs, key=lambda name: self.codecs[name], default="none")
 
     def compressed(self, way: Way) -> Estimate:
-        """All batches as they are, compressed in another way."""
+        """The estimate for the same batches with another codec."""
         return self._estimate([one.data for one in self.kept], way)
 
     def rebatched(self, linger: float, batch_size: int, way: Way) -> Estimate:
-        """Batches that wait linger ms for more records, up to batch_size bytes before they are compressed."""
+        """The estimate for batches that wait linger ms for records, up to batch_size bytes before compression."""
         return self._estimate(list(self._rebatch(linger, batch_size)), way)
 
     def _estimate(self, batches: list[bytes], way: Way) -> Estimate:

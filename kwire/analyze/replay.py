@@ -1,9 +1,9 @@
 """A capture's requests put to the coordinator's model, in the order in which the broker had them, and the answers
 compared.
 
-Where they agree, the model says which check decided. Where they differ, and nothing was under way that explains it, the
-capture contradicts Kafka's rules as the model has them: that is kept, and the model adopts what was seen. Until the
-model knows all members of a generation, as in a capture that begins in the middle, nothing is compared.
+Where they agree, the model says which check decided. Where they differ for no known reason, the capture contradicts
+Kafka's rules as the model has them; the contradiction is kept, and the model adopts what was seen. Until the model
+knows all members of a generation, as in a capture that begins in the middle, nothing is compared.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Replay:
         self._changed = 0  # when a request came that changes the group, ns
 
     def give_up(self) -> None:
-        """A request that cannot be read may have changed the group: the model no longer knows it."""
+        """Forgets the group, since a request that cannot be read may have changed it."""
         self.model = None
 
     def asked(self, call: Call) -> None:
@@ -112,7 +112,7 @@ class Replay:
         self._adopt(call, model, check)
 
     def _adopt(self, call: Call, model: Model, check: Check) -> None:
-        """The model takes over what was seen."""
+        """Lets the model adopt what was seen."""
         if call.error == codes.REBALANCE_IN_PROGRESS and not check.error:  # somebody whom the capture does not show
             model.rebalance(call.asked_at)
         elif call.error in (codes.UNKNOWN_MEMBER_ID, codes.FENCED_INSTANCE_ID) and not check.error:
@@ -180,7 +180,7 @@ class Replay:
         return False
 
     def _waited(self, call: Call, absent: list[str]) -> None:
-        """A generation came though by the rules somebody was still waited for."""
+        """Notes a generation that formed although, by the rules, a member was still waited for."""
         known = [self.history.members[one] for one in absent if one in self.history.members]
         names = [member.label for member in known if member.gone is None and member.seat.host]
         if not names:  # of the others the capture shows nothing

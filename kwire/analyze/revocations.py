@@ -53,7 +53,7 @@ class RevocationSpan:
         return self.client_id or self.member
 
     def meets(self, other: RevocationSpan) -> int:
-        """For how long, ns, both last at the same time."""
+        """The overlap of both, ns."""
         end = min(self.over or self.seen, other.over or other.seen)
         return max(end - max(self.began, other.began), 0)
 

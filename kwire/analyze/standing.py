@@ -1,6 +1,6 @@
 """Where a traced consumer stands at the end of the capture, in one line: what it waits for, what it repeats, since when
-it is silent. Nothing is said to be missing that the capture may only not show, or whose time a clock that was set back
-does not tell."""
+it is silent. Nothing is called missing that the capture may merely not show, or whose time is unknown because the clock
+was set back."""
 
 from __future__ import annotations
 

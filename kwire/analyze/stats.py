@@ -154,7 +154,7 @@ class Stats:
         self._tell(self.row_of(connection))
 
     def row_of(self, connection: ConnectionInfo) -> ConnectionRow:
-        """A connection that is over, without counting it."""
+        """The row of a connection that has ended, without counting it."""
         row = self._row(connection)
         self.qualities.pop(id(connection), None)
         return row
@@ -219,7 +219,7 @@ class Stats:
         )  # fmt: skip
 
     def groups(self) -> Iterator[tuple[str, dict[str, Measure]]]:
-        """What is counted, by what."""
+        """The counters, by what they count."""
         yield "api", self.apis
         yield "client", self.clients
         yield "broker", self.brokers

@@ -228,7 +228,7 @@ class ClientTalk:
                 step.detail, step.said_in = said, answered
 
     def _judged(self, step: StepOutcomes, exchange: Exchange, answered: Reference) -> bool:
-        """Counts what failed, and ends what failed before and goes well now. Whether anything went well."""
+        """Counts failures and ends earlier ones that now succeed; returns whether anything succeeded."""
         failing = exchange.error is not None
         if failing or step.wrong or (step.looked < LOOKED_INTO and step.number == 7):
             outcome = outcome_of(exchange, USUAL)
@@ -257,7 +257,7 @@ def _widened(span: tuple[int, int] | None, time: int) -> tuple[int, int]:
 
 
 def together(number: int, parts: Sequence[StepOutcomes]) -> StepOutcomes:
-    """The same step on several connections."""
+    """Merges the same step of several connections."""
     out = StepOutcomes(number)
     for part in parts:
         out.tries, out.good, out.unseen = out.tries + part.tries, out.good + part.good, out.unseen + part.unseen
@@ -288,7 +288,7 @@ def together(number: int, parts: Sequence[StepOutcomes]) -> StepOutcomes:
 
 
 def _ends(wrong: ElementError, other: StepOutcomes) -> bool:
-    """Whether what failed on one connection went well on another one afterwards."""
+    """Whether what failed on one connection later succeeded on another."""
     if other.fine <= wrong.last.time:
         return False
     return wrong.subject == ALL or (wrong.subject in other.asked and wrong.subject not in other.wrong)

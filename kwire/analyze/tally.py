@@ -1,4 +1,4 @@
-"""Equal things counted: how many, the first and the last, and a few packets that show them."""
+"""Counters of equal things: their number, the first and the last, and a few packets that show them."""
 
 from __future__ import annotations
 

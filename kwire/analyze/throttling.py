@@ -1,4 +1,4 @@
-"""When brokers throttled connections, and what the clients asked meanwhile: from ThrottleTimeMs of all answers.
+"""When brokers throttled connections, from ThrottleTimeMs of all answers, and what clients asked meanwhile.
 
 A broker answers a request that breaks a quota at once and says how long it will not listen (KIP-219); a client of these
 versions waits by itself. Before, the broker kept the answer back. Read in columns: of most answers the field stands
@@ -130,7 +130,7 @@ class Mutes:
         return np.minimum(out, np.maximum(batch.latency, 0))
 
     def _keep(self, batch: ExchangeBatch, windows: dict[int, list[tuple[int, int]]]) -> None:
-        """What exchanges of later batches may have waited for: the newest of each connection."""
+        """Remembers each connection's newest throttle, which exchanges of later batches may have waited for."""
         for at, spans in windows.items():
             connection = batch.connections[at]
             key = connection.capture, connection.name
@@ -141,7 +141,7 @@ class Mutes:
 
 
 def _within(spans: Ints, times: Ints) -> Ints:
-    """How much of these spans, from and to, ordered, lies before each time; what lies in two counts once."""
+    """How much of these ordered spans lies before each time; overlaps count once."""
     ends = np.maximum.accumulate(spans[:, 1])
     begins = np.maximum(spans[:, 0], np.concatenate((spans[:1, 0], ends[:-1])))
     lengths = np.maximum(ends - begins, 0)

@@ -1,4 +1,4 @@
-"""What TLS connections tell of themselves, keys or none: as facts in a row, in words, and as findings."""
+"""What is known of TLS connections, with or without keys: as rows, as text, and as findings."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _statuses(history: History, clock: TimeFormat) -> Iterator[Finding]:
 
 
 def _unused(history: History, activity: Activity, clock: TimeFormat) -> Iterator[Finding]:
-    """Ids that were handed out in vain."""
+    """The finding about member ids that were never used."""
     idle = [ref for ref in history.ids.values() if activity.last_time - ref.time > LONG]
     if idle:
         many = f"{len(idle):,} member ids were" if len(idle) > 1 else "a member id was"
@@ -219,7 +219,7 @@ def _deleted(history: History, clock: TimeFormat) -> Iterator[Finding]:
 
 
 def _missing(history: History, clock: TimeFormat, coverage: Coverage) -> Iterator[Finding]:
-    """What the capture lacks of the group."""
+    """The finding about what the capture lacks of the group."""
     lacks = []
     first = history.generations[0] if history.generations else None
     if coverage.stepped(history.first, history.last) is not None:
@@ -253,7 +253,7 @@ def _joining(generation: Generation) -> int:
 
 
 def _storm(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterator[Finding]:
-    """Rebalances that follow each other."""
+    """The finding about rebalances in quick succession."""
     within = round(limits.storm_seconds * SECOND)
     formed = list(_unintended(history, within))
     best = start = 0
@@ -334,7 +334,7 @@ def _close(history: History, clock: TimeFormat, limits: VerdictLimits) -> Iterat
 
 
 def _disagreements(history: History, clock: TimeFormat) -> Iterator[Finding]:
-    """Where the capture is not as Kafka's rules have it."""
+    """Findings about contradictions between the capture and Kafka's rules."""
     for one in history.contradictions:
         call, check = one.call, one.check
         seen = error_label(call.error) if call.error else "without an error"

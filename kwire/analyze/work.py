@@ -50,8 +50,8 @@ MOST = 20_000  # connections that are remembered from batch to batch, those that
 
 
 class Blocker(NamedTuple):
-    """An exchange that others waited for: its API key and name, -1 where nobody knows; its answer's name, as
-    "FetchResponse v12", packet and time, ns."""
+    """An exchange that others waited for: its API key (-1 if unknown) and name; its answer's name, as "FetchResponse
+    v12", packet and time, ns."""
 
     key: int
     api: str
@@ -101,12 +101,11 @@ class Work:
     carried: dict[int, LastAnswered]
 
     def blocker(self, place: int) -> Blocker:
-        """What one that was behind waited for: one that waits behind another one that waits, waits for what that one
-        waits for."""
+        """The exchange that a waiting one waited for; if that one waited too, the first of the chain."""
         return self.carried[place].blocker if self.first[place] else self._next(place - 1)
 
     def _next(self, place: int) -> Blocker:
-        """What waits for the answer at a place waits for."""
+        """The blocker of an exchange that waits for the answer at this place."""
         root = int(self.root[place])
         if self.first[root] and self.waited[root]:
             return self.carried[root].blocker
@@ -131,8 +130,8 @@ class Works:
         return self.__dict__ | {"_last": None}
 
     def of(self, batch: ExchangeBatch) -> Work:
-        """Without exchanges that stand before their requests, as packets out of order and a clock that is set have
-        them. The batch that was given last may be given again."""
+        """Answers captured before their requests (packets out of order, a clock that was set) are left out. The last
+        batch may be given again."""
         if self._last is None or self._last.batch is not batch:
             self._last = self._follow(batch)
         return self._last

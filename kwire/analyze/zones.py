@@ -1,5 +1,5 @@
-"""Traffic between zones: of clients as they are told by address, of brokers by their racks in Metadata or by address;
-and how much of what is fetched from another zone has a replica in the client's own (KIP-392)."""
+"""Traffic between zones. Clients' zones are given by address, brokers' by their racks in Metadata or by address. Also
+how much of what is fetched from another zone has a replica in the client's own (KIP-392)."""
 
 from __future__ import annotations
 
