@@ -139,7 +139,7 @@ class _Crew:
     def dismiss(self) -> None:
         """Ends the workers at once."""
         for worker in self._workers:
-            worker.terminate()
+            worker.kill()  # SIGTERM may have a handler here, which they inherit
             worker.join()
         for slot in [*self._blocks, *(slot for slots in self._rows for slot in slots)]:
             slot.close()

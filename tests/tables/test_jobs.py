@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import time
 from collections.abc import Callable
 from multiprocessing import Pipe
@@ -135,6 +136,17 @@ def test_what_is_no_capture_is_said_as_by_one_process(tmp_path: Path) -> None:
     path.write_bytes(b"GET / HTTP/1.1\r\n")
     with pytest.raises(CaptureError, match="looks like HTTP"):
         together([path], ["messages"], 2)
+
+
+def test_workers_end_whatever_this_process_does_with_sigterm(tmp_path: Path) -> None:
+    path = tmp_path / "page.pcap"
+    path.write_bytes(b"GET / HTTP/1.1\r\n")
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(CaptureError):
+            together([path], ["messages"], 2)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_worker_ends_quietly_when_nobody_asks() -> None:
