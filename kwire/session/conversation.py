@@ -12,7 +12,7 @@ from functools import cached_property
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from kwire.capture.streams import HELD, PACKET_COST, Piece
+from kwire.capture.streams import HELD, PACKET_COST, Piece, SegmentRun
 from kwire.codec.verdict import judge
 from kwire.session import roles
 from kwire.session.acks import is_silent
@@ -21,7 +21,7 @@ from kwire.session.exchange import Exchange
 from kwire.session.framing import Framer, Raw, Skipped
 from kwire.session.messages import FrameMessages
 from kwire.session.pairing import Pairing
-from kwire.session.pieces import behind
+from kwire.session.pieces import behind, up_to
 from kwire.session.resync import find_request, find_response
 from kwire.session.twins import Head, Twins, heads_of
 
@@ -89,8 +89,10 @@ class Conversation:
     def oldest(self) -> CaptureMoment | None:
         """The moment of the oldest message that waits for its counterpart or for missing bytes; None: nothing waits."""
         found = self.pairing.oldest if self._reads else None
-        held = [stream.pieces[0] for stream in self.connection.streams if stream.pieces]
-        began = [self.info.moment(piece.numbers[0], piece.times[0]) for piece in held]
+        streams = self.connection.streams
+        first: list[Piece | SegmentRun] = [stream.pieces[0] for stream in streams if stream.pieces]
+        first += [stream.held[-1][1] for stream in streams if self._reads and stream.held and not stream.lone]
+        began = [self.info.moment(one.numbers[0], one.times[0]) for one in first]
         return min(began if found is None else [found, *began], default=None)
 
     @property
@@ -124,13 +126,9 @@ class Conversation:
 
     def pump(self, vectorized: Vectorized | None = None) -> None:
         """Reads what is new in both streams; with vectorized, the regular part is read when that is run."""
-        if self._waits:
-            return
-        streams = self.connection.streams
-        new = streams[0].pieces, streams[1].pieces
+        new = self._arrived()
         if not any(new) and not (self.connection.finished and any(self._pieces)):
             return
-        streams[0].pieces, streams[1].pieces = [], []
         if any(new) and not self.info.twin_of:
             self.compare(heads_of(new))
         if self.info.twin_of:
@@ -150,8 +148,10 @@ class Conversation:
                 return
             self.info.client, self.connection.known = decided, True
             self.known.add(self.connection.ends[1 - decided])
-            if self._waits:
-                streams[0].pieces, streams[1].pieces = new
+            for stream, pieces in zip(self.connection.streams, new, strict=True):
+                stream.pieces = pieces
+            new = self._arrived()
+            if not any(new):
                 return
         assert self.info.client is not None
         self.info.name = self.info.full_name
@@ -166,16 +166,22 @@ class Conversation:
             self._few, self._worth = 1, ROUNDS * sum(len(piece.data) for side in new for piece in side)
             self._go_on(vectorized)
 
-    @property
-    def _waits(self) -> bool:
-        """Whether a direction lacks bytes that may still come. Both directions wait, since a response whose request is
-        in the hole would look like an orphan."""
+    def _arrived(self) -> roles.Both:
+        """Takes the pieces of both streams. Where one lacks bytes that may still come, both are taken up to there only,
+        since a response whose request is in the hole would look like an orphan."""
         streams = self.connection.streams
-        if not streams[0].held and not streams[1].held:
-            return False
-        if not self._reads or self.connection.finished:
-            return False
-        return sum(len(piece.data) for stream in streams for piece in stream.pieces) < HELD
+        new = streams[0].pieces, streams[1].pieces
+        streams[0].pieces, streams[1].pieces = [], []
+        holes = any(stream.held for stream in streams) and self._reads and not self.connection.finished
+        if not holes or sum(len(piece.data) for pieces in new for piece in pieces) >= HELD:
+            return new
+        client = self.info.client or 0
+        asking, answering = streams[client], streams[1 - client]
+        if answering.held:
+            new[client][:], asking.pieces = up_to(new[client], answering.held[-1][1].numbers[0])
+        if asking.held:
+            new[1 - client][:], answering.pieces = up_to(new[1 - client], asking.latest[0])
+        return new
 
     def _go_on(self, vectorized: Vectorized) -> None:
         """Offers the regular part up to the next hole to vectorized; what precedes it is read frame by frame, and so is

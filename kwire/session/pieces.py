@@ -71,6 +71,21 @@ def behind(pieces: list[Piece], position: int) -> list[Piece]:
     return [rest(*cut[:5], position - cut.position), *pieces[at:]]
 
 
+def up_to(pieces: list[Piece], number: int) -> tuple[list[Piece], list[Piece]]:
+    """Consecutive pieces in two parts: before the first packet that comes after the one with this number, and from it
+    on."""
+    for at, piece in enumerate(pieces):
+        turn = next((turn for turn, one in enumerate(piece.numbers) if one > number), None)
+        if turn == 0:
+            return pieces[:at], pieces[at:]
+        if turn is not None:
+            starts, times, numbers = piece.starts[:turn], piece.times[:turn], piece.numbers[:turn]
+            size = piece.starts[turn] - piece.position
+            first = piece._replace(data=piece.data[:size], starts=starts, times=times, numbers=numbers)
+            return [*pieces[:at], first], [rest(*piece[:5], size), *pieces[at + 1 :]]
+    return pieces, []
+
+
 def joined(pieces: list[Piece]) -> Piece:
     """Consecutive pieces as one."""
     if len(pieces) == 1:

@@ -213,7 +213,7 @@ class Reader:
                 over.append(connection)
             elif self._resting is not None and self._resting.turn(connection, self._info):
                 continue
-            elif connection.streams[0].pieces or connection.streams[1].pieces:
+            elif any(stream.pieces or stream.held for stream in connection.streams):
                 conversation = self.conversation(connection)
                 conversation.pump(self._vectorized)
                 conversations.append(conversation)

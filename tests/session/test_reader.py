@@ -78,6 +78,19 @@ def test_lost_packets_are_said_with_connection_and_side(traffic: Any) -> None:
     assert [(i, a, b) for _, i, a, b in outcome.pairs] == [(1, True, True), (2, False, True), (3, True, True)]
 
 
+def test_steady_loss_holds_back_only_what_missing_bytes_may_still_join(traffic: Any) -> None:
+    """A hole is always open, as each waits two seconds: what came before it is read."""
+    tcp, reader, given = traffic.connection(), Reader("it"), 0
+    for ident in range(2500):
+        tcp.send(traffic.request("Heartbeat", 3, {"GroupId": "g"}, ident), lost=ident % 40 == 20)
+        tcp.answer(traffic.response("Heartbeat", 3, ident=ident), lost=ident % 40 == 33)
+    for at in range(0, len(traffic.packets), 500):
+        given += sum(map(len, reader.feed(traffic.block(traffic.packets[at : at + 500], at + 1))))
+    assert 1300 < given < 1600
+    assert reader.waiting_cost < 1 << 20
+    assert given + sum(map(len, reader.finish())) == 2500
+
+
 @pytest.mark.parametrize("size", [-1, 101 << 20])
 @pytest.mark.parametrize("feed", [None, 1])
 def test_a_size_that_cannot_be_costs_only_what_stands_before_the_next_frame(
