@@ -13,7 +13,7 @@ from kwire.outputs import Output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GROUP = 1 << 17  # rows of a Parquet row group
+GROUP = 1 << 16  # rows of a Parquet row group
 SUFFIXES = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "raw csv": "csv"}
 Opener = Callable[[Any, Any], Any]  # of a path or a binary file, and a schema
 PRIVATE = ("bodies",)  # tables with the packets' contents: readable by their owner only
