@@ -29,9 +29,12 @@ def need_spark(remote: bool = False) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Registers spark.read.format("kwire") with a session, and turns filter pushdown on."""
-    need_spark()
+    """Registers spark.read.format("kwire") with a session, with the settings of file systems that it has now, and turns
+    filter pushdown on."""
+    need_spark(not hasattr(spark, "_jsparkSession"))
     from kwire.pipeline.source import KwireSource
+    from kwire.pipeline.stores import settings_of
 
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")  # else Spark refuses sources that take filters
-    spark.dataSource.register(KwireSource)
+    # Spark makes sources in another process, where no session is
+    spark.dataSource.register(type("KwireSource", (KwireSource,), {"hadoop": settings_of(spark)}))

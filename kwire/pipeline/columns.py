@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -48,18 +49,19 @@ def as_spark(rows: pa.RecordBatch, table: str) -> pa.RecordBatch:
     return rows.cast(pa.schema(fields), safe=False)
 
 
-def asked(table: str, schema: StructType) -> AskedColumns:
-    """The columns that a schema asks for: names in any case, integers at least as wide as ours. Raises UnknownName,
-    WrongType."""
+def asked(table: str, schema: StructType, keys: Sequence[str] = ()) -> AskedColumns:
+    """The columns that a schema asks for: names in any case, integers at least as wide as ours. keys: more columns, of
+    strings. Raises UnknownName, WrongType."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    kinds = {name: kind for name, kind, _ in COLUMNS[table]}
-    names = [field.name.lower() for field in schema.fields]
+    kinds = {name: kind for name, kind, _ in COLUMNS[table]} | dict.fromkeys(keys, "string")
+    known = {name.lower(): name for name in kinds}
+    names = [known.get(field.name.lower(), field.name.lower()) for field in schema.fields]
     wanted = to_arrow_schema(schema, timezone="UTC")
     for name, field, kind in zip(names, schema.fields, wanted.types, strict=True):
         if name not in kinds:
             raise UnknownName("column", field.name, nearest(name, tuple(kinds)))
-        if not _holds(kind, SCHEMAS[table].field(name).type):
+        if not _holds(kind, pa.string() if name in keys else SCHEMAS[table].field(name).type):
             raise WrongType(f"{table}: {name} is {spark_type(kinds[name])}, not {field.dataType.simpleString()}")
     return AskedColumns(names, wanted)
 

@@ -6,18 +6,19 @@ import difflib
 import functools
 import glob
 import json
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import ParamSpec, TypeVar
 
 from kwire.capture.ip import MAPPED
 from kwire.errors import KwireError, OptionError, UnknownName
+from kwire.pipeline.capture_folders import CaptureFolder, Keeps, every, folders, keys
 from kwire.pipeline.columns import nearest
 from kwire.pipeline.increments import LATENESS
 from kwire.pipeline.paths import is_elsewhere, local
-from kwire.pipeline.splits import SIZE, expand
+from kwire.pipeline.splits import SIZE
+from kwire.pipeline.stores import Stores
 from kwire.session.reader import Settings
 from kwire.tables.columns import COLUMNS
 
@@ -35,7 +36,7 @@ Made = TypeVar("Made")
 class PipelineOptions:
     """paths: files, folders and patterns. split_size: bytes; ports, hosts: only these connections, as in
     session.reader. For streams: state: folder of the state between batches; max_files: per batch, 0 all; lateness: ns
-    of capture time that a file waits for earlier ones."""
+    of capture time that a file waits for earlier ones. hadoop: settings of file systems, as fs.s3a.endpoint."""
 
     paths: tuple[str, ...]
     table: str = "messages"
@@ -45,10 +46,12 @@ class PipelineOptions:
     state: str = ""
     max_files: int = 0
     lateness: int = LATENESS
+    hadoop: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> PipelineOptions:
-        """From a Spark reader's options, with names in any case. Raises OptionError, UnknownName."""
+    def of(cls, given: Mapping[str, str], hadoop: Mapping[str, str] | None = None) -> PipelineOptions:
+        """From a Spark reader's options, with names in any case. hadoop: settings of the session. Raises OptionError,
+        UnknownName."""
         low = {name.lower(): value for name, value in given.items()}
         for name in low:
             _spelled(name)
@@ -59,24 +62,34 @@ class PipelineOptions:
         if not any(paths):
             raise OptionError("no captures: load() needs a file, a folder or several of them")
         return cls(
-            tuple(_local(str(path)) for path in paths), table, size_of(low.get("splitsize", "128m")),
+            tuple(local(str(path)) for path in paths), table, size_of(low.get("splitsize", "128m")),
             frozenset(_port(text) for text in low.get("port", "").split(",") if text.strip()),
             frozenset(_host(text) for text in low.get("host", "").split(",") if text.strip()),
-            _local(low.get("statelocation", "")), _count("maxFilesPerTrigger", low.get("maxfilespertrigger", "0")),
+            local(low.get("statelocation", "")), _count("maxFilesPerTrigger", low.get("maxfilespertrigger", "0")),
             _count("lateness", low.get("lateness", str(LATENESS // SECOND))) * SECOND,
+            dict(hadoop or {}) | {name: value for name, value in low.items() if name.startswith("fs.")},
         )  # fmt: skip
 
-    def files(self, some: bool = True) -> list[str]:
-        """The existing captures, those of folders sorted by name. some: raise if there are none. Raises OptionError."""
-        out: list[str] = []
-        for path in self.paths:
-            there = [path] if os.path.exists(path) else sorted(glob.glob(path))
-            if not there and (some or not glob.has_magic(path)):
-                raise OptionError(f"{path}: no such file or folder")
-            out += expand(there)
-        if some and not out:
+    def stores(self) -> Stores:
+        """The file systems of the captures."""
+        return Stores(self.hadoop.get)
+
+    def divided_by(self) -> list[str]:
+        """The keys of folders KEY=VALUE, which become columns; a stream's do not. Raises FilesUnreachable, OSError."""
+        taken = {name for name, _, _ in COLUMNS[self.table]}
+        return [] if self.state else [key for key in keys(self.paths, self.stores()) if key.lower() not in taken]
+
+    def folders(self, stores: Stores, keeps: Keeps = every) -> list[CaptureFolder]:
+        """The captures by folder. Raises OptionError, FilesUnreachable, OSError."""
+        found = folders(self.paths, stores, keeps)
+        if not found and keeps is every:
             raise OptionError(f"{', '.join(self.paths)}: no captures there")
-        return out
+        return found
+
+    def arrived(self, stores: Stores) -> list[str]:
+        """The captures that are there by now, those of patterns too. Raises OptionError, FilesUnreachable, OSError."""
+        there = [path for path in self.paths if not glob.has_magic(path) or glob.glob(path) or is_elsewhere(path)]
+        return [path for folder in folders(there, stores) for path in folder.paths]
 
     def settings(self) -> Settings:
         """The settings to read captures with."""
@@ -135,12 +148,3 @@ def _host(text: str) -> tuple[int, int]:
         raise OptionError(f"{text} is no address") from None
     number = int(address) | (MAPPED if address.version == 4 else 0)
     return number >> 64, number & (1 << 64) - 1
-
-
-def _local(path: str) -> str:
-    if is_elsewhere(path):
-        raise OptionError(
-            f"{path} is not on this machine: kwire pipeline run reads it, or load what "
-            "kwire.pipeline.binary_files.bring(spark, [path], folder) gives"
-        )
-    return local(path)

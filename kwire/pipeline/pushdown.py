@@ -66,8 +66,6 @@ def test_of(filter: Filter, schema: pa.Schema) -> Test | None:
     if len(attribute) != 1 or attribute[0] not in schema.names or pa.types.is_nested(schema.field(attribute[0]).type):
         return None
     column = attribute[0]
-    if pa.types.is_timestamp(schema.field(column).type):  # Spark's values are of its time zone: it compares them itself
-        return None
     if isinstance(filter, IsNull | IsNotNull):
         return Test(column, "is_null", None, isinstance(filter, IsNotNull))
     if isinstance(filter, In):

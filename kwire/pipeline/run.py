@@ -138,7 +138,7 @@ def run(
         else:
             _try_out(spark, folder, job.names[0], form)
         stores = of_session(spark)
-        chosen, before = ToRead(_found(spark, paths, folder, stores, until)), None
+        chosen, before = ToRead(captures_of(spark, paths, folder, stores, until)), None
         if incremental:
             before = listed.ledger() if listed else of_folder(folder, job.names)
             chosen = before.choose(chosen.new, stores)
@@ -190,12 +190,12 @@ def _try_out(spark: SparkSession, folder: str, table: str, form: str) -> None:
             save(spark.range(0), trial, "trial", form)
 
 
-def _found(spark: SparkSession, paths: Sequence[str], folder: str, stores: Stores, until: ExitStack) -> list[str]:
+def captures_of(spark: SparkSession, paths: Sequence[str], folder: str, stores: Stores, until: ExitStack) -> list[str]:
     """The captures' paths. Files that Arrow cannot open are copied by Spark to where workers see them, for the time of
     the run."""
     here = expand([path for path in paths if not is_elsewhere(path)])
     far = [path for path in paths if is_elsewhere(path)]
-    there = [found for path in far if stores.of(path) for found in stores.listed(path)]
+    there = [listed for path in far if stores.of(path) for listed in stores.listed(path)]
     rest = [path for path in far if not stores.of(path)]
     if not rest:
         return here + there

@@ -34,12 +34,13 @@ Setting = Callable[[str], str | None]  # value of a Hadoop setting, by name
 
 
 class Stores:
-    """The file systems of paths, cached. sizes: of listed files, bytes."""
+    """The file systems of paths, cached. sizes, times: of listed files, bytes and ns since the epoch."""
 
     def __init__(self, setting: Setting = lambda _: None) -> None:
         self._setting = setting
         self._known: dict[str, fs.FileSystem | None] = {}
         self.sizes: dict[str, int] = {}
+        self.times: dict[str, int] = {}
 
     def of(self, path: str) -> fs.FileSystem | None:
         """The file system of a path, rooted at the bucket or host; None for local paths and where Arrow has none."""
@@ -64,6 +65,7 @@ class Stores:
         root = path[: len(path) - len(within(path))]
         names = {root + info.path: int(info.size) for info in found}
         self.sizes |= names
+        self.times |= {root + info.path: int(info.mtime_ns or 0) for info in found}
         return sorted(names)
 
     def _opened(self, scheme: str, root: str) -> fs.FileSystem | None:
@@ -87,6 +89,15 @@ def of_session(spark: SparkSession) -> Stores:
         hadoop = spark._jsparkSession.sessionState().newHadoopConf()
         return Stores(hadoop.get)
     return Stores(lambda name: spark.conf.get(f"spark.hadoop.{name}", None) or spark.conf.get(name, None))
+
+
+def settings_of(spark: SparkSession) -> dict[str, str]:
+    """The settings of file systems that a session has, by their names in Hadoop."""
+    if hasattr(spark, "_jsparkSession"):
+        hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+        return {f"fs.{name}": said for name, said in dict(hadoop.getPropsWithPrefix("fs.")).items() if said is not None}
+    said = {name.removeprefix("spark.hadoop."): value for name, value in spark.conf.getAll.items()}
+    return {name: value for name, value in said.items() if name.startswith("fs.")}
 
 
 def opened(path: str, store: fs.FileSystem | None = None) -> BinaryIO:

@@ -2,18 +2,20 @@
 
 An offset is the number of files taken so far; a log of their names and order is kept beside the states at the offsets.
 Both are written before Spark learns of an offset, and a state depends only on the one before and the files between, so
-planning a batch again gives the same result. Rows that only the end of the captures would make final stay in the state;
-kwire pipeline run --stream writes them too.
+planning a batch again gives the same result. They cannot lie in Spark's checkpoint by themselves: Spark tells a Python
+source neither where that is nor the number of the batch. Rows that only the end of the captures would make final stay
+in the state; kwire pipeline run --stream writes them too.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
+from pyarrow import fs
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -23,12 +25,15 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kwire.errors import OptionError
+from kwire.pipeline.capture_folders import placed
 from kwire.pipeline.increments import Advance, StreamState, load
 from kwire.pipeline.options import PipelineOptions, in_short
 from kwire.pipeline.plan import TaskPlan, survey_all, wanted
 from kwire.pipeline.splits import plan
 from kwire.pipeline.workers import surveyor
 from kwire.tables.build import BodyTexts
+
+STATE = re.compile(r"state-\d{10}")
 
 Planned = Callable[[TaskPlan], Sequence[InputPartition]]
 Read = Callable[[InputPartition], Iterator[pa.RecordBatch]]
@@ -66,7 +71,7 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options, settings = self._options, self._options.settings()
         paths, want = self._known()[first:last], wanted([self._options.table])
         state = self._state(first)
-        splits = plan(paths, options.split_size)
+        splits = plan(paths, options.split_size, stores=options.stores())
         files = survey_all(splits, surveyor(settings, want), settings, want)
         made = Advance([options.table], settings, self._bodies, options.lateness).by(state, files)
         self._write(f"state-{last:010}", state.saved())
@@ -76,38 +81,52 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._read(partition)
 
     def commit(self, end: dict[str, int]) -> None:
-        for path in self._folder.glob("state-??????????"):
-            if int(path.name.removeprefix("state-")) < end["files"]:
-                path.unlink()
+        store, folder = self._folder()
+        for info in store.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
+            if STATE.fullmatch(info.base_name) and int(info.base_name.removeprefix("state-")) < end["files"]:
+                store.delete_file(info.path)
 
-    @property
-    def _folder(self) -> Path:
-        """The folder of this table's state."""
-        if not self._options.state:  # said here, since Spark hides what __init__ raises behind an error of its own
+    def _folder(self) -> tuple[fs.FileSystem, str]:
+        """The file system and the folder of this table's state."""
+        place = self._options.state
+        if not place:  # said here, since Spark hides what __init__ raises behind an error of its own
             raise OptionError('readStream needs option("stateLocation", DIR): what is kept between batches lies there')
-        return Path(self._options.state, self._options.table)
+        store, inner, _ = placed(place, self._options.stores())
+        return store, f"{inner}/{self._options.table}"
 
     def _known(self) -> list[str]:
-        path = self._folder / "files.json"
-        return list(json.loads(path.read_bytes())) if path.exists() else []
+        data = self._kept("files.json")
+        return [] if data is None else list(json.loads(data))
 
     def _log(self) -> list[str]:
         """All files so far; new ones are appended, the oldest first."""
-        known = self._known()
+        known, stores = self._known(), self._options.stores()
         there = set(known)
-        new = sorted((os.stat(path).st_mtime_ns, path) for path in self._options.files(some=False) if path not in there)
+        new = [path for path in self._options.arrived(stores) if path not in there]
         if new:
-            known += [path for _, path in new]
+            known += sorted(new, key=lambda path: (stores.times[path], path))
             self._write("files.json", json.dumps(known).encode())
         return known
 
     def _state(self, files: int) -> StreamState:
-        path = self._folder / f"state-{files:010}"
-        return load(path.read_bytes(), str(path)) if files else StreamState()
+        name = f"state-{files:010}"
+        data = self._kept(name) if files else None
+        if files and data is None:
+            raise OptionError(f"{self._options.state}: {name} is not there, at which the checkpoint goes on")
+        return StreamState() if data is None else load(data, f"{self._options.state}/{self._options.table}/{name}")
+
+    def _kept(self, name: str) -> bytes | None:
+        store, folder = self._folder()
+        if store.get_file_info(f"{folder}/{name}").type != fs.FileType.File:
+            return None
+        with store.open_input_stream(f"{folder}/{name}") as file:
+            data: bytes = file.read()
+        return data
 
     def _write(self, name: str, data: bytes) -> None:
-        folder = self._folder
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{name}.{os.getpid()}"
-        part.write_bytes(data)
-        os.replace(part, folder / name)
+        store, folder = self._folder()
+        store.create_dir(folder)
+        part = f"{folder}/.{name}.{uuid4().hex[:8]}"
+        with store.open_output_stream(part) as file:
+            file.write(data)
+        store.move(part, f"{folder}/{name}")

@@ -10,6 +10,7 @@ from kwire.errors import KwireError, OptionError
 from kwire.pipeline.columns import asked, ddl
 from kwire.pipeline.options import PipelineOptions, in_short, size_of
 from kwire.pipeline.paths import is_elsewhere, local
+from kwire.pipeline.stores import Stores
 from kwire.tables.columns import COLUMNS
 
 
@@ -33,6 +34,9 @@ def test_options_in_any_case() -> None:
     )
     assert found.paths == ("/caps/a.pcap",)
     assert (found.table, found.split_size, found.ports) == ("exchanges", 1024, frozenset({9092, 9093}))
+    assert PipelineOptions.of({"path": "a", "fs.s3a.endpoint": "x"}, {"fs.a": "1"}).hadoop == {
+        "fs.a": "1", "fs.s3a.endpoint": "x",
+    }  # fmt: skip
     foreign = PipelineOptions.of({"path": "a", "header": "true"})
     assert foreign.table == "messages"
     several = PipelineOptions.of({"paths": '["a", "b"]', "maxFilesPerTrigger": "3", "lateness": "2", "host": "::1"})
@@ -44,7 +48,6 @@ def test_options_in_any_case() -> None:
     ("given", "said"),
     [
         ({"port": "70000"}, "70000 is no port"),
-        ({"path": "hdfs://name/x.pcap"}, "hdfs://name/x.pcap is not on this machine: kwire pipeline run reads it, "),
         ({"host": "kafka"}, "kafka is no address"),
         ({"maxFilesPerTrigger": "few"}, "maxFilesPerTrigger: few is no number"),
         ({"table": "mesages"}, "no table mesages; did you mean messages"),
@@ -67,7 +70,10 @@ def test_files_of_paths(tmp_path: Path) -> None:
         Path(tmp_path, name).touch()
 
     def files(path: str, some: bool = True) -> list[str]:
-        found = PipelineOptions.of({"path": f"{tmp_path}/{path}"}).files(some)
+        options, stores = PipelineOptions.of({"path": f"{tmp_path}/{path}"}), Stores()
+        found = (
+            [path for folder in options.folders(stores) for path in folder.paths] if some else options.arrived(stores)
+        )
         return [str(Path(file).relative_to(tmp_path)) for file in found]
 
     assert files("") == ["a.pcap", "b.pcap"]

@@ -107,7 +107,7 @@ def test_filters_that_are_handed_down_choose_the_same_rows(spark: Any, unpacked:
     [
         ({"table": "mesages"}, "no table mesages"),
         ({"splitSize": "big"}, "big is no size"),
-        ({"path": "s3a://bucket/x.pcap"}, "s3a://bucket/x.pcap is not on this machine"),
+        ({"path": "viewfs://far/x.pcap"}, "viewfs://far/x.pcap is not on this machine"),
         ({"path": "nothing.pcap"}, "nothing.pcap: no such file or folder"),
     ],
 )
