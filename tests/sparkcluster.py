@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,6 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 URL = re.compile(r"spark://\S+:\d+")
 # a file system that can only be read, but for the folder $0, which is empty and one's own
 APART = 'mount -t tmpfs none "$0" && mount -o remount,bind,ro / && cd "$0" && exec "$@"'
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """url: of the master; disks: the workers' SPARK_LOCAL_DIRS."""
-
-    url: str
-    disks: tuple[Path, Path]
 
 
 def environment() -> dict[str, str]:
@@ -75,10 +66,10 @@ def own(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def cluster(given: Mapping[str, str], folder: Path, alone: bool = False) -> Iterator[Cluster]:
-    """A cluster whose workers have a core each. alone: and no folder in common."""
+def cluster(given: Mapping[str, str], folder: Path, alone: bool = False) -> Iterator[str]:
+    """The master's address. The workers have a core each and keep what is theirs in folder/disk-1 and -2. alone: and no
+    folder in common."""
     running: list[subprocess.Popen[str]] = []
-    disks = folder / "disk-1", folder / "disk-2"
 
     def start(role: str, host: str, disk: Path, *more: str) -> subprocess.Popen[str]:
         command = [f"{given['SPARK_HOME']}/bin/spark-class", f"org.apache.spark.deploy.{role}"]
@@ -95,11 +86,12 @@ def cluster(given: Mapping[str, str], folder: Path, alone: bool = False) -> Iter
         said = start("master.Master", HOSTS[0], folder / "disk-0").stdout
         assert said is not None
         url = next(found[0] for line in said if (found := URL.search(line)))
-        for host, disk in zip(HOSTS, disks, strict=True):
+        for number, host in enumerate(HOSTS, 1):
+            disk = folder / f"disk-{number}"
             start("worker.Worker", host, disk, "-c", "1", "-m", "512M", "-d", str(disk / "work"), url)
         for process in running:
             threading.Thread(target=process.communicate, daemon=True).start()
-        yield Cluster(url, disks)
+        yield url
     finally:
         for process in running:
             os.killpg(process.pid, signal.SIGTERM)
@@ -117,7 +109,7 @@ def driver(command: Sequence[Any], given: Mapping[str, str], limit: float) -> st
     return ran.stdout
 
 
-def alone(
+def each_alone(
     expected: Callable[..., dict[str, list[str]]], captures: Sequence[Path], names: Sequence[str]
 ) -> dict[str, list[str]]:
     """The rows of the tables that judge, in which each capture stands for its own capture point and day."""

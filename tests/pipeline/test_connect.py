@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from calls import Call
-from sparkcluster import QUICK, alone, driver, environment, rows_in
+from sparkcluster import QUICK, driver, each_alone, environment, rows_in
 
 from kwire.tables.columns import DEFAULT, JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
@@ -78,7 +78,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_a_run_on_a_server(remote: str, tmp_path: Path, unpacked: Call, expected: Call) -> None:
     captures, out = [unpacked("kafkajs.pcap"), unpacked("classic.pcap.gz")], tmp_path / "out"
-    want = expected(captures, NAMES) | alone(expected, captures, NAMES)
+    want = expected(captures, NAMES) | each_alone(expected, captures, NAMES)
     run = [sys.executable, "-m", "kwire", "pipeline", "run", *captures, "-o", out, "--findings", "--split-size", "20k"]
     driver([*run, "--remote", remote], environment(), LIMIT)
     assert {name: rows_in(out / name, SCHEMAS[name]) for name in NAMES} == want

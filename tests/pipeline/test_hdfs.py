@@ -68,7 +68,7 @@ def test_batch_and_stream(
     for root in (address, web):  # Spark brings them, or they are read in place; the second run replaces the first
         if root == web:
             pytest.importorskip("fsspec", reason="HDFS in place, without libhdfs, is read by fsspec")
-        done = run(spark, [f"{root}/captures"], f"{address}/lake", Job(DEFAULT), split_size=9000, rollups=root == web)
+        done = run(spark, [f"{root}/captures"], f"{address}/lake", Job(DEFAULT), split_size=30_000, rollups=root == web)
         assert done.rows == {name: len(rows) for name, rows in want.items()}
         assert written(f"{address}/lake", DEFAULT) == want
     assert spark.read.parquet(f"{address}/lake/rollups/latency").count() > 0

@@ -58,8 +58,8 @@ def test_second_attempts_that_really_run_double_nothing(
 ) -> None:
     path, out, marks, given = unpacked("kafkajs.pcap"), tmp_path / "out", tmp_path / "marks", environment()
     marks.mkdir()
-    with cluster(given, tmp_path) as made:
-        driver([sys.executable, "-c", DRIVER, path, out, marks, made.url], given, LIMIT)
+    with cluster(given, tmp_path) as master:
+        driver([sys.executable, "-c", DRIVER, path, out, marks, master], given, LIMIT)
     tried = Counter(mark.name.rpartition(" ")[0] for mark in marks.iterdir())
     assert (tried["survey 1"], tried["write 1"]) == (2, 2)
     files = Counter((file.parent, re.sub("-[0-9a-f]{8}-", "-", file.name)) for file in out.rglob("*.parquet"))
