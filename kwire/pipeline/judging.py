@@ -96,15 +96,18 @@ def _judging(tasks: Sequence[tuple[PointDay, list[Any]]], names: Sequence[str], 
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 found, places = tasks[number]
-                for name, data in _one(found, places, names, settings):
+                for name, data in judgements_of(found, places, names, settings):
                     yield one_row(SHAPE_FINAL, name, data, None)
 
     return run
 
 
-def _one(found: PointDay, stores: Sequence[Any], names: Sequence[str], settings: Settings) -> list[tuple[str, bytes]]:
-    """The rows of a point and day. Files of object stores are copied to the worker's own disk meanwhile; files that are
-    gone since an earlier run read them are left out."""
+def judgements_of(
+    found: PointDay, stores: Sequence[Any], names: Sequence[str], settings: Settings
+) -> list[tuple[str, bytes]]:  # fmt: skip
+    """The rows of a point and day, as (table, bytes). stores: of its files, None for local ones. What lies in object
+    stores is copied to the worker's own disk meanwhile; files that are gone since an earlier run read them are left
+    out."""
     rows = RowBytes()
 
     def emit(table: str, batch: pa.RecordBatch) -> None:

@@ -9,12 +9,17 @@ import pytest
 
 from kwire.errors import Exit, KwireError
 from kwire.pipeline.hive import Hive
+from kwire.pipeline.judging import PointDay, judgements_of, point_of
+from kwire.pipeline.row_bytes import rows_of
+from kwire.session.reader import Settings
 from kwire.tables.build import build
+from kwire.tables.columns import JUDGEMENTS
 from kwire.tables.lake import lake_tables
-from kwire.tables.query import QuerySession
+from kwire.tables.query import QuerySession, Result
 from kwire.tables.sqltext import report, reports
 
-CAPTURE = Path(__file__).parents[2] / "fixtures" / "captures" / "consumer848.pcap"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "captures"
+CAPTURES = [FIXTURES / "consumer848.pcap", FIXTURES / "oldjava.pcap.gz"]
 TABLES = ("messages", "exchanges", "partitions", "group_events", "clients", "connections")
 ASKED = """select api, count(*) as n, min(time) as first, max(time_ns) as last, sum(latency_ns) as took,
   count(distinct "group") as groups from exchanges group by api order by api"""
@@ -22,36 +27,61 @@ ASKED = """select api, count(*) as n, min(time) as first, max(time_ns) as last, 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What kwire pipeline run writes of the capture."""
+    """What kwire pipeline run writes of the captures."""
     folder = tmp_path_factory.mktemp("lake")
     hive = Hive(str(folder), "batch")
-    build([CAPTURE], TABLES, hive.write)
+    build(CAPTURES, TABLES, hive.write)
+    for path in map(str, CAPTURES):
+        point = PointDay(point_of(path), "2026-11-21", (path,))
+        for table, data in judgements_of(point, [None], tuple(JUDGEMENTS), Settings()):
+            for batch in rows_of(data):
+                hive.write(table, batch)
     hive.close()
     return folder
 
 
-def asked(text: str, **source: Any) -> list[tuple[Any, ...]]:
+def results(text: str, **source: Any) -> Result:
     """What a session of captures, or of a lake, answers."""
     session = QuerySession(source.get("paths", ()), lake=source.get("lake"))
     session.load(session.missing(text)) if session.missing(text) else None
     result = session.run(text)
     assert result is not None
-    return list(result.rows())
+    return result
+
+
+def asked(text: str, **source: Any) -> list[tuple[Any, ...]]:
+    """The rows of the answer."""
+    return list(results(text, **source).rows())
 
 
 def test_a_lake_answers_as_its_captures_do(lake: Path) -> None:
-    from_lake, from_capture = asked(ASKED, lake=lake_tables(str(lake))), asked(ASKED, paths=[CAPTURE])
+    from_lake, from_capture = asked(ASKED, lake=lake_tables(str(lake))), asked(ASKED, paths=CAPTURES)
     assert [(*row[:2], row[2] // 1000, *row[3:]) for row in from_lake] == [
         (*row[:2], row[2] // 1000, *row[3:])
         for row in from_capture  # Spark's times are of microseconds
     ]
-    assert len(from_lake) == 12
+    assert len(from_lake) == 15
 
 
-@pytest.mark.parametrize("name", sorted(reports().keys() - {"audit"}))
+@pytest.mark.parametrize("name", sorted(reports()))
 def test_reports_over_a_lake(lake: Path, name: str) -> None:
-    rows, expected = asked(report(name), lake=lake_tables(str(lake))), asked(report(name), paths=[CAPTURE])
-    assert len(rows) == len(expected)
+    """They are those of the captures, but for times, which files have in microseconds."""
+    from_lake, from_capture = results(report(name), lake=lake_tables(str(lake))), results(report(name), paths=CAPTURES)
+    times = {at for at, kind in enumerate(from_capture.kinds) if kind == "time"}
+    rows, expected = (
+        [[value // 1000 if at in times else value for at, value in enumerate(row)] for row in result.rows()]
+        for result in (from_lake, from_capture)
+    )
+    assert rows == expected
+    assert from_lake.columns == from_capture.columns
+    assert rows or name == "silent"
+
+
+def test_findings_say_whose_they_are(lake: Path) -> None:
+    tables = lake_tables(str(lake))
+    assert asked("select count(*) from findings where date = '2026-11-20'", lake=tables) == [(0,)]
+    points = asked("select distinct capture_point from audit order by 1", lake=tables)
+    assert [Path(point).name for (point,) in points] == ["consumer848", "oldjava"]
 
 
 def test_a_day_that_is_not_there_opens_no_file(lake: Path) -> None:
@@ -96,7 +126,7 @@ def test_an_address_that_nobody_knows() -> None:
 
 def test_the_command(kwire: Any, lake: Path) -> None:
     ran = kwire("sql", "--lake", str(lake), "select count(*) as n from exchanges where api = 'Fetch'")
-    assert (ran.text, ran.err, ran.status) == (" n\n59\n1 row\n", "", Exit.OK)
-    both = kwire("sql", "--lake", str(lake), str(CAPTURE), "select 1 as n")
+    assert (ran.text, ran.err, ran.status) == (" n\n71\n1 row\n", "", Exit.OK)
+    both = kwire("sql", "--lake", str(lake), str(CAPTURES[0]), "select 1 as n")
     assert both.status == Exit.USAGE
     assert "--lake or captures, not both" in both.err
