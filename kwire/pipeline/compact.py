@@ -65,7 +65,8 @@ def rewrite(found: Rewrite, folder: Path) -> int:
         ours.mkdir()
         size = 0
         for name, paths in found.merges:
-            _merge(paths, ours / name)
+            merge(paths, ours / name)
+            _sync(ours / name)
             size += (ours / name).stat().st_size
         kept = {path.name for path in found.place.iterdir()} - gone
         for name in kept:
@@ -126,8 +127,9 @@ def _schema(path: Path) -> pa.Schema:
         raise OutputError(str(path), f"this is no whole Parquet file: {' '.join(str(error).split())}") from None
 
 
-def _merge(paths: Sequence[Path], target: Path) -> None:
-    """Writes the rows of files with the same columns into a new file, at most a row group in memory."""
+def merge(paths: Sequence[Path], target: Path) -> None:
+    """Writes the rows of files with the same columns into a new file, at most a row group in memory. Raises
+    OutputError, OSError."""
     schema = _schema(paths[0])
     writer = OPENERS["parquet"](target, schema)
     waiting: list[pa.RecordBatch] = []
@@ -148,7 +150,6 @@ def _merge(paths: Sequence[Path], target: Path) -> None:
     finally:
         writer.close()
     shutil.copymode(paths[0], target)
-    _sync(target)
 
 
 def _sync(path: Path) -> None:

@@ -29,6 +29,7 @@ from kwire.pipeline.hive import Hive, WrittenFile, days_of
 from kwire.pipeline.plan import TaskPlan, read_task, survey_with_rows, wanted
 from kwire.pipeline.provisional import fixed
 from kwire.pipeline.row_bytes import RowBytes, rows_of
+from kwire.pipeline.small_files import joined
 from kwire.pipeline.splits import Split
 from kwire.pipeline.survey import LearnedNames, Survey
 from kwire.pipeline.workers import few_collections, task_done
@@ -128,7 +129,8 @@ def table_frame(rows: DataFrame, table: str, names: LearnedNames) -> DataFrame:
 def write_rows(rows: DataFrame, tables: Sequence[str], names: LearnedNames, staged: str, tag: str) -> list[WrittenFile]:
     """Writes tables into Parquet files below staged, a folder that all workers see."""
     chosen = rows.where(F.col("name").isin(*tables)).mapInArrow(_writing(names, staged, tag), "data binary")
-    return [written for row in chosen.collect() for written in pickle.loads(row.data)]
+    files = [written for row in chosen.collect() for written in pickle.loads(row.data)]
+    return joined(rows.sparkSession, staged, files, tag)
 
 
 def packed(splits: Iterable[Split]) -> list[list[Split]]:

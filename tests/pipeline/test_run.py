@@ -67,6 +67,8 @@ def test_a_batch_job_writes_the_tables_and_rollups(
     assert done.rows == {name: len(rows) for name, rows in want.items()}
     assert (tmp_path / "messages" / "date=2026-11-21" / "api=JoinGroup").is_dir()
     assert not list(tmp_path.glob(".kwire-*"))
+    files = [path for name in DEFAULT for path in (tmp_path / name).rglob("*.parquet")]
+    assert len(files) == len({path.parent for path in files})  # what several tasks write little of is in one file
     found = {report.name: report for report in reports(tmp_path)}
     assert list(found) == list(ROLLUPS)
     assert found["topics"].rows[0][:4] == ["classic-orders", 4, 3757, 200]
