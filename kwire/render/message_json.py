@@ -42,7 +42,9 @@ class MessageLines:
         """A text for each exchange, of one line or two."""
         request, response = batch.request, batch.response
         plain = batch.identified & request.there & (request.quality + request.note == 0)
-        plain &= (response.quality == 0) & (response.note == 0) & ~batch.token
+        plain &= (response.quality == 0) & ~batch.token
+        if self._bodies is not None:
+            plain &= response.note == 0  # a note may say that the body is of another version
         if any(len(known.places.names) > 1 for known in batch.connections):
             plain[:] = False  # each message has a file of its own
         buffer = batch.buffer
@@ -61,11 +63,11 @@ class MessageLines:
         columns = (
             plain, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
             batch.first_error, batch.errors, *_columns(request), *_columns(response),
-            found.which,
+            response.note, found.which,
         )  # fmt: skip
         for row, (
             fine, owner, kind, ident, start, length, first, count,
-            _, a1, i1, p1, t1, l1, n1, m1, s1, a2, b2, i2, p2, t2, l2, n2, m2, s2, place,
+            _, a1, i1, p1, t1, l1, n1, m1, s1, a2, b2, i2, p2, t2, l2, n2, m2, s2, note, place,
         ) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):  # fmt: skip
             if not fine or kind in unknown:
                 yield self._odd(batch, row)
@@ -92,6 +94,8 @@ class MessageLines:
             error = NO_ERROR
             if count:
                 error = errors.get((first, count)) or errors.setdefault((first, count), self._error(first, count))
+            if note:
+                answered_end = f'"quality": "ok", "note": {self._text(batch.texts[note])}{answered_end[len(FINE) :]}'
             yield (
                 f'{line}{answering[owner]}{i2}, "position": {p2}, "time": {t2}, "last_time": {l2}, '
                 f'"packet": {n2}, "last_packet": {m2}, "size": {s2}, {api.response}{who}{error}'

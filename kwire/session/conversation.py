@@ -148,8 +148,8 @@ class Conversation:
                 return
             self.info.client, self.connection.known = decided, True
             self.known.add(self.connection.ends[1 - decided])
-            for stream, pieces in zip(self.connection.streams, new, strict=True):
-                stream.pieces = pieces
+            streams = self.connection.streams
+            streams[0].pieces, streams[1].pieces = new
             new = self._arrived()
             if not any(new):
                 return
