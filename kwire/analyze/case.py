@@ -11,8 +11,8 @@ import numpy as np
 from kwire.analyze.calls import KEYS as GROUP_KEYS
 from kwire.analyze.cluster import KEYS as CLUSTER_KEYS
 from kwire.analyze.cluster import ClusterHistory
+from kwire.analyze.connect_attempts import ConnectAttempts
 from kwire.analyze.coverage import Coverage
-from kwire.analyze.dials import AllDials
 from kwire.analyze.facts import Fact, Troubles
 from kwire.analyze.findings import SEVERITIES, Finding, TimeFormat
 from kwire.analyze.groups import GroupHistories
@@ -44,7 +44,7 @@ class Case:
         self.time_of_day = time_of_day
         self.coverage = Coverage()
         self.troubles = Troubles()
-        self.dials = AllDials()
+        self.attempts = ConnectAttempts()
         self.cluster = ClusterHistory()
         self.participants = Participants()
         self.groups = GroupHistories(replay=replay)
@@ -100,7 +100,7 @@ class Case:
         """Adds a connection that has ended."""
         coverage = self.coverage.close(connection)
         if not connection.twin_of:
-            self.dials.close(connection)
+            self.attempts.close(connection)
             self.groups.activity.close(connection, coverage)
         if not connection.resumed:
             self.start = min(self.start or connection.tcp.first_time, connection.tcp.first_time)

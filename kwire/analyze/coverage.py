@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kwire.analyze.dials import packet_of
+from kwire.analyze.connect_attempts import packet_of
 from kwire.analyze.findings import lasted
 from kwire.session.connection_info import BOTH, BROKER_ONLY, CLIENT_ONLY, ConnectionCoverage
 

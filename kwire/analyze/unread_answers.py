@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.analyze.callers import Caller
-from kwire.analyze.dials import packet_of
+from kwire.analyze.connect_attempts import packet_of
 from kwire.analyze.findings import Finding, lasted
 from kwire.analyze.tally import Tallies
 from kwire.counted import counted

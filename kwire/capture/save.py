@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import pack
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from kwire.errors import CaptureError
 
@@ -11,14 +11,6 @@ SNAPLEN = 262144
 ETHERNET = 1
 LONGEST = 60_000  # bytes of a comment
 TLS_KEY_LOG = 0x544C534B
-
-
-class CaptureWriter(Protocol):
-    """write(time in ns, the captured bytes, their length on the wire, the link type), then close()."""
-
-    def write(self, time: int, data: bytes, length: int, link: int) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def writer_of(file: BinaryIO, form: str, link: int | None = None) -> PcapWriter | PcapngWriter:

@@ -18,13 +18,6 @@ Partition = tuple[str, int]
 EARLIEST, LATEST = -2, -1
 
 
-class MetadataTopic(NamedTuple):
-    """A topic as metadata names it; id is all zeros where the version has none."""
-
-    name: str
-    id: UUID = UUID(int=0)
-
-
 def first(rows: list[Body], api: str) -> Body:
     """Where one was asked for. Raises KwireError when there is none."""
     if not rows:

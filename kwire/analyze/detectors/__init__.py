@@ -13,7 +13,7 @@ it sees, on which fields, by whose rule. It holds one DETECTOR, and a Watch that
     DETECTOR = Detector("clients without a right", watch=Denied, thresholds={"least": 1}, …)
 
 What all detectors have, in self.case (analyze/case.py): coverage (what the capture can have seen: ask before saying
-"never"), troubles (errors by element, with how long and whether they were over), dials (attempts to connect), cluster
+"never"), troubles (errors by element, with how long and whether they were over), attempts (to connect), cluster
 (addresses, leaders, coordinators that answers told), participants (who is a consumer, an admin client, a
 broker), groups (group_findings), start and end.
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from kwire.analyze.cluster import MetadataRequests, NodeAddress
+from kwire.analyze.connect_attempts import HostAttempts
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.dials import Dials
 from kwire.analyze.findings import Finding, about
 from kwire.capture.ip import endpoint
 from kwire.counted import counted
@@ -72,41 +72,41 @@ class Unreachable(Watch):
 
     def _dialled(self, address: NodeAddress) -> Iterator[Finding]:
         """An address that was told and dialled in vain by hosts that never reached it."""
-        failing: list[Dials] = []
-        for dials in self._candidates(address):
-            told = address.told.get(dials.host)
-            if dials.host in self.case.dials.before:
+        failing: list[HostAttempts] = []
+        for attempts in self._candidates(address):
+            told = address.told.get(attempts.host)
+            if attempts.host in self.case.attempts.before:
                 continue  # it may have reached it before the capture began: see broker-gone
-            silent = dials.silent if self.case.coverage.answers_seen(dials.host) else 0
-            if told is not None and told.time <= dials.last and not dials.connected and dials.refused + silent:
-                failing.append(dials)
+            silent = attempts.silent if self.case.coverage.answers_seen(attempts.host) else 0
+            if told is not None and told.time <= attempts.last and not attempts.connected and attempts.refused + silent:
+                failing.append(attempts)
         if not failing:
             return
-        refused = sum(dials.refused for dials in failing)
-        attempts = sum(dials.failed for dials in failing)
-        how = "refused" if refused == attempts else "not answered" if not refused else "refused or not answered"
+        refused = sum(attempts.refused for attempts in failing)
+        failed = sum(attempts.failed for attempts in failing)
+        how = "refused" if refused == failed else "not answered" if not refused else "refused or not answered"
         target = failing[0].target
         advertised = f"{address.host}:{address.port}"
         named = advertised if target == endpoint(address.host, address.port) else f"{advertised}, dialled as {target},"
         what = f"node {address.node} is advertised as {named} and cannot be reached there: "
-        what += f"{counted(attempts, 'connection')} of {_some([dials.host for dials in failing])} {how}"
-        proofs = [address.told[failing[0].host], *(ref for dials in failing for ref in dials.samples)]
-        elsewhere = any(dials.connected for dials in self.case.dials.to(target))
+        what += f"{counted(failed, 'connection')} of {_some([attempts.host for attempts in failing])} {how}"
+        proofs = [address.told[failing[0].host], *(ref for attempts in failing for ref in attempts.samples)]
+        elsewhere = any(attempts.connected for attempts in self.case.attempts.to(target))
         advice = "Others reach it: see the way between these hosts (firewall, routes)." if elsewhere else ADVICE
-        yield Finding("error", what, tuple(proofs[:8]), advice, time=min(dials.first for dials in failing),
-                      last=max(dials.last for dials in failing), count=attempts,
-                      about=self._about(address, [dials.host for dials in failing], target),
+        yield Finding("error", what, tuple(proofs[:8]), advice, time=min(attempts.first for attempts in failing),
+                      last=max(attempts.last for attempts in failing), count=failed,
+                      about=self._about(address, [attempts.host for attempts in failing], target),
                       otherwise="a connection to that address came about")  # fmt: skip
 
-    def _candidates(self, address: NodeAddress) -> Iterator[Dials]:
+    def _candidates(self, address: NodeAddress) -> Iterator[HostAttempts]:
         """Attempts at an address; where it is a name, those at its port of an address that answered to nobody."""
         if not is_name(address.host):
-            yield from self.case.dials.to(endpoint(address.host, address.port))
+            yield from self.case.attempts.to(endpoint(address.host, address.port))
             return
-        for dials in self.case.dials.known.values():
-            told = address.told.get(dials.host)
-            if told is not None and dials.target.endswith(f":{address.port}") and dials.first >= told.time:
-                yield dials
+        for attempts in self.case.attempts.known.values():
+            told = address.told.get(attempts.host)
+            if told is not None and attempts.target.endswith(f":{address.port}") and attempts.first >= told.time:
+                yield attempts
 
     def _never(self, asking: MetadataRequests) -> Iterator[Finding]:
         """A client that gets addresses again and again and asks nobody anything else."""
@@ -117,7 +117,7 @@ class Unreachable(Watch):
         if who.keys.keys() - ONLY_ASKS or ended.time - begun.time < self.limit("seconds") * SECOND:
             return
         told = [one for one in self.case.cluster.addresses.values() if asking.host in one.told and is_name(one.host)]
-        dialled = {dials.target for dials in self.case.dials.known.values() if dials.host == asking.host}
+        dialled = {attempts.target for attempts in self.case.attempts.known.values() if attempts.host == asking.host}
         if not told or len(dialled) > 1 or begun.connection != ended.connection:
             return
         names = _some(sorted({f"{one.host}:{one.port}" for one in told}))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwire.analyze.connect_attempts import HostAttempts
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.dials import Dials
 from kwire.analyze.findings import Finding, about, lasted
 from kwire.counted import counted
 
@@ -19,23 +19,23 @@ SECOND = 1_000_000_000
 
 class Gone(Watch):
     def findings(self) -> Iterator[Finding]:
-        targets: dict[str, list[Dials]] = {}
-        for dials in self.case.dials.known.values():
-            targets.setdefault(dials.target, []).append(dials)
+        targets: dict[str, list[HostAttempts]] = {}
+        for attempts in self.case.attempts.known.values():
+            targets.setdefault(attempts.target, []).append(attempts)
         for target, every in targets.items():
-            failing = [dials for dials in every if self._counts(dials)]
-            if self.case.coverage.incomplete and not any(dials.connected for dials in every):
+            failing = [attempts for attempts in every if self._counts(attempts)]
+            if self.case.coverage.incomplete and not any(attempts.connected for attempts in every):
                 continue  # it may be advertised, in an answer that cannot be read
-            never = self.case.cluster.advertises(target) and not any(dials.connected for dials in every)
-            if failing and not (never and all(dials.host not in self.case.dials.before for dials in failing)):
+            never = self.case.cluster.advertises(target) and not any(attempts.connected for attempts in every)
+            if failing and not (never and all(attempts.host not in self.case.attempts.before for attempts in failing)):
                 yield self._finding(target, every, failing)
 
-    def _counts(self, dials: Dials) -> bool:
+    def _counts(self, attempts: HostAttempts) -> bool:
         """Whether a host's attempts in vain were that, and not the capture's."""
-        silent = dials.silent if self.case.coverage.answers_seen(dials.host) else 0
-        return dials.refused + silent >= 1
+        silent = attempts.silent if self.case.coverage.answers_seen(attempts.host) else 0
+        return attempts.refused + silent >= 1
 
-    def _finding(self, target: str, every: list[Dials], failing: list[Dials]) -> Finding:
+    def _finding(self, target: str, every: list[HostAttempts], failing: list[HostAttempts]) -> Finding:
         clock, end = self.case.clock, self.case.end
         first, last = min(one.first for one in failing), max(one.last for one in failing)
         attempts = sum(one.failed for one in failing)

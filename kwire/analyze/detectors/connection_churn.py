@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.analyze.callers import host_of
+from kwire.analyze.connect_attempts import opening_of
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.dials import opening_of
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.counted import counted
 from kwire.schema.keys import (

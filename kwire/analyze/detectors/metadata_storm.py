@@ -34,7 +34,7 @@ class MetadataStorm(Watch):
                 else ""
             )
             vain = [
-                one for one in self.case.dials.known.values()
+                one for one in self.case.attempts.known.values()
                 if one.host == host and one.failed and one.first <= ended.time and one.last >= begun.time
             ]  # fmt: skip
             unreached = sum(one.failed for one in vain) * 2 >= asking.most

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kwire.analyze.callers import Caller, callers, grouped
+from kwire.analyze.connect_attempts import opening_of
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.dials import opening_of
 from kwire.analyze.findings import Finding, Reference, lasted
 from kwire.analyze.measures import Latencies, buckets_of
 from kwire.analyze.work import WAITS

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from kwire.analyze.connect_attempts import packet_of
 from kwire.analyze.detectors import Detector, Watch
-from kwire.analyze.dials import packet_of
 from kwire.analyze.findings import Finding, Reference, about
 from kwire.analyze.tally import Tallies
 from kwire.codec.verdict import judge

@@ -21,7 +21,7 @@ REFUSED, SILENT, CONNECTED, MIDSTREAM, UNSEEN = "refused", "silent", "connected"
 
 
 @dataclass(slots=True)
-class Dials:
+class HostAttempts:
     """Attempts of one host at one address, in the order in which the connections ended. Times are ns: of the first and
     the last attempt that failed, and since when, of the last that did not, and until when it was open."""
 
@@ -78,12 +78,12 @@ def packet_of(connection: ConnectionInfo, number: int, time: int, word: str) -> 
     return Reference(capture or connection.capture, packet, time, name, word, places.several)
 
 
-class AllDials:
+class ConnectAttempts:
     """close(connection) when nothing more comes of it; known: by host and address; before: hosts that were at work when
     the capture began, and may have reached then what they do not reach now."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[str, str], Dials] = {}
+        self.known: dict[tuple[str, str], HostAttempts] = {}
         self.before: set[str] = set()
 
     def close(self, connection: ConnectionInfo) -> str:
@@ -92,28 +92,28 @@ class AllDials:
         host, target = connection.host, connection.ends[1]
         if connection.tcp.opener is None and connection.is_kafka and len(self.before) < MOST:
             self.before.add(host)
-        dials = self.known.get((host, target))
-        if dials is None:
+        attempts = self.known.get((host, target))
+        if attempts is None:
             if len(self.known) >= MOST:
                 return found
-            dials = self.known[host, target] = Dials(host, target)
+            attempts = self.known[host, target] = HostAttempts(host, target)
         if found in (REFUSED, SILENT):
-            dials.refused += found == REFUSED
-            dials.silent += found == SILENT
-            if not dials.samples or connection.tcp.first_time < dials.first:
-                dials.first = connection.tcp.first_time
-            dials.last = max(dials.last, connection.tcp.first_time)
-            if len(dials.samples) < SAMPLES:
-                dials.samples.append(opening_of(connection))
+            attempts.refused += found == REFUSED
+            attempts.silent += found == SILENT
+            if not attempts.samples or connection.tcp.first_time < attempts.first:
+                attempts.first = connection.tcp.first_time
+            attempts.last = max(attempts.last, connection.tcp.first_time)
+            if len(attempts.samples) < SAMPLES:
+                attempts.samples.append(opening_of(connection))
             else:
-                dials.samples[-1] = opening_of(connection)
+                attempts.samples[-1] = opening_of(connection)
         elif found != UNSEEN:  # of a SYN alone, the capture does not show what became
-            dials.connected += 1
-            dials.reached = max(dials.reached or 0, connection.tcp.first_time)
-            dials.reached_first = min(dials.reached_first or connection.tcp.first_time, connection.tcp.first_time)
-            dials.open_until = max(dials.open_until, connection.tcp.last_time)
+            attempts.connected += 1
+            attempts.reached = max(attempts.reached or 0, connection.tcp.first_time)
+            attempts.reached_first = min(attempts.reached_first or connection.tcp.first_time, connection.tcp.first_time)
+            attempts.open_until = max(attempts.open_until, connection.tcp.last_time)
         return found
 
-    def to(self, target: str) -> list[Dials]:
+    def to(self, target: str) -> list[HostAttempts]:
         """The attempts of all hosts at one address."""
-        return [dials for (_, other), dials in self.known.items() if other == target]
+        return [attempts for (_, other), attempts in self.known.items() if other == target]
