@@ -291,6 +291,7 @@ def _saved(
     frame: DataFrame, folder: str, name: str, form: str, mode: str, variant: bool = False, rest: Rest | None = None
 ) -> int:  # fmt: skip
     """Writes a table with Spark, in any format and file system; returns the number of rows. rest: drops duplicates."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
@@ -298,9 +299,11 @@ def _saved(
         frame = rest(name, frame)
     frame = _shaped(frame, name, variant)
     seen = Observation()
-    frame = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
-    save(frame, folder, name, form, hive.partitions_of(name), mode)
-    return int(seen.get["rows"])
+    save(frame.observe(seen, F.count(F.lit(1)).alias("rows")), folder, name, form, hive.partitions_of(name), mode)
+    try:
+        return int(seen.get["rows"])
+    except (Py4JError, KeyError):  # Delta makes a catalog's new table in a query of its own, which observes nothing
+        return frame.count()
 
 
 def _shaped(frame: DataFrame, name: str, variant: bool) -> DataFrame:

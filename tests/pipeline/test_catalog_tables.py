@@ -90,6 +90,19 @@ def test_only_new_captures_are_added(
         run(spark, list(map(str, paths)), lake, Job(FEW), incremental=True)
 
 
+def test_rows_are_counted_where_a_format_lets_spark_observe_nothing(
+    spark: Any, lake: str, unpacked: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    def get(_: Any) -> Any:
+        raise Py4JError("assertion failed")
+
+    monkeypatch.setattr("pyspark.sql.Observation.get", property(get))
+    done = run(spark, [str(unpacked("kafkajs.pcap"))], lake, Job(("exchanges",)), rollups=False)
+    assert done.rows["exchanges"] == spark.table("kwire_lake.raw_exchanges").count() > 9
+
+
 def test_what_a_killed_run_left_is_told(spark: Any, lake: str, unpacked: Call) -> None:
     paths, job = [str(unpacked("kafkajs.pcap"))], Job(("exchanges",))
     CatalogRun(spark, lake, "parquet", job.names).begin(anew=False)
