@@ -146,7 +146,9 @@ def run_command(
     from kwire.render.bodies import BodyRenderer
 
     if prefix and stream:
-        raise click.UsageError("--table-prefix takes no --stream")
+        raise click.UsageError(
+            "--table-prefix takes no --stream: a batch done twice would double rows there; --out does"
+        )
     folder = folder or CATALOG + (prefix or "")
     names = names_of(chosen, bodies != "none", findings)
     if as_json and metrics:
