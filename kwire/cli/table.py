@@ -64,6 +64,8 @@ def command(
         return _list()
     if not paths or (folder is None) == (streamed is None):
         raise click.UsageError("needs captures, and -o DIR or --table NAME")
+    if folder == Path("-"):
+        raise click.UsageError("-o is a folder; --table NAME writes one table to stdout, as Arrow")
     if streamed is not None and (chosen or bodies or findings or raw or form != "parquet"):
         raise click.UsageError("--table writes one table, as Arrow")
     if streamed is not None and sys.stdout.isatty():

@@ -184,6 +184,7 @@ def test_a_table_as_a_stream(jobs: str) -> None:
     [
         (["--table", "messages", "-o", "x"], "needs captures, and -o DIR or --table NAME"),
         ([], "needs captures, and -o DIR or --table NAME"),
+        (["-o", "-"], "-o is a folder; --table NAME writes one table to stdout, as Arrow"),
         (["--table", "messages", "--bodies"], "--table writes one table, as Arrow"),
     ],
 )
