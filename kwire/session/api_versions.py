@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kwire.codec.headers import request_header_version, response_header_version
 from kwire.codec.library import Library, builtin_library
 from kwire.codec.plan import Plan, StructPlan
-from kwire.codec.scan_code import Scan, scanner
+from kwire.codec.scan_code import Scan
 from kwire.codec.thresholds import DEFAULT, Thresholds
 from kwire.codec.values import Codec
 from kwire.schema.model import MessageSchema
@@ -57,11 +57,13 @@ class Kind:
 
     @cached_property
     def scan_request(self) -> Scan:
-        return scanner(self.plan("request"))
+        assert self.request is not None
+        return self.library.scan(self.request, self.version)
 
     @cached_property
     def scan_response(self) -> Scan:
-        return scanner(self.plan("response"))
+        assert self.response is not None
+        return self.library.scan(self.response, self.version)
 
     def plan(self, kind: str) -> Plan:
         """The plan of the request or the response, which must be supported."""
