@@ -294,6 +294,8 @@ def join(conversation: Conversation, part: ConnectionPart, packets: int) -> tupl
     assert client is not None
     streams = connection.streams[client], connection.streams[1 - client]
     bases = streams[0].position, streams[1].position
+    heads = [NOTHING if base else head for base, head in zip(bases, part.heads, strict=True)]
+    conversation.compare((heads[client], heads[1 - client]))
     for stream, piece in zip(streams, part.head, strict=True):
         if piece is not None and piece.data:
             numbers = [number + packets for number in piece.numbers]

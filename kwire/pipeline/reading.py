@@ -43,7 +43,7 @@ from kwire.session.roles import Brokers
 from kwire.session.sasl import IDENTIFYING
 from kwire.session.topic_columns import names_of
 from kwire.session.topics import Topics
-from kwire.session.twins import Twins
+from kwire.session.twins import Twins, heads_of
 from kwire.session.vectorized import Vectorized
 from kwire.tables.build import Builder
 from kwire.wire.columns import tally
@@ -279,6 +279,7 @@ class _Reading:
         track.half, conversation = None, self._conversation(track)
         track.conversation = conversation
         conversation.known_from(client, conversation.info.name)
+        conversation.info.heads = heads_of(half.pieces)
         left = list(begun.left)
         track.part = ConnectionPart(key, False, track.block, track.number, begun.heads, _NOWHERE, ordinal=track.ordinal)
         if fix is not None:
@@ -298,7 +299,7 @@ class _Reading:
 
     def _conversation(self, track: Track, twins: Twins | None = None) -> Conversation:
         rest, track.rest = track.rest, None
-        info, twins = (self._info(track), twins) if rest is None else (rest.info, None)
+        info = self._info(track) if rest is None else rest.info
         made = Conversation(info, self._brokers, lambda found: self._done(track, found), self._settings.max_size, twins)
         if rest is not None:
             made.stand(rest.taken, rest.ends)

@@ -23,7 +23,7 @@ from kwire.session.messages import FrameMessages
 from kwire.session.pairing import Pairing
 from kwire.session.pieces import behind, up_to
 from kwire.session.resync import find_request, find_response
-from kwire.session.twins import Head, Twins, heads_of
+from kwire.session.twins import NO_HEADS, NOTHING, Head, Twins, heads_of
 
 if TYPE_CHECKING:
     from kwire.capture.segmenter import CaptureMoment
@@ -47,6 +47,7 @@ class Conversation:
     ) -> None:  # fmt: skip
         self.info, self.connection = info, info.tcp
         self.known, self.done, self._twins, self._max_size = known, done, twins, max_size
+        self._compared = False  # with other connections, by its first bytes
         self._pieces: tuple[list[Piece], list[Piece]] = [], []  # while the sides are not known
         self._midstream = self.connection.opener is None
         self.messages = FrameMessages(info)
@@ -114,13 +115,23 @@ class Conversation:
         self.info.name = name or self.info.full_name
 
     def compare(self, heads: tuple[Head, Head]) -> None:
-        """Looks whether it is a second recording of a connection. heads: of its streams' first bytes."""
-        if self._twins is not None:
-            self.info.heads = heads
-            self.info.twin_of, self._twins = self._twins.of(self.connection, heads, self.info.capture), None
+        """Looks at its first bytes whether it is a second recording of a connection; remembers a head that comes later,
+        as that of the answers may, for others to be compared with. heads: of its streams' first bytes."""
+        if self._twins is None:
+            return
+        info = self.info
+        if not self._compared:
+            info.heads, self._compared = heads, True
+            info.twin_of = self._twins.of(self.connection, heads, info.capture)
+        elif heads != NO_HEADS:
+            self._twins.meet(self.connection, heads, info.capture)
+            info.heads = heads[0] if heads[0][0] else info.heads[0], heads[1] if heads[1][0] else info.heads[1]
+        if info.twin_of or NOTHING not in info.heads:
+            self._twins = None
 
     def stand(self, taken: tuple[int, int], ends: tuple[int, int]) -> None:
         """Starts behind frames that were read elsewhere: their counts and the stream positions behind them."""
+        self._compared = True
         for turn, framer in enumerate((self.requests, self.responses)):
             framer.frames, framer.position, self.indexes[turn] = taken[turn], ends[turn], taken[turn]
 
@@ -129,7 +140,7 @@ class Conversation:
         new = self._arrived()
         if not any(new) and not (self.connection.finished and any(self._pieces)):
             return
-        if any(new) and not self.info.twin_of:
+        if self._twins is not None and not self.info.twin_of and any(new):
             self.compare(heads_of(new))
         if self.info.twin_of:
             return  # a second recording: the first one is read

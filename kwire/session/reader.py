@@ -255,11 +255,8 @@ class Reader:
         known = self._conversations.get(id(connection))
         if known is None:
             rest = None if self._resting is None else self._resting.wake(connection)
-            if rest is None:
-                info, twins = self._info(connection), self._twins
-            else:
-                info, twins = rest.info, None
-            known = Conversation(info, self.brokers, self._done, self.settings.max_size, twins)
+            info = self._info(connection) if rest is None else rest.info
+            known = Conversation(info, self.brokers, self._done, self.settings.max_size, self._twins)
             if rest is not None:
                 known.stand(rest.taken, rest.ends)
             if keep:

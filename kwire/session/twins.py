@@ -25,14 +25,15 @@ RANDOM = 1 << 20  # least sequence number taken for random; tools write low ones
 Endpoint = tuple[str, int]
 Head = tuple[int, int]  # digest of a stream's first bytes, and the time of their packet (ns)
 NOTHING: Head = 0, 0
+NO_HEADS = NOTHING, NOTHING
 Opening = tuple[int, int]  # the first byte's sequence number, the digest
 Whose = tuple[tuple[Endpoint, Endpoint], int, int]  # ends, opener's side, epoch
 Seen = tuple[int, str, Whose, int | None]  # time, capture, connection, the peer's first sequence number
 
 
 class Twins:
-    """of(connection, heads) gives the connection of which this is a second recording. found: how many there were; lag:
-    the longest time between the two recordings of one, ns."""
+    """of(connection, heads) gives the connection of which this is a second recording; meet() is for a head that comes
+    later than the other side's. found: how many there were; lag: the longest time between two recordings of one, ns."""
 
     def __init__(self) -> None:
         self._known: dict[Opening, Seen] = {}
@@ -42,6 +43,12 @@ class Twins:
     def of(self, connection: Connection, heads: tuple[Head, Head], capture: str = "") -> str:
         """The other connection's name, as "10.0.0.7:51522>10.0.0.2:9092#1", opener first; "" if there is none. heads:
         of connection.streams."""
+        found = self.meet(connection, heads, capture)
+        self.found += found is not None
+        return _name(*found) if found is not None else ""
+
+    def meet(self, connection: Connection, heads: tuple[Head, Head], capture: str) -> Whose | None:
+        """Remembers the heads, NOTHING for those not to be looked at; returns the connection whose heads they are."""
         whose = connection.ends, connection.opener or 0, connection.epoch
         found: Whose | None = None
         for side, (stream, (digest, begun)) in enumerate(zip(connection.streams, heads, strict=True)):
@@ -60,8 +67,7 @@ class Twins:
                 if len(self._known) >= MOST:
                     self._older, self._known = self._known, {}
                 self._known[opening] = begun, capture, whose, peer
-        self.found += found is not None
-        return _name(*found) if found is not None else ""
+        return found
 
 
 def heads_of(pieces: tuple[list[Piece], list[Piece]]) -> tuple[Head, Head]:

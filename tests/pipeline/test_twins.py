@@ -57,7 +57,14 @@ def test_each_connection_is_counted_once(
 
 @pytest.mark.parametrize(
     ("size", "lag", "answers"),
-    [(29_701, 1000, False), (36_101, 1000, False), (27_188, 30_000_000, True), (56_341, 30_000_000, True)],
+    [
+        (29_701, 1000, False),
+        (36_101, 1000, False),
+        (27_188, 30_000_000, True),
+        (56_341, 30_000_000, True),
+        (9_232, 1000, True),
+        (65_751, 1000, True),
+    ],
 )
 def test_splits_end_where_they_like(
     tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call, cut: Call, size: int,
@@ -65,3 +72,12 @@ def test_splits_end_where_they_like(
 ) -> None:  # fmt: skip
     path = save(tmp_path / "a.pcap", translated(packets_of(unpacked("old39.pcap.gz")), lag, answers))
     assert cut([path], DEFAULT, size, 1 << 22)[0] == expected([path], DEFAULT)
+
+
+@pytest.mark.parametrize(("lag", "window"), [(50_000, 37_341), (30_000_000, 15_656)])
+def test_a_table_is_the_same_in_blocks_of_any_size(
+    tmp_path: Path, unpacked: Callable[[str], Path], packets_of: Call, save: Call, expected: Call, lag: int,
+    window: int,
+) -> None:  # fmt: skip
+    path = save(tmp_path / "a.pcap", translated(packets_of(unpacked("franz.pcap.gz")), lag, True))
+    assert expected([path], DEFAULT, window) == expected([path], DEFAULT)

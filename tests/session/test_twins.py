@@ -51,6 +51,33 @@ def test_each_is_read_once(traffic: Traffic, client: str, broker: str, syn: bool
     assert all(one.connection.name == "10.0.0.7:51522>10.0.0.2:9092#1" for one in found.exchanges)
 
 
+@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("feed", [None, 1, 2, 3, 4, 5])
+def test_a_recording_of_the_answers_alone_is_not_read(traffic: Traffic, syn: bool, feed: int | None) -> None:
+    """Also where the answers come in a later block than the first request."""
+    once = talked(traffic, syn)
+    answers = [
+        one for one in translated(once, "192.168.1.1:40001", "")[1::2] if one.data[12:16] == bytes((10, 0, 0, 2))
+    ]
+    found = traffic.read(sorted([*once, *answers]), feed)
+    assert [one.correlation_id for one in found.exchanges] == [1, 2, 3]
+    assert sorted(one.twin_of for one in found.over) == ["", "10.0.0.7:51522>10.0.0.2:9092#1"]
+
+
+@pytest.mark.parametrize("feed", [None, 1, 4])
+def test_a_recording_of_the_requests_alone_is_not_read(traffic: Traffic, feed: int | None) -> None:
+    """Nor one whose first bytes come after an answer, as in a capture that began later."""
+    tcp = traffic.connection(syn=False, seq=(712_345_678, 998_765_432))
+    tcp.answer(response("ApiVersions", 0, None, 1))
+    for ident in range(2, 5):
+        tcp.send(request("ApiVersions", 0, None, ident)).answer(response("ApiVersions", 0, None, ident))
+    once = traffic.packets
+    asked = [one for one in translated(once, "192.168.1.1:40001", "")[1::2] if one.data[16:20] == bytes((10, 0, 0, 2))]
+    found = traffic.read(sorted([*once, *asked]), feed)
+    assert len([one for one in found.exchanges if one.request is not None]) == 3
+    assert sorted(one.twin_of for one in found.over) == ["", "10.0.0.2:9092>10.0.0.7:51522#1"]
+
+
 def test_who_asks_for_both_gets_both(traffic: Traffic) -> None:
     packets = translated(talked(traffic), "192.168.1.1:40001", "10.9.0.2:19092")
     found = traffic.read(packets, settings=Settings(twins=True))
