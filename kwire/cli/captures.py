@@ -158,7 +158,7 @@ class Captures(NamedTuple):
         return Filter(self.selection(), self.wanted)
 
     def reading(
-        self, ended: Callable[[ConnectionInfo], None], progress: Progress, tracking: bool, follow: bool = False,
+        self, ended: Callable[[ConnectionInfo], None] | None, progress: Progress, tracking: bool, follow: bool = False,
         ledger: bool = False,
     ) -> Reading:  # fmt: skip
         """A pass over the captures, not yet begun. ledger: where the records of TLS lie is remembered."""

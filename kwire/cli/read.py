@@ -100,11 +100,7 @@ def _read(
     comments: bool = False,
 ) -> int:  # fmt: skip
     from kwire.capture.packet_numbers import reference
-    from kwire.cli.saving import save
-    from kwire.render.bodies import BodyRenderer
-    from kwire.render.comments import Comments
     from kwire.session.packets import Holders
-    from kwire.session.slicing import Slice
 
     wanted = captures.filter()
     chosen = wanted.selection
@@ -112,8 +108,9 @@ def _read(
     if follow:
         pager.end()
     progress = Progress(output != "text" or not sys.stdout.isatty() or pager.holds())
+    told = over.add if output == "text" or not_kafka else None
     reading = captures.reading(
-        over.add, progress, output not in PACKETS.values() or chosen.needs_about, follow, target is not None
+        told, progress, output not in PACKETS.values() or chosen.needs_about, follow, target is not None
     )
     holders = Holders(settled(frames, reading.names)) if frames else None
     tally, interrupted = ReadTally(holders), False
@@ -129,6 +126,8 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif output in FORMS:
+            from kwire.render.bodies import BodyRenderer
+
             texts = BodyRenderer(shown.show_secrets, shown.inner, shown.inflate // 2)  # a row takes the text once more
             put = printer(fields or tuple(DEFAULT.split(",")), output, texts)
             for exchange in chain.from_iterable(batches):
@@ -136,6 +135,10 @@ def _read(
                 if follow:
                     sys.stdout.flush()
         elif target is not None:
+            from kwire.cli.saving import save
+            from kwire.render.comments import Comments
+            from kwire.session.slicing import Slice
+
             kept = Slice(bare, chosen.everything)
             some = tally.one_by_one(reading.batches(), wanted, reading.tracking, kept.beside)
             save(reading, some, kept, output, target, secrets, Comments(numbered=False) if comments else None)

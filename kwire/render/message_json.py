@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from json.encoder import encode_basestring_ascii as quoted
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.session.about_columns import abouts_of
 from kwire.session.record import about_row, error_name, records
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
     from kwire.schema.model import MessageSchema
     from kwire.session.api_versions import Kind
     from kwire.session.batch import ExchangeBatch, Side
+    from kwire.wire.columns import Ints
 
 REMEMBERED = 10_000  # texts whose JSON is kept
+TOGETHER = 256  # exchanges of a text without bodies
 NO_ERROR = '"error_code": null, "error": null, "errors": 0, '
 FINE = '"quality": "ok", "note": null'
 
@@ -31,7 +35,7 @@ class _Api(NamedTuple):
 
 
 class MessageLines:
-    """of(batch) gives for each exchange the lines of its messages; with bodies, if they are given."""
+    """of(batch) gives the lines of its messages; with bodies, if they are given."""
 
     def __init__(self, bodies: BodyRenderer | None = None) -> None:
         self._bodies = bodies
@@ -39,56 +43,59 @@ class MessageLines:
         self._apis: dict[Kind | None, _Api] = {}
 
     def of(self, batch: ExchangeBatch) -> Iterator[str]:
+        """The lines in order, as texts of many lines; with bodies, which may be long, a text for each exchange."""
+        texts = self._texts_of(batch)
+        if self._bodies is not None:
+            yield from texts
+        while text := "".join(islice(texts, TOGETHER)):
+            yield text
+
+    def _texts_of(self, batch: ExchangeBatch) -> Iterator[str]:
         """A text for each exchange, of one line or two."""
         request, response = batch.request, batch.response
         plain = batch.identified & request.there & (request.quality + request.note == 0)
         plain &= (response.quality == 0) & ~batch.token
+        for number, kind in enumerate(batch.kinds):
+            if kind is None:
+                plain &= batch.kind != number
         if self._bodies is not None:
             plain &= response.note == 0  # a note may say that the body is of another version
-        if any(len(known.places.names) > 1 for known in batch.connections):
+        if any(len(at.places.names) > 1 for at in batch.connections):
             plain[:] = False  # each message has a file of its own
-        buffer = batch.buffer
         owners = [
-            f'{{"capture": {self._text(at.capture)}, "connection": {json.dumps(at.name)}, "kind": "'
+            f'{{"capture": {self._text(at.capture)}, "connection": {quoted(at.name)}, "kind": "'
             for at in batch.connections
         ]
         asking, answering = ([f'{at}{kind}", "index": ' for at in owners] for kind in ("request", "response"))
         apis = [self._api(kind) for kind in batch.kinds]
-        unknown = {at for at, kind in enumerate(batch.kinds) if kind is None}
-        clients: dict[bytes, str] = {}
+        names, client_of = batch.client_ids()
+        clients = [f', "client_id": {self._text(name)}, ' for name in names]
         found = abouts_of(batch)
         abouts = [f"{FINE}, {json.dumps(about_row(value))[1:-1]}" for value in found.values]
         ends = [f"{about}}}\n" for about in abouts]
         errors: dict[tuple[int, int], str] = {}
         columns = (
-            plain, batch.connection, batch.kind, batch.correlation_id, batch.client_start, batch.client_length,
-            batch.first_error, batch.errors, *_columns(request), *_columns(response),
-            response.note, found.which,
+            plain, response.there, batch.connection, batch.kind, batch.correlation_id, client_of, batch.first_error,
+            batch.errors, batch.latency, response.note, found.which,
         )  # fmt: skip
         for row, (
-            fine, owner, kind, ident, start, length, first, count,
-            _, a1, i1, p1, t1, l1, n1, m1, s1, a2, b2, i2, p2, t2, l2, n2, m2, s2, note, place,
-        ) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):  # fmt: skip
-            if not fine or kind in unknown:
+            (fine, answered, owner, kind_at, ident, client, first, count, latency, note, place),
+            (i1, p1, t1, l1, n1, m1, s1), (i2, p2, t2, l2, n2, m2, s2),
+        ) in enumerate(zip(_rows(columns), _numbers(request), _numbers(response), strict=True)):  # fmt: skip
+            if not fine:
                 yield self._odd(batch, row)
                 continue
-            client = "null"
-            if length >= 0:
-                name = buffer[start : start + length]
-                client = clients.get(name) or clients.setdefault(
-                    name, json.dumps(name.decode("utf-8", "surrogateescape"))
-                )
-            api, who = apis[kind], f'{ident}, "client_id": {client}, '
+            api, who = apis[kind_at], f"{ident}{clients[client]}"
             if self._bodies is None:
                 asked_end = answered_end = ends[place]
             else:
-                asked_end, answered_end = (abouts[place] + end for end in self._ends(batch, row, api, a1, b2))
+                asked_end, answered_end = (abouts[place] + end for end in self._ends(batch, row, api))
             line = (
                 f'{asking[owner]}{i1}, "position": {p1}, "time": {t1}, "last_time": {l1}, '
                 f'"packet": {n1}, "last_packet": {m1}, "size": {s1}, {api.request}{who}{NO_ERROR}"latency_ns": null, '
                 f"{asked_end}"
             )
-            if a2 < 0:
+            if not answered:
                 yield line
                 continue
             error = NO_ERROR
@@ -99,14 +106,14 @@ class MessageLines:
             yield (
                 f'{line}{answering[owner]}{i2}, "position": {p2}, "time": {t2}, "last_time": {l2}, '
                 f'"packet": {n2}, "last_packet": {m2}, "size": {s2}, {api.response}{who}{error}'
-                f'"latency_ns": {t2 - l1}, {answered_end}'
+                f'"latency_ns": {latency}, {answered_end}'
             )
 
-    def _ends(self, batch: ExchangeBatch, row: int, api: _Api, asked: int, answered: int) -> tuple[str, str]:
+    def _ends(self, batch: ExchangeBatch, row: int, api: _Api) -> tuple[str, str]:
         """The ends of both lines: their bodies."""
         assert self._bodies is not None
         texts = []
-        for turn, start in enumerate((asked, answered)):
+        for turn, start in enumerate((int(batch.request.body[row]), int(batch.response.body[row]))):
             text = "null" if start < 0 else None
             if text is None and api.codecs is not None:
                 definition, codec = api.codecs[turn]
@@ -164,8 +171,21 @@ def _codecs(kind: Kind) -> tuple[tuple[MessageSchema, Codec], tuple[MessageSchem
     return (kind.request, kind.codecs[0]), (kind.response, kind.codecs[1])
 
 
-def _columns(side: Side) -> Iterable[object]:
-    return (
-        side.start, side.body, side.index, side.position, side.time, side.last_time, side.packet, side.last_packet,
-        side.size,
-    )  # fmt: skip
+def _rows(columns: Iterable[Any]) -> Iterator[tuple[int, ...]]:
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _numbers(side: Side) -> Iterator[tuple[object, ...]]:
+    """For each message its index, position, times, packets and size."""
+    times = _both(side.time, side.last_time)
+    packets = _both(side.packet, side.last_packet)
+    return zip(side.index.tolist(), side.position.tolist(), *times, *packets, side.size.tolist(), strict=True)
+
+
+def _both(first: Ints, last: Ints) -> tuple[list[str], list[str]]:
+    """Both columns as texts: they are mostly equal, and a long number's text takes time."""
+    firsts = list(map(str, first.tolist()))
+    lasts = firsts.copy()
+    for row in (first != last).nonzero()[0].tolist():
+        lasts[row] = str(last[row])
+    return firsts, lasts

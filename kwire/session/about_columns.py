@@ -9,8 +9,9 @@ row order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,7 +52,13 @@ def distinct_bodies(buffer: bytes, starts: Ints, ends: Ints) -> tuple[Ints, Ints
     known: dict[bytes, int] = {}
     spans = zip(starts.tolist(), ends.tolist(), strict=True)
     of = np.array([known.setdefault(buffer[low:high], len(known)) for low, high in spans], np.int64)
-    return np.unique(of, return_index=True)[1], of
+    first = np.empty(len(known), np.int64)
+    first[of[::-1]] = np.arange(len(of) - 1, -1, -1)  # of equal ones the first is written last
+    return first, of
+
+
+def _answer(batch: ExchangeBatch, row: int) -> dict[str, Any] | None:
+    return batch[row].answer()
 
 
 @dataclass(eq=False)
@@ -135,9 +142,10 @@ class _Reading:
             broker = batch.connections[owner].ends[1]
             held = topics.held(broker, session) if session != NONE and not value.topics and not dropped else None
             if held is None:
-                exchange = batch[row]
-                body = exchange.request.body() if exchange.request is not None else None
-                held = topics.fetched(broker, body, value.topics, exchange.answer) if body is not None else None
+                body: dict[str, Any] = {"SessionId": session, "SessionEpoch": turn}
+                if dropped and (request := batch[row].request) is not None:
+                    body = request.body() or {}
+                held = topics.fetched(broker, body, value.topics, partial(_answer, batch, row))
             if held is None:
                 continue
             place = known.get(id(held))
