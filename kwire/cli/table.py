@@ -97,7 +97,7 @@ def _write(
     read = inputs(click.get_current_context())
     files, progress = Files(folder, names, form, read), Progress(True)
     try:
-        reading, exchanges = build_with_jobs(paths, names, files.write, bounds, jobs, texts, progress)
+        reading, exchanges = build_with_jobs(paths, names, files.write, bounds, jobs, texts, progress, coded=True)
         files.close()
     except BaseException:
         files.abandon()
@@ -119,7 +119,7 @@ def _stream(
 
     stream, progress = ArrowStream(name, sys.stdout.buffer), Progress(True)
     try:
-        reading, exchanges = build_with_jobs(paths, [name], stream.write, bounds, jobs, texts, progress)
+        reading, exchanges = build_with_jobs(paths, [name], stream.write, bounds, jobs, texts, progress, coded=True)
         stream.close()
     finally:
         progress.stop()

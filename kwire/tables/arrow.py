@@ -43,10 +43,37 @@ def take(column: pa.Array, which: Ints, valid: Mask | None = None) -> pa.Array:
 
 
 def chosen(values: Sequence[Any], which: Ints | Mask, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-    """An array of values[which]; null where valid is False, or the value None."""
+    """An array of values[which], of texts a coded one, with surrogate escapes replaced; null where valid is False, or
+    the value None."""
+    if kind == pa.string():
+        return _coded_texts(values, which.astype(np.int64), valid)
     if len(values) == 1 and valid is None:
         return pa.repeat(pa.scalar(values[0], kind), len(which))
     return take(pa.array(values, kind), which.astype(np.int64), valid)
+
+
+def _coded_texts(values: Sequence[str | None], which: Ints, valid: Mask | None) -> pa.DictionaryArray:
+    known: dict[str, int] = {}
+    codes = np.array([-1 if value is None else known.setdefault(value, len(known)) for value in values], np.int32)
+    found = codes[which] if len(codes) else np.full(len(which), -1, np.int32)
+    if valid is not None or (codes < 0).any() or not len(codes):
+        there = found >= 0
+        valid = there if valid is None else there & valid
+    try:
+        texts = pa.array(list(known), pa.string())
+    except UnicodeEncodeError:
+        return _coded_texts([None if value is None else mended(value) for value in values], which, valid)
+    return pa.DictionaryArray.from_arrays(numbers(np.maximum(found, 0), pa.int32(), valid), texts, safe=False)
+
+
+def coded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Texts as indices into their distinct values, as Parquet keeps them; any other column as it is."""
+    return call_function("dictionary_encode", [column]) if column.type == pa.string() else column
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The opposite of coded."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def first_of(*columns: pa.Array) -> pa.Array:

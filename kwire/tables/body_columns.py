@@ -21,7 +21,7 @@ from kwire.session.about_columns import abouts_of, distinct_bodies
 from kwire.session.api_versions import Kind
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.topics import Topics
-from kwire.tables.arrow import chosen, mended, numbers
+from kwire.tables.arrow import chosen, numbers
 from kwire.tables.schemas import Makes
 from kwire.wire.columns import Columns, Ints, places_of, tally
 
@@ -175,7 +175,7 @@ class BodyColumns:
             which = np.where(which >= 0, which, np.array(first, np.int64)[found.which])
         if not known:
             return pa.nulls(len(batch), pa.string())
-        texts = [mended(name.decode("utf-8", "surrogateescape")) for name in known]
+        texts = [name.decode("utf-8", "surrogateescape") for name in known]
         return chosen(texts, which, pa.string(), which >= 0)
 
     def _speaks(self, slot: Slot, plan: StructPlan, rows: Ints) -> Mask:

@@ -25,7 +25,7 @@ from kwire.session.record import records
 from kwire.tables import exchange_columns, group_events, partitions, rows
 from kwire.tables.columns import EXCHANGE, JUDGEMENTS
 from kwire.tables.held_connections import HeldConnections
-from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows
+from kwire.tables.schemas import COLUMNS, SCHEMAS, Makes, batch_of_rows, plain_batch
 
 if TYPE_CHECKING:
     from kwire.tables.judgements import Judgements
@@ -100,12 +100,12 @@ class Builder:
     bodies: makes the JSON of the table bodies, which is empty without it. whole: whether to emit remarks on whole
     captures. columns: make only these, None: all. most: rows from dicts that are converted at a time. scans:
     whether regular bodies must be walked over. exchanges: how many were added. hold: whether rows of connections wait
-    until finish() for their brokers' ids.
+    until finish() for their brokers' ids. coded: whether texts may come coded (arrow.coded).
     """
 
     def __init__(
         self, names: Iterable[str], emit: Emit, bodies: BodyTexts | None = None, whole: bool = True,
-        columns: Collection[str] | None = None, most: int = ROWS, hold: bool = True,
+        columns: Collection[str] | None = None, most: int = ROWS, hold: bool = True, coded: bool = False,
     ) -> None:  # fmt: skip
         self.names = frozenset(names)
         for name in self.names - COLUMNS.keys():
@@ -118,7 +118,8 @@ class Builder:
             or not exchange_columns.JUDGED.isdisjoint(columns)
         )
         self._columns = columns
-        self._emit, self._bodies = emit, bodies
+        self._emit: Emit = emit if coded else lambda name, batch: emit(name, plain_batch(batch))
+        self._bodies = bodies
         self._rows: dict[str, list[rows.Row]] = {name: [] for name in self.names}
         self._whole, self._most, self.exchanges = whole, most, 0
         self.clients, self._stats, self.broker_ids = Clients(), Stats(), BrokerIds()

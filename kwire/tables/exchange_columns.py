@@ -15,7 +15,7 @@ from kwire.capture.packet_numbers import PacketFiles
 from kwire.codec.quality import QUALITIES
 from kwire.session.batch import ExchangeBatch, Side
 from kwire.session.exchange import TOKEN
-from kwire.tables.arrow import chosen, error_names, mended, numbers, slices, take
+from kwire.tables.arrow import chosen, coded, error_names, numbers, slices, take
 from kwire.tables.body_columns import BodyColumns
 from kwire.tables.schemas import Makes, record_batch
 
@@ -52,7 +52,7 @@ def message_batch(batch: ExchangeBatch, columns: Names | None = None, common: Ma
     if places is not None:
         packets = {name: _both(*(getattr(side, name) for side in sides))[there] for name in ("packet", "last_packet")}
         files = places.split(packets["packet"])[0]
-        makes["capture"] = lambda: chosen([mended(name) for name in places.names], files, pa.string())
+        makes["capture"] = lambda: chosen(places.names, files, pa.string())
         makes |= {name: partial(numbers, places.split(found)[1], pa.int64()) for name, found in packets.items()}
     headers = [(kind and kind.request_header, kind and kind.response_header) for kind in batch.kinds]
     kind = batch.kind[row] * 2 + answers
@@ -96,7 +96,7 @@ def exchange_batch(batch: ExchangeBatch, columns: Names | None = None, common: M
     places = _places(batch)
     if places is not None:
         files, first = places.split(batch.packet)
-        makes["capture"] = lambda: chosen([mended(name) for name in places.names], files, pa.string())
+        makes["capture"] = lambda: chosen(places.names, files, pa.string())
         makes["request_packet"] = lambda: numbers(first, pa.int64(), request.there)
         makes["response_packet"] = lambda: numbers(places.split(response.packet)[1], pa.int64(), response.there)
     return record_batch("exchanges", makes, columns)
@@ -106,13 +106,15 @@ def shared(batch: ExchangeBatch) -> Makes:
     """Makers of the columns that both tables have in common; each result is cached."""
     connections, kinds, length = batch.connections, batch.kinds, batch.client_length
     makes: Makes = {
-        "capture": lambda: chosen([mended(known.capture) for known in connections], batch.connection, pa.string()),
+        "capture": lambda: chosen([known.capture for known in connections], batch.connection, pa.string()),
         "connection": lambda: chosen([known.name for known in connections], batch.connection, pa.string()),
         "api_key": lambda: chosen([kind and kind.key for kind in kinds], batch.kind, pa.int16()),
         "api": lambda: _apis(batch),
         "api_version": lambda: chosen([kind and kind.version for kind in kinds], batch.kind, pa.int16()),
         "correlation_id": lambda: numbers(batch.correlation_id, pa.int32(), batch.identified),
-        "client_id": lambda: slices(batch.buffer, batch.client_start, np.maximum(length, 0), length >= 0, pa.string()),
+        "client_id": lambda: coded(
+            slices(batch.buffer, batch.client_start, np.maximum(length, 0), length >= 0, pa.string())
+        ),
     }  # fmt: skip
     return {name: cache(make) for name, make in makes.items()}
 

@@ -22,7 +22,6 @@ from kwire.session.reader import Settings
 from kwire.session.reading import Progress, Reading
 from kwire.tables.build import BodyTexts, Builder, Emit, into, read_into
 from kwire.tables.columns import JUDGEMENTS
-from kwire.tables.schemas import SCHEMAS
 from kwire.tables.sharding import leave, take
 from kwire.tables.shared_memory import MemorySlot, Place
 
@@ -37,10 +36,10 @@ Left = list[tuple[str, Place]]  # table name and offsets in a slot
 
 def build_with_jobs(
     paths: Sequence[str | Path], names: Sequence[str], emit: Emit, settings: Settings, jobs: int,
-    bodies: BodyTexts | None = None, progress: Progress | None = None,
+    bodies: BodyTexts | None = None, progress: Progress | None = None, coded: bool = False,
 ) -> tuple[Reading, int]:  # fmt: skip
-    """As build.build, with jobs forked workers beside this process, or none if jobs is 1. Returns the Reading and the
-    number of exchanges. Raises CaptureError, OSError, and JobError for an error in a worker.
+    """As build.build, with jobs forked workers beside this process, or none if jobs is 1. coded: as of Builder. Returns
+    the Reading and the number of exchanges. Raises CaptureError, OSError, and JobError for an error in a worker.
 
     Tables that judge whole captures cannot be shared among processes: the captures are read again for them.
     """
@@ -48,15 +47,15 @@ def build_with_jobs(
     if jobs > 1 and judged:
         rest = [name for name in names if name not in judged]
         if rest:
-            build_with_jobs(paths, rest, emit, settings, jobs, bodies, progress)
+            build_with_jobs(paths, rest, emit, settings, jobs, bodies, progress, coded)
         names, jobs = judged, 1
     if jobs == 1:
-        builder = Builder(names, emit, bodies)
+        builder = Builder(names, emit, bodies, coded=coded)
         reading = read_into(builder, paths, settings, progress)
         builder.finish(reading)
         return reading, builder.exchanges
     reading = Reading(list(paths), settings, progress=progress)
-    builder = Builder(names, emit)
+    builder = Builder(names, emit, coded=coded)
     crew = _Crew(paths, names, builder, settings, jobs, bodies)
     try:
         for chain in reading.chains:
@@ -165,7 +164,7 @@ class _Crew:
         at, left, *rest = said
         for name, place in left:
             data = pa.py_buffer(bytes(self._rows[number][at].look(place)))
-            self._builder.emit(name, pa.ipc.read_record_batch(data, SCHEMAS[name]))
+            self._builder.emit(name, pa.ipc.open_stream(data).read_next_batch())
         if what == ROWS:
             self._busy[at].discard(number)
             return
@@ -198,7 +197,7 @@ class _Worker:
         for end in others:
             end.close()
         try:
-            builder = Builder(names, self._keep, bodies, whole=False, hold=False)
+            builder = Builder(names, self._keep, bodies, whole=False, hold=False, coded=True)
             reading = into(builder, paths, settings)
             self._obey(builder, reading)
             builder.finish(reading, clients=False)
@@ -239,7 +238,10 @@ class _Worker:
                 self.results.send((ROWS, at, self._leave(at)))
 
     def _keep(self, name: str, batch: pa.RecordBatch) -> None:
-        self.made.append((name, memoryview(batch.serialize())))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        self.made.append((name, memoryview(sink.getvalue())))
 
     def _leave(self, at: int) -> Left:
         """Writes the rows into its slot for a block."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kwire.tables.arrow import mended
+from kwire.tables.arrow import coded, mended, plain
 from kwire.tables.columns import COLUMNS
 
 __all__ = ["COLUMNS", "SCHEMAS", "schema_of"]
@@ -39,15 +39,24 @@ def schema_of(table: str, columns: Collection[str] | None = None) -> pa.Schema:
 
 
 def record_batch(table: str, makes: Makes, columns: Collection[str] | None = None) -> pa.RecordBatch:
-    """Rows of a table from the makers of its columns; columns: only these, None: all. A time is made once, as ns since
-    the epoch, for both its columns."""
-    schema = schema_of(table, columns)
-    arrays = []
+    """Rows of a table from the makers of its columns, which may be coded; columns: only these, None: all. A time is
+    made once, as ns since the epoch, for both its columns."""
+    arrays, schema = [], schema_of(table, columns)
     for field in schema:
         make = makes.get(field.name) or makes[field.name.removesuffix(NS)]
         array = make()
         arrays.append(array.view(field.type) if field.type == TIMESTAMP and array.type != TIMESTAMP else array)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema.names)
+
+
+def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with no column coded."""
+    return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], batch.schema.names)
+
+
+def coded_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with all texts coded: see arrow.coded."""
+    return pa.RecordBatch.from_arrays([coded(column) for column in batch.columns], batch.schema.names)
 
 
 def batch_of_rows(table: str, rows: list[dict[str, Any]], columns: Collection[str] | None = None) -> pa.RecordBatch:

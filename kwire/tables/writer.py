@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -34,6 +35,7 @@ class Files:
         self._made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._open, self._group = folder, OPENERS[form], group
+        self._coded = form == "parquet"
         self.paths = {name: folder / f"{name}.{SUFFIXES[form]}" for name in names}
         self._outputs = {
             name: Output(path, inputs=inputs, private=name in PRIVATE) for name, path in self.paths.items()
@@ -44,12 +46,17 @@ class Files:
         self._writers: dict[str, Any] = {}
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
-        """Adds rows; they are written in groups."""
-        self._waiting[name].append(batch)
+        """Adds rows, whose texts may be coded; they are written in groups."""
+        self._waiting[name].append(self._shape(batch))
         self._counts[name] += batch.num_rows
         self.rows[name] += batch.num_rows
         if self._counts[name] >= self._group:
             self._flush(name)
+
+    def _shape(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        from kwire.tables.schemas import coded_batch, plain_batch
+
+        return coded_batch(batch) if self._coded else plain_batch(batch)
 
     def close(self) -> None:
         """Gives the files their names."""
@@ -73,11 +80,8 @@ class Files:
     def _flush(self, name: str) -> None:
         import pyarrow as pa
 
-        from kwire.tables.schemas import SCHEMAS
-
         if self._waiting[name]:
-            table = pa.Table.from_batches(self._waiting[name], SCHEMAS[name])
-            self._writer(name).write_table(table)
+            self._writer(name).write_table(pa.Table.from_batches(self._waiting[name]))
         self._waiting[name], self._counts[name] = [], 0
 
     def _writer(self, name: str) -> Any:
@@ -98,8 +102,10 @@ class ArrowStream:
         self._writer: Any = None
 
     def write(self, _: str, batch: pa.RecordBatch) -> None:
-        """Writes rows at once."""
-        self._begun().write_batch(batch)
+        """Writes rows at once; their texts may be coded."""
+        from kwire.tables.schemas import plain_batch
+
+        self._begun().write_batch(plain_batch(batch))
 
     def close(self) -> None:
         """Ends the stream and flushes the file."""
@@ -116,18 +122,37 @@ class ArrowStream:
         return self._writer
 
 
-def _parquet(path: Any, schema: pa.Schema) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+class _Parquet:
+    """Parquet. Texts are coded before they are written: those that come so need not be hashed again."""
 
-    # times, positions and ids grow in small steps: deltas take half the size and time of dictionaries
-    growing = [field.name for field in schema if field.type in (pa.int64(), pa.int32()) or _is_time(field.type)]
-    return pq.ParquetWriter(
-        path, schema, compression="zstd", compression_level=1,
-        use_dictionary=[field.name for field in schema if field.name not in growing],
-        column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
-        coerce_timestamps="us", allow_truncated_timestamps=True,  # Spark reads no others; NAME_ns keeps the rest
-    )  # fmt: skip
+    def __init__(self, path: Any, schema: pa.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        # times, positions and ids grow in small steps: deltas take half the size and time of dictionaries
+        growing = {field.name for field in schema if field.type in (pa.int64(), pa.int32()) or _is_time(field.type)}
+        texts = pa.dictionary(pa.int32(), pa.string())
+        fields = [field.with_type(texts) if field.type == pa.string() else field for field in schema]
+        self._writer = pq.ParquetWriter(
+            path, pa.schema(fields), compression="zstd", compression_level=1, store_schema=False,
+            use_dictionary=[field.name for field in schema if field.name not in growing],
+            column_encoding=dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+            coerce_timestamps="us", allow_truncated_timestamps=True,  # Spark reads no others; NAME_ns keeps the rest
+        )  # fmt: skip
+        # for readers the columns are texts, not dictionaries
+        told = base64.b64encode(schema.serialize().to_pybytes()).decode()
+        self._writer.add_key_value_metadata({"ARROW:schema": told})
+
+    def write_table(self, table: pa.Table) -> None:
+        import pyarrow as pa
+
+        from kwire.tables.arrow import coded
+
+        columns = [coded(column) for column in table.columns]
+        self._writer.write_table(pa.Table.from_arrays(columns, table.column_names).unify_dictionaries())
+
+    def close(self) -> None:
+        self._writer.close()
 
 
 def _arrow(path: Any, schema: pa.Schema) -> Any:
@@ -201,4 +226,4 @@ def _nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind))
 
 
-OPENERS: dict[str, Opener] = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "raw csv": _raw_csv}
+OPENERS: dict[str, Opener] = {"parquet": _Parquet, "arrow": _arrow, "csv": _csv, "raw csv": _raw_csv}
