@@ -44,6 +44,21 @@ class S3Server:
         self.asked.clear()
         return [f"s3a://{bucket}/in/{path.name}" for path in paths]
 
+    def put_folder(self, bucket: str, folder: Path) -> str:
+        """Puts a folder into a new bucket, as lake; returns its address."""
+        self._client.create_bucket(Bucket=bucket)
+        for path in folder.rglob("*.parquet"):
+            self._client.put_object(Bucket=bucket, Key=f"lake/{path.relative_to(folder)}", Body=path.read_bytes())
+        return f"s3://{bucket}/lake"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What Arrow reads of the environment."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint, "AWS_ACCESS_KEY_ID": SECRETS[0], "AWS_SECRET_ACCESS_KEY": SECRETS[1],
+            "AWS_REGION": "us-east-1",
+        }  # fmt: skip
+
     def filesystem(self, bucket: str) -> Any:
         """The bucket as Arrow's file system."""
         from pyarrow import fs

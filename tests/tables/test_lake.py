@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from s3server import s3_server
 
 from kwire.errors import Exit, KwireError
 from kwire.pipeline.hive import Hive
@@ -122,6 +125,30 @@ def test_what_is_no_lake(tmp_path: Path, made: str, said: str) -> None:
 def test_an_address_that_nobody_knows() -> None:
     with pytest.raises(KwireError, match="foo://x/y: Unrecognized filesystem"):
         lake_tables("foo://x/y")
+
+
+def test_a_lake_on_an_s3_server(kwire: Any, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables, and the rollups of kwire pipeline report; what is not there is told in a line."""
+    sums = {name: [40, 2] for name in ("bytes_in", "records_in", "bytes_out", "records_out", "errors")}
+    topics = pa.table({"topic": ["orders", "orders"], "partitions": [[0, 1], [1]], **sums})
+    for number in range(2):
+        day = tmp_path / f"rollups/topics/date=2026-11-2{number}"
+        day.mkdir(parents=True)
+        pq.write_table(topics.slice(number, 1), day / "part.parquet")
+    with s3_server() as server:
+        tables, rollups = server.put_folder("tables", lake), server.put_folder("sums", tmp_path)
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        for place in (tables, tables.replace("s3:", "s3a:")):
+            assert asked(ASKED, lake=lake_tables(place)) == asked(ASKED, lake=lake_tables(str(lake)))
+        with pytest.raises(KwireError, match="s3://tables/none: no such folder"):
+            lake_tables("s3://tables/none")
+        told, here = (kwire("pipeline", "report", where) for where in (rollups, str(tmp_path)))
+        assert (told.text, told.err, told.status) == (here.text, "", Exit.OK)
+        assert "42" in told.text
+        none = kwire("pipeline", "report", "s3://nobody/lake")
+        assert (none.err.count("\n"), none.status) == (1, Exit.USAGE)
+        assert "s3://nobody/lake: no rollups there" in none.err
 
 
 def test_the_command(kwire: Any, lake: Path) -> None:
