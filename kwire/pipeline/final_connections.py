@@ -8,7 +8,7 @@ plain values, of which parts are made when they are fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from kwire.capture.ip import address_text, endpoint
 from kwire.capture.tcp import Key
 from kwire.pipeline.connection_parts import ConnectionPart, State, Whose, part_of_state, state_at_rest
 from kwire.pipeline.leftover_segments import pair
+from kwire.pipeline.packed_numbers import packed, unpacked
 from kwire.session.resting import Rest
 
 Kept = ConnectionPart | State
@@ -76,12 +77,12 @@ class FinalConnections:
         peers: dict[tuple[int, ...], int] = {}
         which = [peers.setdefault((*key[:2], *key[3:]), len(peers)) for key in self.keys]
         columns = which, [key[2] for key in self.keys], np.diff(self.ordinals, prepend=0), *self.firsts
-        return list(peers), [_packed(column) for column in columns], self._parts, self.twins
+        return list(peers), [packed(column) for column in columns], self._parts, self.twins
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         peers, columns, self._parts, self.twins = state
         self._whose = {}
-        which, ports, steps, *firsts = (_unpacked(*column) for column in columns)
+        which, ports, steps, *firsts = (unpacked(*column) for column in columns)
         self.keys = [
             (*peers[peer][:2], port, *peers[peer][2:])
             for peer, port in zip(which.tolist(), ports.tolist(), strict=True)
@@ -110,14 +111,3 @@ class EpochNames:
         epoch = self._epochs[both] = self._epochs.get(both, 0) + 1
         client, broker = endpoint(address_text(*key[:2]), key[2]), endpoint(address_text(*key[3:5]), key[5])
         return f"{client}>{broker}#{epoch}", epoch
-
-
-def _packed(values: Sequence[int] | np.ndarray[Any, Any]) -> tuple[int, bytes]:
-    """Non-negative integers with bytes of equal weight together, which compresses well; with their width."""
-    numbers = np.asarray(values, np.int64)
-    width = next(size for size in (1, 2, 4, 8) if not len(numbers) or int(numbers.max()) < 1 << 8 * size)
-    return width, np.ascontiguousarray(numbers.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T).tobytes()
-
-
-def _unpacked(width: int, data: bytes) -> np.ndarray[Any, Any]:
-    return np.frombuffer(data, np.uint8).reshape(width, -1).T.copy().view(f"<u{width}").reshape(-1).astype(np.int64)

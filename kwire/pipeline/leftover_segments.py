@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kwire.capture.packets import Ints
 from kwire.capture.segmenter import Segmenter
 from kwire.capture.streams import WRAP
 from kwire.capture.tcp import SYN, ConnectionFilter, Key, Segments
+from kwire.pipeline.packed_numbers import Packed, packed, unpacked
 from kwire.pipeline.splits import Split, SplitReader
 from kwire.session.reader import Settings
 from kwire.session.twins import RANDOM
 from kwire.wire.columns import tally
 
 SHIPPED = 1 << 16  # bytes of a connection's segments that are sent to the stitch; more are read again
+LEVEL = 9  # of zstd
 COLUMNS = ("number", "time", "seq", "flags", "start", "have", "length")
 
 
@@ -30,8 +33,8 @@ class LeftoverSegments(NamedTuple):
     joined: bool
     segments: Segments
 
-    def __reduce__(self) -> tuple[type[LeftoverSegments], tuple[int, bool, Segments]]:
-        return LeftoverSegments, (self.block, self.joined, replace(self.segments, buffer=bytes(self.segments.buffer)))  # type: ignore[arg-type]
+    def __reduce__(self) -> tuple[Callable[..., LeftoverSegments], tuple[Any, ...]]:
+        return _shipped, (self.block, self.joined, *_to_ship(self.segments))
 
 
 def pair(key: Key) -> Key:
@@ -123,6 +126,41 @@ def together(parts: Sequence[tuple[Segments, int]]) -> Segments:
         memoryview(b"".join(buffers)), number, time, seq, flags, start, have, length, np.concatenate(flows)[order],
         list(index),
     ))  # fmt: skip
+
+
+def _to_ship(segments: Segments) -> tuple[list[Key], list[Packed], int, bytes]:
+    """The keys, what of the columns cannot be foretold, the number of bytes and the bytes, compressed. A segment's
+    sequence number is foretold by the one before it in its flow."""
+    segments = weigh(segments)
+    order = np.argsort(segments.flow, kind="stable")
+    have, length = segments.have[order], segments.length[order]
+    ahead = np.diff(segments.seq[order], prepend=0) - np.concatenate(([0], length))[: len(length)]
+    columns = (
+        np.diff(segments.number, prepend=0), np.diff(segments.time, prepend=0), segments.flow, ahead,
+        segments.flags[order], have, length - have,
+    )  # fmt: skip
+    data = bytes(segments.buffer)
+    return segments.keys, [packed(column) for column in columns], len(data), _codec().compress(data, asbytes=True)
+
+
+def _shipped(
+    block: int, joined: bool, keys: list[Key], columns: list[Packed], size: int, data: bytes
+) -> LeftoverSegments:  # fmt: skip
+    """From _to_ship."""
+    number, time, flow, ahead, flags, have, length = (unpacked(*column) for column in columns)
+    place = np.argsort(np.argsort(flow, kind="stable"))
+    length += have
+    seq = np.cumsum(ahead + np.concatenate(([0], length))[: len(length)])
+    have = have[place]
+    sizes = np.maximum(have, 0)
+    return LeftoverSegments(block, joined, Segments(
+        memoryview(_codec().decompress(data, size, asbytes=True)), np.cumsum(number), np.cumsum(time), seq[place],
+        flags[place], np.cumsum(sizes) - sizes, have, length[place], flow.astype(np.intp), keys,
+    ))  # fmt: skip
+
+
+def _codec() -> pa.Codec:
+    return pa.Codec("zstd", LEVEL)
 
 
 def _in_order(segments: Segments) -> Segments:

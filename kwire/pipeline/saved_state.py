@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Iterable
 from enum import EnumType
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import kwire
@@ -41,7 +42,7 @@ def loaded(data: bytes, where: str) -> Any:
 
 
 class _Classes(pickle.Unpickler):
-    """Notes the classes of kwire's that a pickle names."""
+    """Notes the classes of kwire's that a pickle names, and functions that make their objects."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(io.BytesIO(data))
@@ -60,7 +61,8 @@ def _classes(data: bytes) -> Iterable[str]:
 
 
 def _fields(name: str) -> list[str] | None:
-    """The names of what an object of the class holds; None if there is no such class."""
+    """The names of what an object of the class holds, or of what the function that makes one takes; None if there is
+    neither."""
     module, _, inner = name.partition(":")
     try:
         known = getattr(import_module(module), inner)
@@ -68,6 +70,8 @@ def _fields(name: str) -> list[str] | None:
         return None
     if isinstance(known, EnumType):
         return list(known.__members__)
+    if isinstance(known, FunctionType):
+        return list(known.__code__.co_varnames[: known.__code__.co_argcount])
     fields = getattr(known, "_fields", None) or getattr(known, "__slots__", None)
     return sorted(fields or known.__init__.__code__.co_names)
 
